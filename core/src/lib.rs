@@ -35,6 +35,7 @@
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
 //! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
 //! | [`election`] | one leader of many candidates, by a lease | [`LeaderElector`](election::LeaderElector) |
+//! | [`recorder`] | Events for operators: series, a spam filter, a bounded queue | [`EventRecorder`](recorder::EventRecorder) |
 //! | [`sync`] | locks and wakers around a machine, for tasks and threads | [`SharedWorkQueue`] |
 //! | [`storage`] | memory that grows, memory of a fixed size | [`Mem`], [`Keyed`] |
 //! | [`time`], [`text`] | instants, dates; text from outside, made printable | [`Instant`], [`WallTime`], [`Printable`] |
@@ -141,6 +142,8 @@ pub mod api;
 pub mod change;
 #[cfg(feature = "json")]
 pub mod election;
+#[cfg(feature = "json")]
+pub mod recorder;
 pub mod transport;
 
 pub mod cache;

@@ -37,6 +37,8 @@ pub use meta::{Meta, MetaBuilder, OwnerReference};
 pub use namespace::AsNamespace;
 #[cfg(feature = "alloc")]
 pub use selector::{LabelSelector, ParseSelectorError};
+#[cfg(feature = "json")]
+pub(crate) use selector::{is_domain, is_qualified_name};
 #[cfg(feature = "alloc")]
 pub use uid::Uid;
 #[cfg(feature = "json")]

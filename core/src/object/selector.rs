@@ -4,6 +4,8 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use parse::{is_domain, is_qualified_name};
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;

@@ -22,6 +22,7 @@ pub mod limiters;
 pub mod packed;
 pub mod projection;
 pub mod reader;
+pub mod recorder;
 pub mod work_queue;
 
 use arbitrary::{Arbitrary, Unstructured};

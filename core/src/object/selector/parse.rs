@@ -37,7 +37,7 @@ impl<'a> Parser<'a> {
     fn requirement(&mut self) -> Result<Requirement, ParseSelectorError> {
         let negated = self.accept("!");
         let (offset, label) = self.word("expected the name of a label")?;
-        if !is_label_name(label) {
+        if !is_qualified_name(label) {
             return Err(error(offset, "not the name of a label"));
         }
         let test = match self.peek() {
@@ -152,7 +152,7 @@ fn is_symbol(c: char) -> bool {
 }
 
 /// Kubernetes' qualified name: `name`, or `example.com/name`.
-fn is_label_name(text: &str) -> bool {
+pub(crate) fn is_qualified_name(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_domain(prefix) && is_name(name),
         None => is_name(text),
@@ -164,7 +164,8 @@ fn is_name(text: &str) -> bool {
     text.len() <= 63 && is_framed(text, |byte| byte.is_ascii_alphanumeric(), |byte| matches!(byte, b'-' | b'_' | b'.'))
 }
 
-fn is_domain(text: &str) -> bool {
+/// A DNS subdomain (RFC 1123).
+pub(crate) fn is_domain(text: &str) -> bool {
     let lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= 253 && text.split('.').all(|part| is_framed(part, lower, |byte| byte == b'-'))
 }

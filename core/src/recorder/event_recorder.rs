@@ -1,0 +1,452 @@
+use super::call::Call;
+use super::config::{RecorderConfig, RecorderConfigError};
+use super::counts::{RecorderCounts, RecorderProblem};
+use super::name::Names;
+use super::occurrence::{Key, Occurrence};
+use super::recent::Recent;
+use super::series::{Series, Stage, Wish};
+use super::spam::SpamFilter;
+use crate::api::{Api, ApiError, ApiRequest, ApiResponse, Patch};
+use crate::request::{RequestId, Resource};
+use crate::time::{Instant, WallTime, earliest};
+use crate::transport::{TransportError, TransportErrorKind};
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+use serde::de::IgnoredAny;
+
+/// Writes occurrences as Events (client-go `tools/events`), with the spam filter of `tools/record`.
+///
+/// # How it is driven
+///
+/// [`record`](Self::record) takes an occurrence and never waits. After each call of a method that takes the time, the
+/// caller drains [`poll_action`](Self::poll_action) and [`poll_problem`](Self::poll_problem). It calls
+/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout).
+///
+/// # What it asks of a server
+///
+/// - The first occurrence of a series is written at once, and the second one too. Later ones are counted. The count is
+///   written every 30 minutes, and six minutes after the last occurrence.
+/// - The first two writes of a series take a token of their object each. An object has 25 tokens for each type, and gets
+///   another one every five minutes. A series without a token waits for one, and is counted meanwhile. client-go drops
+///   it.
+/// - At most eight requests are open. After a failure that may pass, all wait for 10 to 12.5 s, or as long as the server
+///   asks. After the twelfth failure in a row an Event is given up.
+/// - A refused Event is not repeated: neither are the later occurrences of its series, for six minutes.
+///
+/// # What it never does
+///
+/// No text is refused for its length, and no namespace for its absence: see [`Occurrence`]. Series and queue are
+/// bounded, and [`counts`](Self::counts) says what did not fit. The version of an object is no part of a series. In
+/// client-go it is one, so that an object that changes has no series.
+///
+/// ```
+/// use listwatch_core::Instant;
+/// use listwatch_core::api::ApiResponse;
+/// use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
+/// use listwatch_core::time::WallTime;
+///
+/// let mut recorder = EventRecorder::new(RecorderConfig::new("foo-controller", "foo-controller-0"))?;
+/// let (now, wall) = (Instant::ZERO, "2026-11-23T12:00:00Z".parse::<WallTime>()?);
+/// let foo = ObjectReference::new("samplecontroller.k8s.io/v1alpha1", "Foo", Some("web"), "a");
+/// let synced = || Occurrence::normal(foo.clone(), "Synced").note("all is as it should be");
+///
+/// recorder.record(now, wall, synced());
+/// let Some(RecorderAction::Open { id, request }) = recorder.poll_action(now) else { panic!() };
+/// assert_eq!(request.path, "/apis/events.k8s.io/v1/namespaces/web/events");
+/// recorder.handle_answer(now, id, Ok(ApiResponse::new(201, *b"{}")));
+///
+/// // The second one makes a series. A hundred more are counted, and make no request.
+/// for _ in 0..101 {
+///     recorder.record(now, wall, synced());
+/// }
+/// let Some(RecorderAction::Open { id, request }) = recorder.poll_action(now) else { panic!() };
+/// assert_eq!((request.method.name(), request.content_type), ("PATCH", Some("application/merge-patch+json")));
+/// recorder.handle_answer(now, id, Ok(ApiResponse::new(200, *b"{}")));
+/// assert!(recorder.poll_action(now).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct EventRecorder {
+    config: RecorderConfig,
+    now: Instant,
+    names: Names,
+    spam: SpamFilter,
+    series: Recent<Arc<Key>, Series>,
+    /// The series that are to be written. Some may be gone.
+    queue: VecDeque<Arc<Key>>,
+    timers: BTreeSet<(Instant, Arc<Key>)>,
+    calls: Vec<Call>,
+    aborted: Vec<RequestId>,
+    last: RequestId,
+    /// The server is out of reach, or asked for time.
+    paused: Option<Instant>,
+    is_stopping: bool,
+    counts: RecorderCounts,
+    problems: VecDeque<RecorderProblem>,
+}
+
+/// What the caller has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecorderAction {
+    /// Send this request; [`handle_answer`](EventRecorder::handle_answer) takes its answer.
+    Open {
+        /// The number of the request.
+        id: RequestId,
+        /// The request.
+        request: ApiRequest,
+    },
+    /// Give up this request. The server may still process it.
+    Abort(RequestId),
+}
+
+/// As many requests are open (client-go's workers).
+const CALLS: usize = 8;
+/// A series without an occurrence for so long is over (client-go `finishTime`).
+const IDLE: Duration = Duration::from_secs(6 * 60);
+/// The attempts to write one Event, and the pause before each (client-go `maxTriesPerEvent`, `defaultSleepDuration`).
+const RETRIES: Retries = Retries { attempts: 12, pause: Duration::from_secs(10) };
+/// The same after the stop, when the program waits for its end.
+const LAST_RETRIES: Retries = Retries { attempts: 3, pause: Duration::from_secs(1) };
+/// As many problems are kept for a caller that takes none.
+const PROBLEMS: usize = 16;
+
+struct Retries {
+    attempts: u32,
+    pause: Duration,
+}
+
+impl EventRecorder {
+    /// A recorder without occurrences.
+    ///
+    /// # Errors
+    /// If the configuration does not pass its [check](RecorderConfig::check).
+    pub fn new(config: RecorderConfig) -> Result<Self, RecorderConfigError> {
+        config.check()?;
+        Ok(Self {
+            now: Instant::ZERO,
+            names: Names::new(config.seed),
+            spam: SpamFilter::new(config.burst, config.refill, config.remembered),
+            config,
+            series: Recent::default(),
+            queue: VecDeque::new(),
+            timers: BTreeSet::new(),
+            calls: Vec::new(),
+            aborted: Vec::new(),
+            last: RequestId::default(),
+            paused: None,
+            is_stopping: false,
+            counts: RecorderCounts::default(),
+            problems: VecDeque::new(),
+        })
+    }
+
+    /// Records an occurrence. `wall` is its time in the Event.
+    pub fn record(&mut self, now: Instant, wall: WallTime, occurrence: Occurrence) {
+        self.handle_timeout(now);
+        self.counts.recorded += 1;
+        if self.is_stopping {
+            self.counts.dropped += 1;
+            return;
+        }
+        let key = Arc::new(occurrence.key.clone());
+        match self.series.touch(&key) {
+            Some(series) => series.repeat(self.now, wall),
+            None => self.begin(&key, wall, occurrence),
+        }
+        self.decide(&key);
+    }
+
+    /// Writes what is counted and not written yet, and takes no more. [`is_done`](Self::is_done) says when that is over;
+    /// the caller limits the time.
+    pub fn stop(&mut self, now: Instant) {
+        self.handle_timeout(now);
+        (self.is_stopping, self.paused) = (true, None);
+        let keys: Vec<_> = self.series.keys().cloned().collect();
+        keys.iter().for_each(|key| self.decide(key));
+    }
+
+    /// Whether all is written or given up, after a [`stop`](Self::stop).
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_stopping && self.queue.is_empty() && self.calls.is_empty()
+    }
+
+    /// The answer to a request; one to a request that was given up is ignored.
+    pub fn handle_answer(&mut self, now: Instant, id: RequestId, answer: Result<ApiResponse, TransportError>) {
+        self.advance(now);
+        if let Some(at) = self.calls.iter().position(|call| call.id == id) {
+            let call = self.calls.swap_remove(at);
+            match answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer)) {
+                Ok(IgnoredAny) => self.on_written(&call.key, call.count),
+                Err(error) => self.on_error(&call, error),
+            }
+        }
+        self.handle_timeout(now);
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        self.on_call_deadlines();
+        self.paused.take_if(|until| *until <= self.now);
+        while let Some((at, key)) = self.timers.pop_first() {
+            if at > self.now {
+                self.timers.insert((at, key));
+                break;
+            }
+            self.on_timer(&key);
+        }
+        self.on_idle();
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has to be called at the latest.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let call = self.calls.iter().map(|call| call.until).min();
+        let timer = self.timers.first().map(|(at, _)| *at);
+        let idle = self.series.oldest().map(|(_, series)| series.seen + IDLE).filter(|_| !self.is_stopping);
+        let paused = self.paused.filter(|_| !self.queue.is_empty());
+        [timer, idle, paused].into_iter().fold(call, earliest)
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn poll_action(&mut self, now: Instant) -> Option<RecorderAction> {
+        self.handle_timeout(now);
+        if let Some(id) = self.aborted.pop() {
+            return Some(RecorderAction::Abort(id));
+        }
+        while self.paused.is_none() && self.calls.len() < CALLS {
+            let key = self.queue.pop_front()?;
+            if let Some(action) = self.open(key) {
+                return Some(action);
+            }
+        }
+        None
+    }
+
+    /// The next problem. A caller that takes none finds the last ones.
+    #[must_use]
+    pub fn poll_problem(&mut self) -> Option<RecorderProblem> {
+        self.problems.pop_front()
+    }
+
+    /// What became of the occurrences.
+    #[must_use]
+    pub fn counts(&self) -> RecorderCounts {
+        self.counts
+    }
+}
+
+/// Inputs.
+impl EventRecorder {
+    fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    fn on_call_deadlines(&mut self) {
+        while let Some(at) = self.calls.iter().position(|call| call.until <= self.now) {
+            let call = self.calls.swap_remove(at);
+            self.aborted.push(call.id);
+            let late = TransportError::new(TransportErrorKind::Timeout, "no answer within request_timeout");
+            self.on_error(&call, ApiError::Transport(late));
+        }
+    }
+
+    fn on_timer(&mut self, key: &Arc<Key>) {
+        if let Some(series) = self.series.peek_mut(key) {
+            series.timer = None;
+            self.decide(key);
+        }
+    }
+
+    /// Ends the series that had no occurrence for long. A count that the server does not know is written first.
+    fn on_idle(&mut self) {
+        while let Some((key, series)) = self.series.oldest().filter(|(_, series)| series.seen + IDLE <= self.now) {
+            let key = key.clone();
+            let has_to_wait = series.stage != Stage::Idle;
+            let has_more = series.written > 0 && series.unwritten() > 0 && !series.is_refused && !series.is_closing;
+            if !has_to_wait && !has_more {
+                self.end(&key);
+                continue;
+            }
+            let Some(series) = self.series.touch(&key) else { return };
+            (series.seen, series.is_closing) = (self.now, has_more);
+            self.decide(&key);
+        }
+    }
+
+    fn on_written(&mut self, key: &Arc<Key>, count: u32) {
+        self.counts.written += 1;
+        self.note_written(key, count);
+    }
+
+    /// The server knows this count, by this request or by an earlier one.
+    fn note_written(&mut self, key: &Arc<Key>, count: u32) {
+        let Some(series) = self.series.peek_mut(key) else { return };
+        series.on_written(self.now, count);
+        if series.is_closing && series.unwritten() == 0 {
+            self.end(key);
+        } else {
+            self.decide(key);
+        }
+    }
+
+    fn on_error(&mut self, call: &Call, error: ApiError) {
+        let Some(series) = self.series.peek_mut(&call.key) else { return };
+        series.stage = Stage::Idle;
+        let is_taken = !call.is_patch && error.is_already_exists();
+        if call.is_patch && error.is_not_found() {
+            series.on_gone();
+            self.decide(&call.key);
+        } else if let Some(count) = series.tried.filter(|_| is_taken) {
+            // The answer to an earlier attempt was lost.
+            self.note_written(&call.key, count);
+        } else if is_taken && series.attempts < RETRIES.attempts {
+            series.attempts += 1;
+            series.name = self.names.other(series.regarding().name());
+            self.decide(&call.key);
+        } else if error.is_transient() || matches!(error, ApiError::Unreadable(_)) {
+            self.on_failure(call, error);
+        } else {
+            self.on_refused(&call.key, error);
+        }
+    }
+
+    /// A failure that may pass. The server may have processed the request.
+    fn on_failure(&mut self, call: &Call, error: ApiError) {
+        let Retries { attempts, pause } = if self.is_stopping { LAST_RETRIES } else { RETRIES };
+        let asked = error.retry_after().unwrap_or_default();
+        let until = self.now + asked.max(pause + self.names.jitter(pause / 4));
+        self.paused = self.paused.max(Some(until));
+        let Some(series) = self.series.peek_mut(&call.key) else { return };
+        series.attempts += 1;
+        if !call.is_patch {
+            series.tried = Some(call.count);
+        }
+        if series.attempts < attempts {
+            return self.decide(&call.key);
+        }
+        self.counts.failed += series.unwritten();
+        self.forget(&call.key, Some(error));
+    }
+
+    fn on_refused(&mut self, key: &Arc<Key>, error: ApiError) {
+        let Some(series) = self.series.peek_mut(key) else { return };
+        series.is_refused = true;
+        let regarding = series.regarding().clone();
+        self.tell(RecorderProblem { regarding, error });
+    }
+}
+
+/// Series.
+impl EventRecorder {
+    fn begin(&mut self, key: &Arc<Key>, wall: WallTime, occurrence: Occurrence) {
+        if self.series.len() >= self.config.remembered
+            && let Some((oldest, _)) = self.series.oldest()
+        {
+            self.drop_series(&oldest.clone());
+        }
+        let name = self.names.at(occurrence.regarding.name(), wall);
+        self.series.insert(key.clone(), Series::new(self.now, wall, name, occurrence));
+    }
+
+    /// Does what is to be done with a series now.
+    fn decide(&mut self, key: &Arc<Key>) {
+        let Some(series) = self.series.peek_mut(key) else { return };
+        let wish = series.wish(self.now, self.is_stopping);
+        self.set_timer(key, None);
+        match wish {
+            Wish::Nothing => {}
+            Wish::Now => self.push(key),
+            Wish::At(at) => self.set_timer(key, Some(at)),
+            Wish::ForToken => match self.spam.try_take(self.now, key) {
+                Ok(()) => self.push(key),
+                Err(_) if self.is_stopping => self.end(key),
+                Err(at) => self.set_timer(key, Some(at)),
+            },
+        }
+    }
+
+    fn push(&mut self, key: &Arc<Key>) {
+        if self.queue.len() >= self.config.queue
+            && let Some(oldest) = self.queue.pop_front()
+        {
+            self.drop_series(&oldest);
+        }
+        if let Some(series) = self.series.peek_mut(key) {
+            (series.stage, series.is_paid) = (Stage::Queued, true);
+            self.queue.push_back(key.clone());
+        }
+    }
+
+    /// The request for a series that was queued; `None` if there is none any more, or it cannot be sent.
+    fn open(&mut self, key: Arc<Key>) -> Option<RecorderAction> {
+        let series = self.series.peek_mut(&key).filter(|series| series.stage == Stage::Queued)?;
+        let events = Resource::new("/apis/events.k8s.io/v1/events").in_namespace(series.namespace());
+        let (events, is_patch) = (Api::<IgnoredAny>::new(&events), series.written > 0);
+        let call = match is_patch {
+            true => events.patch(&series.name, &Patch::Merge(&series.patch())),
+            false => events.create(&series.event(&key, &self.config)),
+        };
+        let request = match call.request() {
+            Ok(request) => request.clone(),
+            Err(error) => {
+                series.stage = Stage::Idle;
+                self.on_refused(&key, error);
+                return None;
+            }
+        };
+        series.stage = Stage::Open;
+        self.last = RequestId(self.last.0 + 1);
+        let (id, count, until) = (self.last, series.count, self.now + self.config.request_timeout);
+        self.calls.push(Call { id, key, call, count, is_patch, until });
+        Some(RecorderAction::Open { id, request })
+    }
+
+    fn set_timer(&mut self, key: &Arc<Key>, at: Option<Instant>) {
+        let Some(series) = self.series.peek_mut(key) else { return };
+        if let Some(before) = core::mem::replace(&mut series.timer, at) {
+            self.timers.remove(&(before, key.clone()));
+        }
+        if let Some(at) = at {
+            self.timers.insert((at, key.clone()));
+        }
+    }
+
+    /// Forgets a series for which there is no room.
+    fn drop_series(&mut self, key: &Arc<Key>) {
+        if let Some(series) = self.forget(key, None) {
+            let field = if series.is_refused { &mut self.counts.refused } else { &mut self.counts.dropped };
+            *field += series.unwritten();
+        }
+    }
+
+    /// Forgets a series that is over. It had no token for what was not written.
+    fn end(&mut self, key: &Arc<Key>) {
+        if let Some(series) = self.forget(key, None) {
+            let field = if series.is_refused { &mut self.counts.refused } else { &mut self.counts.filtered };
+            *field += series.unwritten();
+        }
+    }
+
+    /// Forgets a series, and says why, if that is a failure.
+    fn forget(&mut self, key: &Arc<Key>, error: Option<ApiError>) -> Option<Series> {
+        self.set_timer(key, None);
+        let series = self.series.remove(key)?;
+        if let Some(error) = error {
+            self.tell(RecorderProblem { regarding: series.regarding().clone(), error });
+        }
+        Some(series)
+    }
+
+    fn tell(&mut self, problem: RecorderProblem) {
+        if self.problems.len() >= PROBLEMS {
+            self.problems.pop_front();
+        }
+        self.problems.push_back(problem);
+    }
+}

@@ -1,0 +1,162 @@
+//! One Event: the occurrences that it stands for, and those that the server knows.
+
+use super::config::RecorderConfig;
+use super::occurrence::{Key, Occurrence};
+use super::reference::ObjectReference;
+use crate::time::{Instant, MicroTime, WallTime};
+use alloc::string::{String, ToString};
+use core::time::Duration;
+use serde_json::{Value, json};
+
+/// The occurrences of one key.
+#[derive(Debug)]
+pub(super) struct Series {
+    regarding: ObjectReference,
+    note: String,
+    /// The name of the Event.
+    pub(super) name: String,
+    first: WallTime,
+    last: WallTime,
+    /// When the last occurrence was recorded.
+    pub(super) seen: Instant,
+    pub(super) count: u32,
+    /// The occurrences that the server knows; zero if it has no Event.
+    pub(super) written: u32,
+    /// What a request tried to write, whose answer was lost.
+    pub(super) tried: Option<u32>,
+    written_at: Instant,
+    pub(super) attempts: u32,
+    pub(super) stage: Stage,
+    /// It has taken its token, and the write has not succeeded yet.
+    pub(super) is_paid: bool,
+    /// The server refused it. Repeats are not written.
+    pub(super) is_refused: bool,
+    /// No occurrence came for so long that the count is written, and the series forgotten.
+    pub(super) is_closing: bool,
+    /// When to look at it again.
+    pub(super) timer: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Idle,
+    Queued,
+    Open,
+}
+
+/// When a series is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    Nothing,
+    Now,
+    /// Now, if a token can be had.
+    ForToken,
+    At(Instant),
+}
+
+/// A series that goes on is written again after this time (client-go `refreshTime`). A server forgets Events after an hour.
+pub(super) const REFRESH: Duration = Duration::from_secs(30 * 60);
+
+impl Series {
+    pub(super) fn new(now: Instant, wall: WallTime, name: String, occurrence: Occurrence) -> Self {
+        Self {
+            regarding: occurrence.regarding,
+            note: occurrence.note,
+            name,
+            first: wall,
+            last: wall,
+            seen: now,
+            count: 1,
+            written: 0,
+            tried: None,
+            written_at: now,
+            attempts: 0,
+            stage: Stage::Idle,
+            is_paid: false,
+            is_refused: false,
+            is_closing: false,
+            timer: None,
+        }
+    }
+
+    /// Counts another occurrence.
+    pub(super) fn repeat(&mut self, now: Instant, wall: WallTime) {
+        self.count = self.count.saturating_add(1).min(MOST);
+        (self.last, self.seen, self.is_closing) = (self.last.max(wall), now, false);
+    }
+
+    /// The server has the Event with this count.
+    pub(super) fn on_written(&mut self, now: Instant, count: u32) {
+        (self.stage, self.written, self.written_at) = (Stage::Idle, count, now);
+        (self.attempts, self.is_paid, self.tried) = (0, false, None);
+    }
+
+    /// The server has forgotten the Event, after an hour for example.
+    pub(super) fn on_gone(&mut self) {
+        (self.stage, self.written, self.is_paid) = (Stage::Idle, 0, true);
+    }
+
+    /// How many occurrences the server does not know.
+    pub(super) fn unwritten(&self) -> u64 {
+        u64::from(self.count - self.written)
+    }
+
+    /// When to write it. `is_last` says that no later time comes.
+    pub(super) fn wish(&self, now: Instant, is_last: bool) -> Wish {
+        let is_over = self.is_closing || is_last;
+        match self.written {
+            _ if self.stage != Stage::Idle || self.is_refused || self.unwritten() == 0 => Wish::Nothing,
+            _ if self.is_paid => Wish::Now,
+            0 => Wish::ForToken,
+            _ if is_over => Wish::Now,
+            1 => Wish::ForToken,
+            _ if self.written_at + REFRESH <= now => Wish::Now,
+            _ => Wish::At(self.written_at + REFRESH),
+        }
+    }
+
+    /// The namespace of the Event. A server demands `default` for an object of the cluster.
+    pub(super) fn namespace(&self) -> &str {
+        self.regarding.namespace().unwrap_or("default")
+    }
+
+    pub(super) fn regarding(&self) -> &ObjectReference {
+        &self.regarding
+    }
+
+    /// The whole Event.
+    pub(super) fn event(&self, key: &Key, config: &RecorderConfig) -> Value {
+        let mut event = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": { "name": self.name, "namespace": self.namespace() },
+            "eventTime": MicroTime(self.first).to_string(),
+            "reportingController": config.controller,
+            "reportingInstance": config.instance,
+            "type": key.r#type,
+            "reason": key.reason,
+            "action": key.action,
+            "note": self.note,
+            "regarding": self.regarding,
+        });
+        if let Some(related) = &key.related {
+            event["related"] = json!(related);
+        }
+        if self.count > 1 {
+            event["series"] = self.series();
+        }
+        event
+    }
+
+    /// What changes of an Event.
+    pub(super) fn patch(&self) -> Value {
+        json!({ "series": self.series() })
+    }
+
+    fn series(&self) -> Value {
+        json!({ "count": self.count, "lastObservedTime": MicroTime(self.last).to_string() })
+    }
+}
+
+/// The count is an `int32`.
+const MOST: u32 = i32::MAX as u32;

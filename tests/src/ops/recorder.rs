@@ -1,0 +1,230 @@
+//! Operations on a recorder of Events, whose server answers anything.
+
+use arbitrary::{Arbitrary, Unstructured};
+use listwatch_core::Instant;
+use listwatch_core::api::{ApiRequest, ApiResponse, Method};
+use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
+use listwatch_core::request::RequestId;
+use listwatch_core::time::WallTime;
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Op {
+    /// Milliseconds pass.
+    Later(u16),
+    /// Time passes until the machine wants to be called.
+    Wait,
+    /// An occurrence of this object and this reason.
+    Record(u8, u8),
+    /// The same one, many times.
+    Repeat(u8, u8),
+    /// The first open request is answered as the server would.
+    Serve,
+    /// Each open request is.
+    ServeAll,
+    /// The server does what it is asked, and the answer is lost.
+    Lose,
+    /// An open request is answered with this status.
+    Refuse(u8, u16),
+    /// An answer to another request.
+    Stray(u8),
+    /// The server forgets an Event.
+    Forget(u8),
+    Stop,
+}
+
+/// Runs the operations that `data` stands for.
+///
+/// # Panics
+/// If a rule does not hold.
+pub fn run(data: &[u8]) {
+    let mut data = Unstructured::new(data);
+    let mut it = Recorded::new(data.arbitrary().unwrap_or_default());
+    for op in super::rest::<Op>(&mut data) {
+        it.act(op);
+        it.drain();
+    }
+    it.end();
+}
+
+/// As many series and waiting Events, so that both are full at times.
+const REMEMBERED: usize = 12;
+const QUEUE: usize = 5;
+const BURST: u32 = 4;
+const REFILL: Duration = Duration::from_secs(300);
+/// Time does not reach its end.
+const DAY: Duration = Duration::from_secs(86_400);
+
+struct Recorded {
+    recorder: EventRecorder,
+    now: Instant,
+    open: Vec<(RequestId, ApiRequest)>,
+    events: BTreeMap<String, Value>,
+    /// When creations were sent that are no repetitions, by object.
+    created: BTreeMap<String, Vec<Instant>>,
+    /// The names in requests.
+    names: BTreeMap<String, u64>,
+    recorded: u64,
+    is_stopped: bool,
+}
+
+impl Recorded {
+    fn new(seed: u8) -> Self {
+        let mut config = RecorderConfig::new("foo", "foo-0");
+        (config.seed, config.remembered, config.queue, config.burst) = (seed.into(), REMEMBERED, QUEUE, BURST);
+        config.refill = REFILL;
+        Self {
+            recorder: EventRecorder::new(config).expect("the configuration is valid"),
+            now: Instant::ZERO,
+            open: Vec::new(),
+            events: BTreeMap::new(),
+            created: BTreeMap::new(),
+            names: BTreeMap::new(),
+            recorded: 0,
+            is_stopped: false,
+        }
+    }
+
+    fn act(&mut self, op: Op) {
+        match op {
+            Op::Later(millis) => self.pass(self.now + Duration::from_millis(millis.into())),
+            Op::Wait => self.pass(self.recorder.poll_timeout().unwrap_or(self.now).min(self.now + DAY)),
+            Op::Record(object, reason) => self.record(object, reason),
+            Op::Repeat(object, reason) => (0..50).for_each(|_| self.record(object, reason)),
+            Op::Serve => self.serve_first(Ok),
+            Op::ServeAll => (0..self.open.len()).for_each(|_| self.serve_first(Ok)),
+            Op::Lose => self.serve_first(|_| Err(TransportError::new(TransportErrorKind::Reset, "lost"))),
+            Op::Refuse(which, status) if !self.open.is_empty() => {
+                let (id, _) = self.open.swap_remove(usize::from(which) % self.open.len());
+                self.recorder.handle_answer(self.now, id, Ok(ApiResponse::new(status, *b"no")));
+            }
+            Op::Refuse(..) => {}
+            Op::Stray(id) => {
+                let id = RequestId(u64::from(id) << 32);
+                self.recorder.handle_answer(self.now, id, Ok(ApiResponse::new(200, *b"{}")));
+            }
+            Op::Forget(which) => {
+                let name = self.events.keys().nth(usize::from(which)).cloned();
+                name.and_then(|name| self.events.remove(&name));
+            }
+            Op::Stop => {
+                self.is_stopped = true;
+                self.recorder.stop(self.now);
+            }
+        }
+    }
+
+    fn pass(&mut self, to: Instant) {
+        self.now = self.now.max(to);
+        self.recorder.handle_timeout(self.now);
+    }
+
+    fn record(&mut self, object: u8, reason: u8) {
+        self.recorded += 1;
+        let foo = ObjectReference::new("example.com/v1", "Foo", Some("web"), &format!("foo-{}", object % 4));
+        let occurrence = Occurrence::normal(foo, &format!("Reason{}", reason % 8));
+        self.recorder.record(self.now, WallTime::UNIX_EPOCH, occurrence);
+    }
+
+    /// The server does what the first open request asks.
+    fn serve_first(&mut self, answer: impl Fn(ApiResponse) -> Result<ApiResponse, TransportError>) {
+        if !self.open.is_empty() {
+            let (id, request) = self.open.remove(0);
+            let served = answer(self.served(&request));
+            self.recorder.handle_answer(self.now, id, served);
+        }
+    }
+
+    fn served(&mut self, request: &ApiRequest) -> ApiResponse {
+        let refuse = |status: u16, reason: &str| {
+            ApiResponse::new(status, json!({ "kind": "Status", "reason": reason, "code": status }).to_string())
+        };
+        let (body, name) = read(request);
+        match (request.method, self.events.get_mut(&name)) {
+            (Method::Post, Some(_)) => return refuse(409, "AlreadyExists"),
+            (Method::Post, None) => {
+                self.events.insert(name, body);
+            }
+            (_, None) => return refuse(404, "NotFound"),
+            (_, Some(event)) => {
+                assert!(count(event) <= count(&body), "the count of {name} goes back");
+                event["series"] = body["series"].clone();
+            }
+        }
+        ApiResponse::new(200, *b"{}")
+    }
+
+    /// Takes what the machine wants, and checks the rules.
+    fn drain(&mut self) {
+        while let Some(action) = self.recorder.poll_action(self.now) {
+            match action {
+                RecorderAction::Open { id, request } => self.note(id, request),
+                RecorderAction::Abort(id) => {
+                    self.open.retain(|(open, _)| *open != id);
+                }
+                _ => {}
+            }
+        }
+        assert!(self.open.len() <= 8, "more than eight requests");
+        if let Some(next) = self.recorder.poll_timeout() {
+            assert!(next > self.now, "a timeout is due after it was handled");
+        }
+        assert!(core::iter::from_fn(|| self.recorder.poll_problem()).count() <= 16, "more than sixteen problems");
+        let counts = self.recorder.counts();
+        assert_eq!(counts.recorded, self.recorded);
+        let lost = counts.filtered + counts.dropped + counts.refused + counts.failed;
+        assert!(lost <= self.recorded, "more was lost than recorded: {counts:?}");
+    }
+
+    /// A request is opened. A name is new, or it is that of an Event which is written again.
+    fn note(&mut self, id: RequestId, request: ApiRequest) {
+        let (body, name) = read(&request);
+        let is_busy = self.open.iter().any(|(_, open)| read(open).1 == name);
+        assert!(!is_busy, "two requests for {name} are open");
+        let before = self.names.insert(name.clone(), count(&body));
+        assert!(before <= Some(count(&body)), "the count of {name} goes back");
+        if request.method == Method::Post && before.is_none() && body["series"].is_null() {
+            self.note_created(body["regarding"]["name"].as_str().expect("a name"));
+        }
+        self.open.push((id, request));
+    }
+
+    /// A first occurrence takes a token.
+    fn note_created(&mut self, object: &str) {
+        let created = self.created.entry(object.into()).or_default();
+        created.push(self.now);
+        let burst = usize::try_from(BURST).expect("it is small");
+        // A collision of names, or a bucket that gave way to another one, is no part of these runs.
+        if let Some(first) = created.len().checked_sub(burst + 1).map(|at| created[at]) {
+            assert!(self.now.saturating_since(first) >= REFILL, "more than {BURST} Events of {object} at once");
+        }
+    }
+
+    /// The program ends, with a server that is well: all is written or counted.
+    fn end(&mut self) {
+        self.act(Op::Stop);
+        self.drain();
+        for _ in 0..64 {
+            self.act(if self.open.is_empty() { Op::Wait } else { Op::ServeAll });
+            self.drain();
+        }
+        assert!(self.recorder.is_done() && self.is_stopped, "the recorder does not end: {:?}", self.recorder);
+    }
+}
+
+/// The body of a request, and the name of its Event.
+fn read(request: &ApiRequest) -> (Value, String) {
+    let body: Value = serde_json::from_slice(&request.body).expect("the body is JSON");
+    let name = match request.method {
+        Method::Post => body["metadata"]["name"].as_str().expect("a name").to_owned(),
+        _ => request.path.rsplit('/').next().expect("a name").to_owned(),
+    };
+    (body, name)
+}
+
+fn count(event: &Value) -> u64 {
+    event["series"]["count"].as_u64().unwrap_or(1)
+}

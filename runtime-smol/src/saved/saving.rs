@@ -67,9 +67,12 @@ struct ToFile {
 
 /// The write of a state, on another thread. Simulated time waits for it.
 struct Written {
-    task: Task<(SavedFile, Result<(), SavedError>)>,
+    task: Task<(SavedFile, Outcome)>,
     _outside: Outside,
 }
+
+/// What became of a save; `None` if another one has the file.
+type Outcome = Option<Result<(), SavedError>>;
 
 /// What is known of the cluster's identity.
 enum Identity {
@@ -182,7 +185,7 @@ impl ToFile {
 
     /// Whether the file is there to be written, and nobody else writes it.
     fn has_lock(&mut self) -> bool {
-        self.file.as_mut().is_some_and(|file| file.lock().is_ok())
+        self.file.as_mut().is_some_and(|file| file.lock_patiently().is_ok())
     }
 
     /// Begins to write the state. If another one has the file, which was told at the start, it is tried again later.
@@ -191,15 +194,15 @@ impl ToFile {
         T: FromJson + ToJson + Send + Sync + 'static,
         C: Cache<ObjectHandle<T>>,
     {
-        if !self.has_lock() {
-            return self.saver.handle_saved(false);
-        }
         let (Some(writing), Some(mut file)) = (self.state(informer, clock), self.file.take()) else { return };
         let outside = clock.outside();
         let task = smol::unblock(move || {
+            if file.lock_patiently().is_err() {
+                return (file, None);
+            }
             let written = caught_call(|| writing.write_to(&mut file));
             let written = written.unwrap_or_else(|panic| Err(SavedError::Object(format!("panicked: {panic}"))));
-            (file, written)
+            (file, Some(written))
         });
         self.writing = Some(Written { task, _outside: outside });
     }
@@ -207,21 +210,19 @@ impl ToFile {
     /// Notes the end of the write, if it has ended.
     fn finish(&mut self, cx: &mut Context<'_>) {
         let Some(Written { task, .. }) = &mut self.writing else { return };
-        if let Poll::Ready((file, result)) = Pin::new(task).poll(cx) {
+        if let Poll::Ready((file, outcome)) = Pin::new(task).poll(cx) {
             self.writing = None;
-            self.note(file, result);
+            self.note(file, outcome);
         }
     }
 
-    fn note(&mut self, mut file: SavedFile, result: Result<(), SavedError>) {
-        if result.is_err() {
+    fn note(&mut self, mut file: SavedFile, outcome: Outcome) {
+        self.saver.handle_saved(matches!(outcome, Some(Ok(()))));
+        if let Some(Err(error)) = outcome {
             file.discard();
-        }
-        self.file = Some(file);
-        self.saver.handle_saved(result.is_ok());
-        if let Err(error) = result {
             self.not_saved(error);
         }
+        self.file = Some(file);
     }
 
     /// The state of the cache, which has exactly this version.
@@ -300,8 +301,8 @@ where
 
     fn end(&mut self, informer: &InformerIn<Json<T>, C, Heap>, clock: &Clock) {
         if let Some(Written { task, .. }) = self.writing.take() {
-            let (file, result) = smol::block_on(task);
-            self.note(file, result);
+            let (file, outcome) = smol::block_on(task);
+            self.note(file, outcome);
         }
         let is_unsaved = informer.saveable_version().is_some_and(|version| self.saver.is_unsaved(version));
         if let (true, Some(writing), Some(file)) =

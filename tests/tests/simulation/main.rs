@@ -12,6 +12,7 @@ mod health;
 mod herd;
 #[cfg(not(loom))]
 mod panics;
+mod recorder;
 mod recovery;
 mod seeds;
 mod server;

@@ -176,11 +176,16 @@ impl Observer {
 
     /// What is told to be deleted was so, or was not among those that are selected any more, after it was told.
     fn check_gone(&self, key: KeyNumber, last: Told, log: &Log) {
+        let was_gone = log.era() > 0 || self.was_gone(key, last, log.revision(), log);
+        assert!(was_gone, "pod {key} is told to be deleted, and never was: {last:?}");
+    }
+
+    /// Whether an object was not to be seen in the state that was told last, or at some time after it.
+    fn was_gone(&self, key: KeyNumber, last: Told, until: u64, log: &Log) -> bool {
         let is_seen = |state: &Stored| self.selector.matches(key, state);
         // A server without end repeats what is not selected, and a list in parts tells it.
         let is_wrong = !log.state(key, last.revision).is_some_and(|state| is_seen(&state));
-        let was_gone = log.era() > 0 || is_wrong || log.was_gone(key, last.revision, log.revision(), is_seen);
-        assert!(was_gone, "pod {key} is told to be deleted, and never was: {last:?}");
+        is_wrong || log.was_gone(key, last.revision, until, is_seen)
     }
 
     /// Of each object, the restored state is told first.
@@ -297,8 +302,7 @@ impl Observer {
                 assert!(log.past(key, self.received).any(is_it), "pod {key} never was {told:?}");
             }
             (None, Some(gone)) => {
-                let is_seen = |state: &Stored| self.selector.matches(key, state);
-                let was_gone = log.was_gone(key, gone.revision, self.received, is_seen);
+                let was_gone = self.was_gone(key, gone, self.received, log);
                 assert!(was_gone, "pod {key} is there, but cannot be decoded, and was told to be gone: {gone:?}");
             }
             (None, None) => {}
@@ -333,3 +337,6 @@ fn key_number(object: &impl Seen) -> usize {
 fn told(object: &impl Seen) -> Told {
     Told { uid: object.uid(), revision: object.revision(), value: object.value() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,8 @@ use listwatch_tests::sim::{AlwaysFull, Direct, FAULTS, InParts, OneByOne, Outcom
 use std::any::type_name;
 use std::panic::catch_unwind;
 
-/// How many seeds run in each memory unless it is said otherwise. Seed 741 of the full cache shows a defect that is open:
-/// tests/FINDINGS.md.
-const SEEDS: u64 = 700;
+/// How many seeds run in each memory unless it is said otherwise.
+const SEEDS: u64 = 1_000;
 /// Every so many seeds run twice, and must do the same.
 const TWICE: u64 = 16;
 

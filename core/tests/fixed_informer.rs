@@ -254,6 +254,39 @@ fn room_that_a_deletion_makes_is_used_within_seconds_and_then_less_and_less_ofte
 }
 
 #[test]
+fn room_that_a_list_had_used_itself_led_to_another_list_within_seconds() {
+    let mut talk = small::<3, 16>();
+    let pods: Vec<String> = (1..=9).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods[..5]), true);
+    talk.answers("watch=1", &gone(), true);
+    talk.answers("/api/v1/pods", &list(20, &pods[5..]), true);
+    let listed = talk.now;
+    assert_eq!(
+        (talk.cached(), talk.informer.wanted()),
+        (["p6@6 n6", "p7@7 n0", "p8@8 n1"].map(str::to_owned).into(), Some(4))
+    );
+    talk.brings("watch=1", "");
+    talk.answers("/api/v1/pods", &list(20, &pods[5..]), true);
+    assert!(talk.now.saturating_since(listed) >= Duration::from_secs(600), "{:?}", talk.now);
+}
+
+#[test]
+fn a_lack_of_room_was_told_after_a_list_that_had_ended_it() {
+    let mut talk = small::<2, 3>();
+    talk.answers("/api/v1/pods", &list(9, &[pod("p1", 1), pod("p2", 2)]), true);
+    let id = talk.brings("watch=1", "");
+    let changes = event("ADDED", &pod("p3", 10));
+    for text in [changes, gone()] {
+        talk.informer.space()[..text.len()].copy_from_slice(text.as_bytes());
+        talk.informer.handle(talk.now, Incoming::Data { id, len: text.len() });
+    }
+    talk.take();
+    assert_eq!((talk.informer.wanted(), &talk.failed[..]), (Some(3), &[FailureClass::Expired][..]));
+    talk.answers("/api/v1/pods", &list(20, &[pod("p1", 1), pod("p3", 10)]), true);
+    assert_eq!((talk.informer.wanted(), &talk.failed[..]), (None, &[FailureClass::Expired][..]));
+}
+
+#[test]
 fn an_object_that_cannot_be_decoded_is_not_deleted_by_a_list_in_parts() {
     let mut talk = small::<8, 2>();
     let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
@@ -329,6 +362,27 @@ fn what_did_not_fit_a_list_that_broke_off_was_told_of_the_next_one() {
     talk.answers("/api/v1/pods", &whole[..whole.len() - 10], false);
     talk.answers("/api/v1/pods", &list(10, &pods[..3]), true);
     assert_eq!((talk.cached().len(), &talk.failed[..]), (3, &[FailureClass::Unreachable][..]));
+}
+
+/// Its version counted as applied, so a cache that was saved then had deleted objects for good.
+#[test]
+fn the_deletions_of_a_list_were_lost_by_a_stop_before_the_next_list_began() {
+    for stops in [1, 2] {
+        let mut talk = small::<8, 2>();
+        let pods: Vec<String> = (1..=7).map(|n| pod(&format!("p{n}"), n)).collect();
+        talk.answers("/api/v1/pods", &list(9, &pods), true);
+        talk.answers("watch=1", &gone(), true);
+        let id = talk.brings("/api/v1/pods", &list(20, &[pod("p4", 12)]));
+        talk.informer.handle(talk.now, Incoming::End { id });
+        assert_eq!(talk.informer.received_version(), Some("20"));
+        talk.informer.stop(talk.now);
+        for _ in 1..stops {
+            talk.informer.start(talk.now);
+            talk.informer.stop(talk.now);
+        }
+        talk.take();
+        assert_eq!((talk.cached(), talk.informer.applied_version()), (vec!["p4@12 n5".to_owned()], Some("20")));
+    }
 }
 
 #[test]

@@ -51,6 +51,13 @@ enum Next<V> {
     Commit,
 }
 
+impl<V> Pending<V> {
+    /// Whether it is a list that was accepted. Nothing of the next one is staged then.
+    pub(super) fn is_accepted(&self) -> bool {
+        matches!(self.next, Next::Commit)
+    }
+}
+
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// How many objects the cache would have to hold, at least, while it lacks some; `None` while it has them all.
     ///
@@ -113,6 +120,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             Applied::Full => {
                 let is_held = self.cache.read(|cache| cache.contains(delta.object().key()));
                 self.unfit.note(delta, is_held);
+                // The room that the list's own deletions made before was not enough for it.
+                self.unfit.has_room &= is_held;
             }
             Applied::Told(known) => {
                 if self.pending.is_some() && self.reflector.phase() == Phase::Listing {

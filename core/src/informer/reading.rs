@@ -1,6 +1,7 @@
 //! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::listed::Listed;
+use super::pending::Pending;
 use super::unfit::Unfit;
 use super::{InformerIn, KeyOf};
 use crate::cache::{Cache, IndexerIn, Note};
@@ -372,6 +373,9 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// Forgets a list that broke off, and what is pending of it.
     fn discard(&mut self) {
+        if self.pending.as_ref().is_some_and(Pending::is_accepted) {
+            return;
+        }
         self.fifo.discard_stage();
         (self.pending, self.unfit, self.has_staged_gap) = (None, Unfit::default(), false);
         self.forget_stage();

@@ -51,7 +51,8 @@ pub enum Failure {
     /// The state is read again as [`BackoffKind::Room`](crate::reflector::BackoffKind::Room) says. A list that is applied in
     /// parts deletes what it does not have at its end. So this is also told of a cache that had no room before that.
     DoesNotFit {
-        /// How many objects the cache would have to hold, at least.
+        /// How many objects the cache would have to hold, at least. Of a watch-list that is applied in parts, an object
+        /// that changes, or is deleted, before the list is complete can count again.
         wanted: usize,
     },
     /// A watch-list ended before the bookmark that completes its initial events.

@@ -21,6 +21,8 @@ pub(super) struct Lacking {
     until: Instant,
     /// An object has left the cache since the state was read.
     has_room: bool,
+    /// A state was read since, which the cache has yet to take.
+    is_stale: bool,
 }
 
 impl Reflector {
@@ -50,9 +52,9 @@ impl Reflector {
 
     pub(super) fn on_does_not_fit(&mut self, wanted: usize) -> Step {
         let until = self.slowly();
-        let before =
-            self.lacking.unwrap_or(Lacking { wanted, reported: 0, since: self.now, states: 1, until, has_room: false });
-        self.lacking = Some(Lacking { wanted, ..before });
+        let first =
+            Lacking { wanted, reported: 0, since: self.now, states: 1, until, has_room: false, is_stale: false };
+        self.lacking = Some(Lacking { wanted, is_stale: false, ..self.lacking.unwrap_or(first) });
         self.report_lack();
         Step::Nothing
     }
@@ -75,14 +77,15 @@ impl Reflector {
     pub(super) fn note_read(&mut self) {
         if let Some(mut lacking) = self.lacking {
             lacking.states = lacking.states.saturating_add(1);
-            (lacking.has_room, lacking.until) = (false, self.slowly());
+            (lacking.has_room, lacking.is_stale, lacking.until) = (false, true, self.slowly());
             self.lacking = Some(lacking);
         }
     }
 
-    /// Reports what is lacking, once there is a watch, and if that is more than was reported.
+    /// Reports what is lacking, once there is a watch, if it still is, and if that is more than was reported.
     pub(super) fn report_lack(&mut self) {
-        let Some(lacking) = self.lacking.as_mut().filter(|lacking| lacking.reported < lacking.wanted) else { return };
+        let is_news = |lacking: &Lacking| !lacking.is_stale && lacking.reported < lacking.wanted;
+        let Some(lacking) = self.lacking.as_mut().filter(|lacking| is_news(lacking)) else { return };
         let Some(open) = self.open.as_ref().filter(|_| self.state == State::Watching) else { return };
         lacking.reported = lacking.wanted;
         self.report = Some(FailureReport {

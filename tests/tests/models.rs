@@ -483,6 +483,20 @@ fn the_seeds_of_the_informer_keep_its_rules() {
     replay_seeds("informer", ops::informer::run);
 }
 
+/// Memory of four sizes; in one of them the cache is always full.
+#[test]
+fn random_runs_of_the_informer_in_fixed_memory_keep_its_rules() {
+    for seed in 0..8_000 {
+        let memory = [(seed % 4) as u8];
+        ops::informer::run_fixed(&[&memory[..], &bytes(seed, 20 + seed as usize % 300)].concat());
+    }
+}
+
+#[test]
+fn the_seeds_of_the_informer_in_fixed_memory_keep_its_rules() {
+    replay_seeds("fixed_informer", ops::informer::run_fixed);
+}
+
 #[test]
 fn the_seeds_of_the_captures_keep_the_rules_of_a_transport() {
     replay_seeds("capture", ops::capture::run);

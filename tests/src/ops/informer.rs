@@ -1,14 +1,17 @@
 //! Operations on an informer, on the server that it follows, and on the connection between them.
 
-use crate::sim::{Answer, Ask, Health, Pod, Refusal, Server, ServerConfig, Stored, TooLarge, WatchLists, Write};
-use crate::told::Told;
+use crate::sim::{
+    AlwaysFull, Answer, Ask, Health, InParts, InformerOf, Observer, OnHeap, OneByOne, Refusal, Roomy, Seen, Selector,
+    Server, ServerConfig, Stored, Tier, TooLarge, WatchLists, Write,
+};
 use arbitrary::{Arbitrary, Result, Unstructured};
+use listwatch_core::cache::Cache;
 use listwatch_core::fifo::Order;
-use listwatch_core::object::{ObjectHandle, Uid};
+use listwatch_core::informer::EventOf;
 use listwatch_core::reflector::Action;
-use listwatch_core::request::RequestId;
+use listwatch_core::request::{Query, RequestId};
 use listwatch_core::transport::{Incoming, ResponseHead, TransportError, TransportErrorKind};
-use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
+use listwatch_core::{InformerConfig, Instant, Resource};
 use std::time::Duration;
 
 /// One operation. Keys are below [`Op::KEYS`].
@@ -103,23 +106,41 @@ pub struct Setup {
     sends_late: bool,
 }
 
-/// Runs the operations that `data` stands for.
+/// Runs the operations that `data` stands for, on an informer on the heap.
 ///
 /// # Panics
 /// Where an informer breaks one of its rules.
 pub fn run(data: &[u8]) {
+    run_in::<OnHeap>(data);
+}
+
+/// The same in fixed memory, whose size the first byte says.
+///
+/// # Panics
+/// Where an informer breaks one of its rules.
+pub fn run_fixed(data: &[u8]) {
+    let Some((memory, data)) = data.split_first() else { return };
+    match memory % 4 {
+        0 => run_in::<Roomy>(data),
+        1 => run_in::<InParts>(data),
+        2 => run_in::<OneByOne>(data),
+        _ => run_in::<AlwaysFull>(data),
+    }
+}
+
+fn run_in<T: Tier>(data: &[u8]) {
     let mut data = Unstructured::new(data);
     let Ok(setup) = data.arbitrary() else { return };
     let ops: Vec<Op> = super::rest(&mut data);
-    check(setup, &ops);
+    check::<T>(setup, &ops);
 }
 
 /// Runs `ops`. Then the server is healthy, everything arrives, and the cache must be what the server has.
 ///
 /// # Panics
 /// Where an informer breaks one of its rules.
-pub fn check(setup: Setup, ops: &[Op]) {
-    let mut run = Run::new(setup);
+pub fn check<T: Tier>(setup: Setup, ops: &[Op]) {
+    let mut run = Run::<T>::new(setup);
     for op in ops {
         run.step(*op);
         run.check();
@@ -127,8 +148,8 @@ pub fn check(setup: Setup, ops: &[Op]) {
     run.settle();
 }
 
-struct Run {
-    informer: Informer<Pod>,
+struct Run<T: Tier> {
+    informer: InformerOf<T>,
     server: Server,
     answer: Answer,
     setup: Setup,
@@ -136,16 +157,13 @@ struct Run {
     /// What the informer is told.
     clock: Instant,
     open: Option<Open>,
-    /// What the events amount to.
-    told: Told,
-    received: u32,
+    /// What the events amount to, and the rules that hold in every world.
+    observer: Observer,
     /// Each version that was received, beside the number of deltas that had been queued by then: whole only where bytes
     /// come line by line.
-    versions: Vec<(usize, u32)>,
+    versions: Vec<(usize, u64)>,
     /// How many deltas were taken, likewise.
     taken: usize,
-    /// There were objects of which not even the key could be read: they, and deletions, may have been missed.
-    blind: bool,
 }
 
 /// A request that was sent.
@@ -155,7 +173,7 @@ struct Open {
     begun: bool,
 }
 
-impl Run {
+impl<T: Tier> Run<T> {
     fn new(setup: Setup) -> Self {
         let mut config = InformerConfig::default();
         config.order = if setup.by_key { Order::ByKey } else { Order::Arrival };
@@ -164,26 +182,25 @@ impl Run {
         config.reflector.page_size = Some(u32::from(setup.pages_of % 4)).filter(|size| *size > 0);
         config.reflector.watch_timeout = Some((Duration::from_secs(5), Duration::from_secs(10)));
         config.reflector.watch_margin = Duration::from_secs(1);
+        let observer = Observer::new(Op::KEYS, Selector::default(), false, config.queue_limit);
         Self {
-            informer: Informer::new(Resource::new("/api/v1/things"), config),
+            informer: T::informer(Resource::new("/api/v1/things"), config),
             server: Server::new(server(setup)),
             answer: Answer::complete(Vec::new()),
             setup,
             now: Instant::ZERO,
             clock: Instant::ZERO,
             open: None,
-            told: Told::default(),
-            received: 0,
+            observer: observer.with_room(T::ROOM),
             versions: vec![(0, 0)],
             taken: 0,
-            blind: false,
         }
     }
 
     fn step(&mut self, op: Op) {
         match op {
             Op::Apply(key, health) => {
-                self.blind |= health == Health::Unreadable;
+                self.observer.blind |= health == Health::Unreadable;
                 self.server.log.put(key, Write { health, ..Write::default() });
             }
             Op::Delete(key) => self.server.log.delete(key),
@@ -223,55 +240,44 @@ impl Run {
 
     /// What holds between any two operations.
     fn check(&mut self) {
-        // One event is one delta; a list may bring all keys, and the deletions of all.
-        let most = usize::from(self.setup.queue_limit % 4) + 1 + 2 * usize::from(Op::KEYS);
-        assert!(self.informer.queued() <= most, "{} deltas are queued", self.informer.queued());
-        let received = self.informer.received_version().map_or(0, number);
-        assert!(self.received <= received, "the version went back to {received}");
-        self.received = received;
+        self.observer.check::<T>(&self.informer, &self.server.log);
         self.check_applied();
-        self.check_cache();
     }
 
     /// Everything up to the applied version is in the cache; and it is the last one of which this holds.
     fn check_applied(&self) {
-        let applied = self.informer.applied_version().map_or(0, number);
-        if self.informer.queued() == 0 {
-            assert_eq!(applied, self.received, "nothing waits");
-        }
-        if self.setup.is_by_line() && !self.setup.by_key {
+        let applied = number(self.informer.applied_version());
+        // A list in parts is received before all of it is queued.
+        if T::ROOM.is_none() && self.setup.is_by_line() && !self.setup.by_key {
             let taken = self.versions.iter().rfind(|(queued, _)| *queued <= self.taken);
             assert_eq!(Some(applied), taken.map(|(_, version)| *version), "of {:?}", self.versions);
         }
-        if !self.blind {
+        if !self.observer.blind {
             (0..Op::KEYS).for_each(|key| self.check_applied_key(key, applied));
         }
     }
 
-    fn check_applied_key(&self, key: u8, applied: u32) {
+    fn check_applied_key(&self, key: u8, applied: u64) {
         let log = &self.server.log;
-        let cached = self.told.state.get(&format!("ns-0/pod-{key:03}")).map(|(_, version)| number(version));
-        match log.state(key, applied.into()) {
+        let cached = self.informer.cache().read(|cache| cache.iter().find(|it| it.place() == key).map(Seen::revision));
+        match log.state(key, applied) {
             Some(Stored { health: Health::Bad, .. }) => {}
             Some(stored) => {
-                let gone = log.was_gone(key, applied.into(), self.received.into(), |_| true);
-                let is_newer = |version| u64::from(version) >= stored.revision;
-                assert!(gone || cached.is_some_and(is_newer), "{cached:?} of {key} at {applied}: {stored:?}");
+                let received = number(self.informer.received_version());
+                let is_lacking = cached.is_none() && T::ROOM.is_some_and(|room| room < Op::KEYS.into());
+                let may_lack = is_lacking || log.was_gone(key, applied, received, |_| true);
+                let is_newer = |version| version >= stored.revision;
+                assert!(may_lack || cached.is_some_and(is_newer), "{cached:?} of {key} at {applied}: {stored:?}");
             }
             None => assert!(cached.is_none_or(|version| version > applied), "{cached:?} of {key} at {applied}"),
         }
     }
 
     fn note_received(&mut self) {
-        let received = self.informer.received_version().map_or(0, number);
+        let received = number(self.informer.received_version());
         if self.versions.last().is_some_and(|(_, last)| *last != received) {
             self.versions.push((self.taken + self.informer.queued(), received));
         }
-    }
-
-    /// The cache is what the events amount to.
-    fn check_cache(&self) {
-        self.told.check(self.informer.cache());
     }
 
     fn deliver(&mut self, most: usize) {
@@ -320,7 +326,7 @@ impl Run {
         self.informer.handle_timeout(self.clock);
         let Some(open) = self.open.filter(|open| open.id.0 > 1 && self.informer.wants_input()) else { return };
         let id = RequestId(open.id.0 - 1);
-        let seen = |informer: &Informer<Pod>| {
+        let seen = |informer: &InformerOf<T>| {
             let version = informer.received_version().map(str::to_owned);
             (informer.phase(), version, informer.poll_timeout(), informer.queued(), informer.wants_input())
         };
@@ -344,6 +350,9 @@ impl Run {
             match action {
                 Action::Open(id, request) => {
                     assert!(self.open.is_none(), "{id:?} while another request is open");
+                    if request.query() != Query::Watch && request.continue_token().is_none() {
+                        self.observer.note_listing(&self.server.log);
+                    }
                     self.answer = self.server.open(self.now, &Ask::from(&request), 0);
                     self.open = Some(Open { id, begun: false });
                 }
@@ -357,18 +366,12 @@ impl Run {
         let event = self.informer.poll_event();
         self.taken += queued.saturating_sub(self.informer.queued());
         let Some(event) = event else { return false };
-        self.note(&event);
-        self.check_cache();
-        true
-    }
-
-    /// Nothing goes back, neither by uid nor by version.
-    fn note(&mut self, event: &Event<Pod>) {
-        self.told.note(event);
-        assert!(!self.told.synced || self.informer.has_synced());
-        if let Event::Updated { old, new } | Event::Recreated { old, new } = event {
-            assert!(numbers(old) <= numbers(new), "{old:?}, then {new:?}");
+        if let EventOf::Synced = event {
+            assert!(self.informer.has_synced(), "synced is told too early");
         }
+        self.observer.note(&event, &self.server.log);
+        self.observer.check::<T>(&self.informer, &self.server.log);
+        true
     }
 
     /// All objects are well, and everything arrives.
@@ -377,7 +380,7 @@ impl Run {
         let log = &mut self.server.log;
         let broken: Vec<u8> = log.states(log.revision()).map(|(key, _)| key).collect();
         broken.into_iter().for_each(|key| log.put(key, Write::default()));
-        if self.blind {
+        if self.observer.blind {
             self.step(Op::Stop);
         }
         self.step(Op::Start);
@@ -393,7 +396,9 @@ impl Run {
                 Some(_) if !self.answer.is_watch() => self.step(Op::Close(true)),
                 Some(_) if self.answer.has_initial_events() => self.step(Op::Bookmark),
                 Some(_) if told => {}
-                Some(_) => return self.check_settled(),
+                Some(_) if self.observer.has_caught_up(&self.server.log) => return,
+                // Once there is room, the state is read again.
+                Some(_) => self.advance(self.informer.poll_timeout().unwrap_or(self.now)),
             }
         }
         panic!("the informer does not catch up: {:?}", self.informer);
@@ -403,14 +408,6 @@ impl Run {
     fn is_silent(&mut self) -> bool {
         self.server.advance(self.now, &mut self.answer);
         self.answer.unread().is_empty()
-    }
-
-    fn check_settled(&self) {
-        let log = &self.server.log;
-        let state = |stored: Stored| (Some(Uid::from(&*stored.uid.to_string())), stored.revision.to_string());
-        let stored = log.states(log.revision()).map(|(key, stored)| (format!("ns-0/pod-{key:03}"), state(stored)));
-        assert_eq!(self.told.state, stored.collect());
-        assert!(self.told.synced);
     }
 }
 
@@ -430,11 +427,6 @@ fn server(setup: Setup) -> ServerConfig {
     }
 }
 
-fn numbers<T>(object: &ObjectHandle<T>) -> (u32, u32) {
-    let uid = object.meta().uid().map(|uid| uid.to_string()).unwrap_or_default();
-    (number(&uid), number(object.meta().resource_version()))
-}
-
-fn number(text: &str) -> u32 {
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+fn number(version: Option<&str>) -> u64 {
+    version.map_or(0, |text| text.parse().unwrap_or_else(|error| panic!("{text}: {error}")))
 }

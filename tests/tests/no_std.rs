@@ -21,7 +21,7 @@ fn core_needs_no_standard_library() {
 #[test]
 fn fixed_memory_needs_no_allocator() {
     let sysroot = Sysroot::with("bare", &["core", "compiler_builtins"]);
-    for features in ["", "fixed", "fixed,critical-section,spin"] {
+    for features in ["", "fixed", "fixed,embedded-io,critical-section,spin"] {
         sysroot.check(CORE, features).unwrap_or_else(|error| panic!("{features}: {error}"));
     }
     sysroot.must_lack("alloc");
@@ -30,16 +30,16 @@ fn fixed_memory_needs_no_allocator() {
 #[test]
 fn an_exchange_needs_neither() {
     let sysroot = Sysroot::with("exchange", &["core", "compiler_builtins"]);
-    for features in ["", "embedded-io", "embedded-io-async", "embedded-io,embedded-io-async"] {
+    for features in ["", "embedded-io", "embedded-io-async", "embedded-io,embedded-io-async,listwatch-core/fixed"] {
         sysroot.check(HTTP, features).unwrap_or_else(|error| panic!("{features}: {error}"));
     }
-    sysroot.check(HTTP, "alloc").expect_err("a source for an informer on the heap");
+    sysroot.check(HTTP, "embedded-io,listwatch-core/json").expect_err("an informer on the heap");
 }
 
 #[test]
 fn a_source_over_http_needs_no_standard_library() {
     let sysroot = Sysroot::with("source", &["core", "alloc", "compiler_builtins"]);
-    for features in ["alloc", "alloc,embedded-io-async"] {
+    for features in ["embedded-io,listwatch-core/json", "embedded-io-async,listwatch-core/json"] {
         sysroot.check(HTTP, features).unwrap_or_else(|error| panic!("{features}: {error}"));
     }
 }

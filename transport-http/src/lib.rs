@@ -34,14 +34,11 @@
 //! | feature | adds |
 //! |---|---|
 //! | `ureq` (default) | all but [`exchange`]; without it, the crate is `no_std` |
-//! | `embedded-io`, `embedded-io-async` | [`exchange::Exchange`] over connections that block, or that a task waits for |
-//! | `alloc` | [`exchange::HttpSource`], a source for an informer on a device with a heap |
+//! | `embedded-io` | [`exchange::Exchange`] over connections that block; [`exchange::HttpSource`], a transport of an informer |
+//! | `embedded-io-async` | the same over connections that a task waits for; [`exchange::AsyncHttpSource`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(test, feature = "ureq")), no_std)]
 #![forbid(unsafe_code)]
-
-#[cfg(feature = "alloc")]
-extern crate alloc;
 
 pub mod exchange;
 

@@ -1,8 +1,7 @@
 //! A transport over blocking calls.
 
-use super::{Incoming, ListerWatcher, ReadContext, ResponseHead, TransportError, TransportErrorKind};
+use super::{Incoming, ListerWatcher, ReadContext, ResponseHead, TransportError};
 use crate::request::{Request, RequestId};
-use alloc::string::ToString;
 use core::task::Poll;
 use core::time::Duration;
 use embedded_io::{Error, ErrorKind, Read};
@@ -115,7 +114,7 @@ impl<S: BlockingSource> Blocking<S> {
             }
             Err(error) => {
                 self.close();
-                Incoming::Failed { id, error: TransportError::new(error.kind().into(), error.to_string()) }
+                Incoming::Failed { id, error: TransportError::of_connection(&error) }
             }
         }
     }
@@ -145,25 +144,11 @@ impl<S: BlockingSource> ListerWatcher for Blocking<S> {
     }
 }
 
-impl From<ErrorKind> for TransportErrorKind {
-    fn from(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::ConnectionRefused => Self::Refused,
-            ErrorKind::ConnectionReset
-            | ErrorKind::ConnectionAborted
-            | ErrorKind::NotConnected
-            | ErrorKind::BrokenPipe => Self::Reset,
-            ErrorKind::TimedOut => Self::Timeout,
-            ErrorKind::InvalidData => Self::Protocol,
-            _ => Self::Other,
-        }
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use crate::time::Instant;
+    use crate::transport::TransportErrorKind;
     use alloc::collections::VecDeque;
     use alloc::vec::Vec;
     use core::task::{Context, Waker};

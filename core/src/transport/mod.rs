@@ -9,6 +9,8 @@
 
 #[cfg(feature = "embedded-io")]
 mod blocking;
+#[cfg(feature = "embedded-io")]
+mod connection;
 mod head;
 #[cfg(feature = "stream")]
 mod stream;

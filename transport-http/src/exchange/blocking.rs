@@ -15,39 +15,18 @@ impl<const N: usize> Exchange<N> {
         request: &Get<'_, T>,
     ) -> Result<(), ExchangeError<W::Error>> {
         self.begin();
-        loop {
-            let mut unsent = self.unsent(request)?;
-            let len = unsent.len();
-            while !unsent.is_empty() {
-                let written = connection.write(unsent).map_err(ExchangeError::Connection)?;
-                unsent = unsent.get(written..).filter(|_| written > 0).ok_or(ExchangeError::Unwritten)?;
-            }
-            self.handle_sent(len);
-            if len < N {
-                return connection.flush().map_err(ExchangeError::Connection);
-            }
-        }
+        while !self.send(connection, request)? {}
+        Ok(())
     }
 
     /// Reads the next part of the answer; data goes to the front of `buf`. It waits as long as the connection does. After
     /// an error of the connection, such as a time limit, a read goes on where it was. If `buf` is empty, nothing is read.
     pub fn read<R: Read>(&mut self, connection: &mut R, buf: &mut [u8]) -> Result<Received, ExchangeError<R::Error>> {
-        while !buf.is_empty() {
-            if let Some(part) = self.try_part(buf.len())? {
-                return Ok(self.received(part, buf));
-            }
-            if self.is_in_body() {
-                let len = connection.read(buf).map_err(ExchangeError::Connection)?;
-                let kept = self.unframe(buf, len)?;
-                if kept > 0 {
-                    return Ok(Received::Data(kept));
-                }
-            } else {
-                let len = connection.read(self.space()).map_err(ExchangeError::Connection)?;
-                self.handle_read(len)?;
+        loop {
+            if let Some(received) = self.read_once(connection, buf)? {
+                return Ok(received);
             }
         }
-        Ok(Received::Data(0))
     }
 
     /// Reads the next part of the answer; data stays in the exchange's buffer. Otherwise as [`read`](Exchange::read).
@@ -59,5 +38,51 @@ impl<const N: usize> Exchange<N> {
             let len = connection.read(self.space()).map_err(ExchangeError::Connection)?;
             self.handle_read(len)?;
         }
+    }
+
+    /// Writes once. Returns whether the whole request was sent; if not, the next call goes on.
+    pub(super) fn send<W: Write, T: Display>(
+        &mut self,
+        connection: &mut W,
+        request: &Get<'_, T>,
+    ) -> Result<bool, ExchangeError<W::Error>> {
+        let unsent = self.unsent(request)?;
+        let (len, mut written) = (unsent.len(), 0);
+        if len > 0 {
+            written = connection.write(unsent).map_err(ExchangeError::Connection)?;
+            self.handle_sent(written)?;
+        }
+        if len == N || written < len {
+            return Ok(false);
+        }
+        connection.flush().map_err(ExchangeError::Connection)?;
+        self.wipe();
+        Ok(true)
+    }
+
+    /// Reads once at most. `None` if the bytes that arrived complete no part of the answer.
+    pub(super) fn read_once<R: Read>(
+        &mut self,
+        connection: &mut R,
+        buf: &mut [u8],
+    ) -> Result<Option<Received>, ExchangeError<R::Error>> {
+        if buf.is_empty() {
+            return Ok(Some(Received::Data(0)));
+        }
+        if let Some(part) = self.try_part(buf.len())? {
+            return Ok(Some(self.received(part, buf)));
+        }
+        if self.is_in_body() {
+            let len = connection.read(buf).map_err(ExchangeError::Connection)?;
+            let kept = self.unframe(buf, len)?;
+            if kept > 0 {
+                return Ok(Some(Received::Data(kept)));
+            }
+        } else {
+            let len = connection.read(self.space()).map_err(ExchangeError::Connection)?;
+            self.handle_read(len)?;
+        }
+        let part = self.try_part(buf.len())?;
+        Ok(part.map(|part| self.received(part, buf)))
     }
 }

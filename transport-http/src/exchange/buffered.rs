@@ -1,4 +1,4 @@
-use super::error::ProtocolError;
+use super::error::{ExchangeError, ProtocolError};
 use super::get::Get;
 use super::head::Head;
 use super::response::{Part, Response};
@@ -68,19 +68,26 @@ impl<const N: usize> Exchange<N> {
         (self.unread, self.response, self.sent) = (0..0, Response::new(), 0);
     }
 
-    /// The next bytes of the request; empty behind its end.
+    /// The next bytes of the request; fewer than `N` at its end.
     pub(super) fn unsent<T: Display>(&mut self, request: &Get<'_, T>) -> Result<&[u8], ProtocolError> {
         let len = request.try_write(self.sent, &mut self.buffer)?;
-        if len == 0 {
-            // The request may have had a token.
-            self.buffer.fill(0);
-        }
         Ok(&self.buffer[..len])
     }
 
+    /// Whether a byte of the request was sent.
+    pub(super) fn has_begun(&self) -> bool {
+        self.sent > 0
+    }
+
     /// Notes that the connection took so many bytes of the request.
-    pub(super) fn handle_sent(&mut self, len: usize) {
+    pub(super) fn handle_sent<E>(&mut self, len: usize) -> Result<(), ExchangeError<E>> {
         self.sent += len;
+        if len == 0 { Err(ExchangeError::Unwritten) } else { Ok(()) }
+    }
+
+    /// Forgets the bytes of the request, which may have had a token.
+    pub(super) fn wipe(&mut self) {
+        self.buffer.fill(0);
     }
 
     /// The part that the bytes in the buffer hold, of at most `most` bytes: a head, data in the buffer, or the end.

@@ -1,4 +1,3 @@
-use super::limits;
 use core::fmt;
 
 /// A part of a request, which the program chooses.
@@ -68,33 +67,33 @@ impl ProtocolError {
 
 impl fmt::Display for RequestPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Target => "target has to begin with a slash",
-            Self::Host => "host has to be a name or an address, with or without a port",
-            Self::Accept => "accepted media types have to be printable ASCII",
-            Self::UserAgent => "user agent has to be printable ASCII",
-            Self::Token => "token has to be printable ASCII without spaces",
-        })
+        f.write_str(self.text())
     }
 }
 
 impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl RequestPart {
+    const fn text(self) -> &'static str {
         match self {
-            Self::Unsendable(part) => write!(f, "the request's {part}"),
-            Self::LongHead => write!(f, "the head of the answer is longer than {} bytes", limits::HEAD),
-            Self::LongTrailer => write!(f, "the trailer of the answer is longer than {} bytes", limits::HEAD),
-            Self::LongExtension => {
-                write!(f, "the extension of a chunk of the body is longer than {} bytes", limits::EXTENSION)
-            }
-            other => f.write_str(other.text()),
+            Self::Target => "the request's target has to begin with a slash",
+            Self::Host => "the request's host has to be a name or an address, with or without a port",
+            Self::Accept => "the request's accepted media types have to be printable ASCII",
+            Self::UserAgent => "the request's user agent has to be printable ASCII",
+            Self::Token => "the request's token has to be printable ASCII without spaces",
         }
     }
 }
 
 impl ProtocolError {
-    fn text(self) -> &'static str {
+    /// The whole message. It is a constant: where there is no heap, the informer's failure has it too.
+    const fn text(self) -> &'static str {
         match self {
+            Self::Unsendable(part) => part.text(),
             Self::ClosedBeforeAnswer => "the server closed the connection before it answered",
             Self::ClosedInHead => "the server closed the connection inside of the answer's head",
             Self::ClosedInBody => "the server closed the connection before the end of the answer's body",
@@ -103,6 +102,8 @@ impl ProtocolError {
             }
             Self::Header => "a line of the answer's head or trailer is no header",
             Self::LineEnd => "a line of the answer's head or trailer does not end with CR LF",
+            Self::LongHead => "the head of the answer is longer than 16384 bytes",
+            Self::LongTrailer => "the trailer of the answer is longer than 16384 bytes",
             Self::LongHeader => "a header of the answer that frames its body is too long",
             Self::Length => "the answer's Content-Length is no number of at most 64 bits",
             Self::TwoLengths => "the answer has two lengths: Content-Length or Transfer-Encoding comes twice",
@@ -110,13 +111,16 @@ impl ProtocolError {
             Self::ContentCoding => "the answer is compressed, although the request accepts `identity` alone",
             Self::Upgrade => "the server switches to another protocol, which the request did not ask for",
             Self::ChunkSize => "a chunk of the body has no size of 1 to 16 hexadecimal digits",
+            Self::LongExtension => "the extension of a chunk of the body is longer than 256 bytes",
             Self::ChunkEnd => "a chunk of the body does not end where its size says",
-            Self::Unsendable(_) | Self::LongHead | Self::LongTrailer | Self::LongExtension => "",
         }
     }
 }
 
 impl core::error::Error for ProtocolError {}
+
+/// The message of [`ExchangeError::Unwritten`].
+pub(super) const UNWRITTEN: &str = "the connection takes no more bytes of the request";
 
 /// The reason why an exchange over a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +143,7 @@ impl<E: fmt::Display> fmt::Display for ExchangeError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connection(error) => error.fmt(f),
-            Self::Unwritten => f.write_str("the connection takes no more bytes of the request"),
+            Self::Unwritten => f.write_str(UNWRITTEN),
             Self::Protocol(error) => error.fmt(f),
         }
     }
@@ -151,6 +155,18 @@ impl<E: core::error::Error> core::error::Error for ExchangeError<E> {}
 mod kinds {
     use super::{ExchangeError, ProtocolError};
     use embedded_io::{Error, ErrorKind};
+    use listwatch_core::text::SharedText;
+    use listwatch_core::transport::{TransportError, TransportErrorKind};
+
+    impl From<ProtocolError> for TransportError {
+        fn from(error: ProtocolError) -> Self {
+            let kind = match error {
+                ProtocolError::Unsendable(_) => TransportErrorKind::Unsendable,
+                error => error.kind().into(),
+            };
+            Self::new(kind, SharedText::constant(error.text()))
+        }
+    }
 
     impl<E: Error> Error for ExchangeError<E> {
         fn kind(&self) -> ErrorKind {

@@ -1,6 +1,7 @@
 use super::short::Short;
 use core::fmt;
 use core::time::Duration;
+use listwatch_core::transport::ResponseHead;
 
 /// The status of an answer, and the headers that the machines use.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,9 +41,10 @@ impl fmt::Debug for Head {
     }
 }
 
-#[cfg(feature = "alloc")]
-impl From<Head> for listwatch_core::transport::ResponseHead {
+/// Without core's feature `alloc`, a media type that the machines do not tell apart is left out.
+impl From<Head> for ResponseHead {
     fn from(head: Head) -> Self {
-        Self { status: head.status, retry_after: head.retry_after, content_type: head.content_type().map(Into::into) }
+        let header = |name: &str| head.content_type().filter(|_| name == "content-type");
+        Self { retry_after: head.retry_after, ..Self::from_headers(head.status, header) }
     }
 }

@@ -6,7 +6,7 @@
 //! | write a request | [`Endpoint::get`], which makes a [`Get`] |
 //! | read an answer from bytes in any pieces | [`Response`] |
 //! | do both over `embedded_io`, or `embedded_io_async` | [`Exchange`] |
-//! | run an informer over them, on a device with a heap | `HttpSource` (feature `alloc`) |
+//! | run an informer over them, with a heap and without | [`HttpSource`], in a task [`AsyncHttpSource`] |
 //!
 //! The firmware connects, and has its own TLS: anything that implements `Read` and `Write` is a connection. Here it is two
 //! slices.
@@ -34,6 +34,8 @@
 //! has 128. A body may be of any length; nothing of it is kept. An answer over a limit, or one that two readers could
 //! divide differently, is refused by a [`ProtocolError`].
 
+#[cfg(feature = "embedded-io-async")]
+mod async_source;
 #[cfg(feature = "embedded-io")]
 mod blocking;
 mod body;
@@ -51,8 +53,10 @@ mod head_reader;
 mod limits;
 mod lines;
 mod response;
+#[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
+mod session;
 mod short;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "embedded-io")]
 mod source;
 #[cfg(feature = "embedded-io-async")]
 mod tasks;
@@ -61,6 +65,8 @@ mod tests;
 mod token;
 mod window;
 
+#[cfg(feature = "embedded-io-async")]
+pub use async_source::{AsyncConnection, AsyncHttpSource};
 #[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
 pub use buffered::{Exchange, Piece, Received};
 pub use endpoint::Endpoint;
@@ -68,5 +74,5 @@ pub use error::{ExchangeError, ProtocolError, RequestPart};
 pub use get::Get;
 pub use head::Head;
 pub use response::{Part, Response};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "embedded-io")]
 pub use source::{Connection, HttpSource};

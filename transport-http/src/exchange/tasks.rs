@@ -15,18 +15,8 @@ impl<const N: usize> Exchange<N> {
         request: &Get<'_, T>,
     ) -> Result<(), ExchangeError<W::Error>> {
         self.begin();
-        loop {
-            let mut unsent = self.unsent(request)?;
-            let len = unsent.len();
-            while !unsent.is_empty() {
-                let written = connection.write(unsent).await.map_err(ExchangeError::Connection)?;
-                unsent = unsent.get(written..).filter(|_| written > 0).ok_or(ExchangeError::Unwritten)?;
-            }
-            self.handle_sent(len);
-            if len < N {
-                return connection.flush().await.map_err(ExchangeError::Connection);
-            }
-        }
+        while !self.send_async(connection, request).await? {}
+        Ok(())
     }
 
     /// Reads the next part of the answer; data goes to the front of `buf`. If the future is dropped, and the connection
@@ -36,22 +26,11 @@ impl<const N: usize> Exchange<N> {
         connection: &mut R,
         buf: &mut [u8],
     ) -> Result<Received, ExchangeError<R::Error>> {
-        while !buf.is_empty() {
-            if let Some(part) = self.try_part(buf.len())? {
-                return Ok(self.received(part, buf));
-            }
-            if self.is_in_body() {
-                let len = connection.read(buf).await.map_err(ExchangeError::Connection)?;
-                let kept = self.unframe(buf, len)?;
-                if kept > 0 {
-                    return Ok(Received::Data(kept));
-                }
-            } else {
-                let len = connection.read(self.space()).await.map_err(ExchangeError::Connection)?;
-                self.handle_read(len)?;
+        loop {
+            if let Some(received) = self.read_once_async(connection, buf).await? {
+                return Ok(received);
             }
         }
-        Ok(Received::Data(0))
     }
 
     /// Reads the next part of the answer; data stays in the exchange's buffer. Otherwise as
@@ -64,5 +43,51 @@ impl<const N: usize> Exchange<N> {
             let len = connection.read(self.space()).await.map_err(ExchangeError::Connection)?;
             self.handle_read(len)?;
         }
+    }
+
+    /// Writes once. Returns whether the whole request was sent; if not, the next call goes on.
+    pub(super) async fn send_async<W: Write, T: Display>(
+        &mut self,
+        connection: &mut W,
+        request: &Get<'_, T>,
+    ) -> Result<bool, ExchangeError<W::Error>> {
+        let unsent = self.unsent(request)?;
+        let (len, mut written) = (unsent.len(), 0);
+        if len > 0 {
+            written = connection.write(unsent).await.map_err(ExchangeError::Connection)?;
+            self.handle_sent(written)?;
+        }
+        if len == N || written < len {
+            return Ok(false);
+        }
+        connection.flush().await.map_err(ExchangeError::Connection)?;
+        self.wipe();
+        Ok(true)
+    }
+
+    /// Reads once at most. `None` if the bytes that arrived complete no part of the answer.
+    pub(super) async fn read_once_async<R: Read>(
+        &mut self,
+        connection: &mut R,
+        buf: &mut [u8],
+    ) -> Result<Option<Received>, ExchangeError<R::Error>> {
+        if buf.is_empty() {
+            return Ok(Some(Received::Data(0)));
+        }
+        if let Some(part) = self.try_part(buf.len())? {
+            return Ok(Some(self.received(part, buf)));
+        }
+        if self.is_in_body() {
+            let len = connection.read(buf).await.map_err(ExchangeError::Connection)?;
+            let kept = self.unframe(buf, len)?;
+            if kept > 0 {
+                return Ok(Some(Received::Data(kept)));
+            }
+        } else {
+            let len = connection.read(self.space()).await.map_err(ExchangeError::Connection)?;
+            self.handle_read(len)?;
+        }
+        let part = self.try_part(buf.len())?;
+        Ok(part.map(|part| self.received(part, buf)))
     }
 }

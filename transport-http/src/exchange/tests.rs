@@ -272,6 +272,17 @@ fn nothing_is_endless_but_a_body() {
 }
 
 #[test]
+fn a_limit_is_said_in_the_error() {
+    for (error, limit) in [
+        (ProtocolError::LongHead, limits::HEAD),
+        (ProtocolError::LongTrailer, limits::HEAD),
+        (ProtocolError::LongExtension, limits::EXTENSION.into()),
+    ] {
+        assert!(error.to_string().ends_with(&format!(" is longer than {limit} bytes")), "{error}");
+    }
+}
+
+#[test]
 fn lengths_go_up_to_64_bits() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nab";
     let seen = whole(answer.as_bytes());

@@ -2,10 +2,9 @@
 
 use crate::connection::{Socket, request, server};
 use core::task::{Context, Poll, Waker};
-use embedded_io::Read;
 use listwatch_core::decode::MetadataOnly;
-use listwatch_core::request::Request;
-use listwatch_core::transport::{Blocking, BlockingSource, TransportErrorKind};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext, TransportErrorKind};
 use listwatch_core::{Driver, Event, Informer, InformerConfig, Instant, ListerWatcher, Resource};
 use listwatch_transport_http::exchange::{Endpoint, HttpSource};
 use std::io::Write;
@@ -68,7 +67,7 @@ fn an_informer_keeps_its_connection_and_makes_a_new_one_when_the_server_has_clos
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     let informer = Informer::<MetadataOnly>::new(Resource::new("/api/v1/pods"), config);
-    let (mut driver, mut now) = (Driver::new(informer, Blocking::new(source(address))), Instant::ZERO);
+    let (mut driver, mut now) = (Driver::new(informer, source(address)), Instant::ZERO);
     driver.informer_mut().start(now);
     for expected in ["a is there", "Synced", "a is 6", "a is gone"] {
         assert_eq!(next(&mut driver, &mut now), expected);
@@ -81,13 +80,32 @@ fn an_informer_keeps_its_connection_and_makes_a_new_one_when_the_server_has_clos
     assert_eq!(requests.len(), 3);
 }
 
+/// The next input of a source.
+fn read(source: &mut HttpSource<'_, Socket, 64>, buf: &mut [u8]) -> Incoming {
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..100 {
+        let max_wait = Some(Duration::from_millis(500));
+        match source.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait }, buf) {
+            Poll::Ready(Incoming::Idle { until: Some(Instant::ZERO) }) => {}
+            Poll::Ready(incoming) => return incoming,
+            Poll::Pending => panic!("a connection that blocks wakes nobody"),
+        }
+    }
+    panic!("nothing arrives")
+}
+
 /// The head of the answer, or why there is none.
 fn asked(address: SocketAddr, target: &str) -> Result<u16, TransportErrorKind> {
-    let answer = source(address).request(&Request::parse(target));
-    answer.map(|head| head.status).map_err(|error| {
-        assert!(!error.to_string().contains("abc"), "{error}");
-        error.kind
-    })
+    let mut source = source(address);
+    source.open(RequestId(1), &Request::parse(target));
+    match read(&mut source, &mut [0; 8]) {
+        Incoming::Head { head, .. } => Ok(head.status),
+        Incoming::Failed { error, .. } => {
+            assert!(!error.to_string().contains("abc"), "{error}");
+            Err(error.kind)
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -105,10 +123,6 @@ fn a_failure_is_told_by_its_kind() {
     assert_eq!(asked(said(""), "x"), Err(TransportErrorKind::Unsendable));
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(asked(closed, "/x"), Err(TransportErrorKind::Refused));
-    let mut held = Vec::new();
-    let (address, silent) = (server(move |connection| held.push(connection)), Duration::from_millis(20));
-    let error = source(address).head_timeout(Some(silent)).request(&Request::parse("/x")).unwrap_err();
-    assert_eq!(error.kind, TransportErrorKind::Timeout);
 }
 
 #[test]
@@ -119,11 +133,13 @@ fn an_answer_that_is_given_up_closes_its_connection_and_one_that_ended_keeps_it(
         }
     });
     let (mut source, mut buf) = (source(address), [0; 8]);
-    for (reads, connected) in [(0, 1), (2, 2), (2, 2), (1, 2), (0, 3)] {
-        assert_eq!(source.request(&Request::parse("/x")).map(|head| head.status), Ok(200));
-        let lens = (0..reads).map(|_| source.read(&mut buf).unwrap()).collect::<Vec<_>>();
-        assert_eq!(lens, [4, 0][..reads]);
-        source.close();
+    for (number, reads, connected) in [(1, 0, 1), (2, 2, 2), (3, 2, 2), (4, 1, 2), (5, 0, 3)] {
+        let id = RequestId(number);
+        source.open(id, &Request::parse("/x"));
+        assert!(matches!(read(&mut source, &mut buf), Incoming::Head { .. }));
+        let parts: Vec<Incoming> = (0..reads).map(|_| read(&mut source, &mut buf)).collect();
+        assert_eq!(parts, [Incoming::Data { id, len: 4 }, Incoming::End { id }][..reads]);
+        source.abort(id);
         assert_eq!(source.connection().connected, connected);
     }
 }

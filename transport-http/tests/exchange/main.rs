@@ -3,5 +3,7 @@
 
 mod blocking;
 mod connection;
+mod hostile;
 mod informer;
 mod tasks;
+mod wire;

@@ -1,0 +1,156 @@
+use super::buffered::Received;
+use super::endpoint::Endpoint;
+use super::error::ExchangeError;
+use super::session::{Link, Session};
+use embedded_io_async::{Read, Write};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, TransportError};
+
+/// A connection that firmware can make again, in a task: a socket, with or without TLS.
+#[expect(async_fn_in_trait, reason = "firmware's executors run on one thread, as `embedded_io_async` has it")]
+pub trait AsyncConnection: Read + Write {
+    /// Connects to the server. The connection is closed, or was never made.
+    async fn connect(&mut self) -> Result<(), Self::Error>;
+
+    /// Closes the connection, if there is one, or what a dropped [`connect`](Self::connect) has begun.
+    fn close(&mut self);
+
+    /// The failure that the informer reports for an error. A connection with TLS, or one that resolves names, tells these
+    /// failures from others here.
+    fn explain(error: &Self::Error) -> TransportError
+    where
+        Self: Sized,
+    {
+        TransportError::of_connection(error)
+    }
+}
+
+/// Lists and watches over a connection of the firmware, in a task. Otherwise as [`HttpSource`](super::HttpSource).
+///
+/// The task passes it what the informer wants, and the informer what it [reads](Self::read). The timer runs beside:
+/// if it is due first, the task drops the future of the read. So the informer's deadlines hold for whole answers, however
+/// they arrive, and for connecting too. A server that sends a byte a minute does not move them.
+///
+/// A dropped read loses nothing, if the connection's own reads and writes lose nothing when they are dropped. Connecting
+/// begins again.
+///
+/// ```no_run
+/// # use listwatch_transport_http::exchange::AsyncConnection;
+/// # fn now() -> listwatch_core::Instant { listwatch_core::Instant::ZERO }
+/// # async fn sleep_until(_: Option<listwatch_core::Instant>) {}
+/// # async fn run(socket: impl AsyncConnection) {
+/// use listwatch_core::informer::{EventOf, FixedInformer};
+/// use listwatch_core::projection::Text;
+/// use listwatch_core::reflector::Action;
+/// use listwatch_core::{InformerConfig, Resource, projection};
+/// use listwatch_transport_http::exchange::{AsyncHttpSource, Endpoint};
+/// # use smol::future::or; // as `embassy_futures::select::select`
+///
+/// projection! { struct Pod { node: Text<32> = "spec.nodeName" } }
+///
+/// const PODS: Resource = Resource::constant("/api/v1/pods", "", "");
+/// let mut pods = FixedInformer::<Pod, 64>::fixed(PODS, InformerConfig::default());
+/// let mut source = AsyncHttpSource::<_, 512>::new(Endpoint::new("10.0.0.1:6443"), socket);
+/// pods.start(now());
+/// loop {
+///     while let Some(action) = pods.poll_action() {
+///         match action {
+///             Action::Open(id, request) => source.open(id, &request),
+///             Action::Abort(id) => source.abort(id),
+///         }
+///     }
+///     let sleep = sleep_until(pods.poll_timeout());
+///     let incoming = or(async { Some(source.read(pods.space()).await) }, async { sleep.await; None });
+///     match incoming.await {
+///         Some(incoming) => pods.handle(now(), incoming),
+///         None => pods.handle_timeout(now()),
+///     }
+///     while let Some(event) = pods.poll_event() {
+///         if let EventOf::Added { object, .. } = event {
+///             println!("{} is on {}", object.key(), object.value.node.as_str());
+///         }
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct AsyncHttpSource<'a, C, const N: usize> {
+    session: Session<'a, N>,
+    connection: C,
+}
+
+impl<'a, C: AsyncConnection, const N: usize> AsyncHttpSource<'a, C, N> {
+    /// Requests of `endpoint` over this connection, which is not made yet.
+    pub const fn new(endpoint: Endpoint<'a>, connection: C) -> Self {
+        Self { session: Session::new(endpoint), connection }
+    }
+
+    /// Starts a request. The one before is given up. [`read`](Self::read) sends it, and reports its failure.
+    pub fn open(&mut self, id: RequestId, request: &Request) {
+        self.session.give_up();
+        self.tidy();
+        self.session.open(id, request);
+    }
+
+    /// Gives a request up, if it is open.
+    pub fn abort(&mut self, id: RequestId) {
+        if self.session.is_open(id) {
+            self.session.give_up();
+            self.tidy();
+        }
+    }
+
+    /// The next part of the answer; data goes to the front of `buf`, which is not empty. It is pending for ever while no
+    /// request is open.
+    pub async fn read(&mut self, buf: &mut [u8]) -> Incoming {
+        while self.session.open.is_some() {
+            let stepped = self.step(buf).await;
+            let incoming = self.session.handle(stepped, C::explain);
+            self.tidy();
+            if let Some(incoming) = incoming {
+                return incoming;
+            }
+        }
+        core::future::pending().await
+    }
+
+    /// Replaces what later requests say, such as a token that has changed.
+    pub fn set_endpoint(&mut self, endpoint: Endpoint<'a>) {
+        self.session.endpoint = endpoint;
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn connection(&self) -> &C {
+        &self.connection
+    }
+
+    /// The connection, for its own settings.
+    pub fn connection_mut(&mut self) -> &mut C {
+        &mut self.connection
+    }
+
+    /// Connects, writes once, or reads once.
+    async fn step(&mut self, buf: &mut [u8]) -> Result<Option<Received>, ExchangeError<C::Error>> {
+        let Self { session: Session { exchange, open, link, .. }, connection } = self;
+        if *link == Link::Closed {
+            connection.close();
+            connection.connect().await.map_err(ExchangeError::Connection)?;
+            *link = Link::New;
+        }
+        match open {
+            Some(open) if !open.is_sent => {
+                open.is_sent = exchange.send_async(connection, &open.get).await?;
+                Ok(None)
+            }
+            _ => exchange.read_once_async(connection, buf).await,
+        }
+    }
+
+    /// Closes the connection where it is of no more use.
+    fn tidy(&mut self) {
+        if self.session.link == Link::Closed {
+            self.connection.close();
+        }
+    }
+}

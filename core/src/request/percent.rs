@@ -37,6 +37,11 @@ fn escaped(after: &[u8]) -> Option<u8> {
     u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
 }
 
+/// The hexadecimal digit of the last four bits.
+fn digit(byte: u8) -> char {
+    char::from(b"0123456789ABCDEF"[usize::from(byte & 15)])
+}
+
 /// Text in a path or a query.
 pub(crate) struct PercentEncoded<'a>(pub(crate) &'a str);
 
@@ -45,7 +50,7 @@ impl fmt::Display for PercentEncoded<'_> {
         for byte in self.0.bytes() {
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => f.write_char(byte.into())?,
-                _ => write!(f, "%{byte:02X}")?,
+                _ => ['%', digit(byte >> 4), digit(byte)].into_iter().try_for_each(|c| f.write_char(c))?,
             }
         }
         Ok(())

@@ -6,13 +6,13 @@ const DAYS_OF_ERA: i64 = 146_097;
 /// The days from the first of March of the year 0 to the first of January 1970.
 const TO_1970: i64 = 719_468;
 
-/// The days from 1970 to a date.
-pub(super) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+/// The days from 1970 to a date, of a year of at most six digits. A division of 64 bits would take 1 KB of a device's flash.
+pub(super) fn days_from_civil(year: i32, month: i32, day: i32) -> i32 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * DAYS_OF_ERA + day_of_era - TO_1970
+    era * DAYS_OF_ERA as i32 + day_of_era - TO_1970 as i32
 }
 
 /// Year, month and day of a number of days from 1970.
@@ -29,7 +29,7 @@ pub(super) fn civil_from_days(days: i64) -> (i64, i64, i64) {
 }
 
 /// How many days a month has.
-pub(super) fn days_of_month(year: i64, month: i64) -> i64 {
+pub(super) fn days_of_month(year: i32, month: i32) -> i32 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,

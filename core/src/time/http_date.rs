@@ -33,25 +33,26 @@ pub fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
 /// such as `Sun, 06 Nov 1994 08:49:37 GMT`, that of RFC 850, and that of C's `asctime`. None for any other text, and
 /// before 1970. The name of the day is not compared.
 fn http_date(text: &str) -> Option<u64> {
-    let mut words = text.trim_ascii().split([' ', '-']).filter(|word| !word.is_empty()).skip(1);
+    let words = text.trim_ascii().as_bytes().split(|byte| matches!(byte, b' ' | b'-'));
+    let mut words = words.filter(|word| !word.is_empty()).skip(1);
     let mut next = || words.next();
     let (first, second, third, fourth) = (next()?, next()?, next()?, next()?);
     let (day, month, year, clock, zone) = match month(first) {
         Some(month) => (second, month, fourth, third, None),
-        None => (first, month(second)?, third, fourth, Some("GMT")),
+        None => (first, month(second)?, third, fourth, Some(&b"GMT"[..])),
     };
     let year = year_of(year)?;
     let day = number(day).filter(|day| (1..=days_of_month(year, month)).contains(day))?;
-    let seconds = days_from_civil(year, month, day) * 86_400 + seconds_of(clock)?;
+    let seconds = i64::from(days_from_civil(year, month, day)) * 86_400 + i64::from(seconds_of(clock)?);
     u64::try_from(seconds).ok().filter(|_| next() == zone && next().is_none())
 }
 
-fn month(name: &str) -> Option<i64> {
-    MONTHS.iter().zip(1..).find_map(|(month, number)| month.eq_ignore_ascii_case(name).then_some(number))
+fn month(name: &[u8]) -> Option<i32> {
+    MONTHS.iter().zip(1..).find_map(|(month, number)| name.eq_ignore_ascii_case(month.as_bytes()).then_some(number))
 }
 
 /// The year of four digits, or of two: 1970 to 2069, which is how POSIX reads these since 1970.
-fn year_of(text: &str) -> Option<i64> {
+fn year_of(text: &[u8]) -> Option<i32> {
     match (text.len(), number(text)?) {
         (4, year) => Some(year),
         (2, year) => Some(if year < 70 { 2000 + year } else { 1900 + year }),
@@ -60,13 +61,13 @@ fn year_of(text: &str) -> Option<i64> {
 }
 
 /// The number of at most four digits.
-fn number(text: &str) -> Option<i64> {
-    let is_number = text.len() <= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().ok())?
+fn number(text: &[u8]) -> Option<i32> {
+    let append = |number: i32, byte: &u8| byte.is_ascii_digit().then(|| number * 10 + i32::from(byte - b'0'));
+    if matches!(text.len(), 1..=4) { text.iter().try_fold(0, append) } else { None }
 }
 
 /// The seconds from midnight to `08:49:37`.
-fn seconds_of(clock: &str) -> Option<i64> {
+fn seconds_of(clock: &[u8]) -> Option<i32> {
     let mut rest = Rest::new(clock);
     rest.clock().filter(|_| rest.is_empty())
 }

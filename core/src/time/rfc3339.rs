@@ -3,21 +3,21 @@ use core::ops::RangeInclusive;
 
 /// The microseconds from 1970 to a time by RFC 3339, section 5.6. None for any other text.
 pub(super) fn micros(text: &str) -> Option<i64> {
-    let mut rest = Rest::new(text);
+    let mut rest = Rest::new(text.as_bytes());
     let days = rest.date()?;
     rest.one_of(b"Tt ")?;
     let seconds = rest.clock()?;
     let micros = rest.fraction()?;
     let ahead = rest.offset()?;
-    rest.is_empty().then(|| (days * 86_400 + seconds - ahead) * 1_000_000 + micros)
+    rest.is_empty().then(|| (i64::from(days) * 86_400 + i64::from(seconds - ahead)) * 1_000_000 + micros)
 }
 
 /// The part of a text that is not read yet.
 pub(super) struct Rest<'t>(&'t [u8]);
 
 impl<'t> Rest<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
-        Self(text.as_bytes())
+    pub(super) fn new(text: &'t [u8]) -> Self {
+        Self(text)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -25,7 +25,7 @@ impl<'t> Rest<'t> {
     }
 
     /// The days from 1970 to a date.
-    fn date(&mut self) -> Option<i64> {
+    fn date(&mut self) -> Option<i32> {
         let year = self.number(4, 0..=9_999)?;
         self.one_of(b"-")?;
         let month = self.number(2, 1..=12)?;
@@ -35,13 +35,13 @@ impl<'t> Rest<'t> {
     }
 
     /// The seconds from midnight to a time of day. A leap second is the one before it.
-    pub(super) fn clock(&mut self) -> Option<i64> {
+    pub(super) fn clock(&mut self) -> Option<i32> {
         let minutes = self.hours_and_minutes()?;
         self.one_of(b":")?;
         Some(minutes * 60 + self.number(2, 0..=60)?.min(59))
     }
 
-    fn hours_and_minutes(&mut self) -> Option<i64> {
+    fn hours_and_minutes(&mut self) -> Option<i32> {
         let hours = self.number(2, 0..=23)?;
         self.one_of(b":")?;
         Some(hours * 60 + self.number(2, 0..=59)?)
@@ -60,7 +60,7 @@ impl<'t> Rest<'t> {
     }
 
     /// The seconds that the clock is ahead of UTC.
-    fn offset(&mut self) -> Option<i64> {
+    fn offset(&mut self) -> Option<i32> {
         match self.one_of(b"Zz+-")? {
             b'+' => Some(self.hours_and_minutes()? * 60),
             b'-' => Some(self.hours_and_minutes()? * -60),
@@ -69,10 +69,10 @@ impl<'t> Rest<'t> {
     }
 
     /// The number of so many digits, if it lies in the range.
-    fn number(&mut self, digits: usize, range: RangeInclusive<i64>) -> Option<i64> {
+    fn number(&mut self, digits: usize, range: RangeInclusive<i32>) -> Option<i32> {
         let (number, rest) = self.0.split_at_checked(digits)?;
         self.0 = rest;
-        let add = |number, byte: &u8| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'));
+        let add = |number, byte: &u8| byte.is_ascii_digit().then(|| number * 10 + i32::from(byte - b'0'));
         number.iter().try_fold(0, add).filter(|number| range.contains(number))
     }
 

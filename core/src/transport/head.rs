@@ -42,7 +42,8 @@ fn media_type(value: &str) -> Option<SharedText> {
 /// The media type without parameters, if it is one that the machines tell apart.
 #[cfg(not(feature = "alloc"))]
 fn media_type(value: &str) -> Option<SharedText> {
-    let value = value.split(';').next().unwrap_or(value).trim();
+    let end = value.bytes().position(|byte| byte == b';').unwrap_or(value.len());
+    let value = value.get(..end)?.trim_ascii();
     let known = ["application/json", CONCATENATED_JSON].into_iter().find(|known| known.eq_ignore_ascii_case(value));
     known.map(SharedText::constant)
 }

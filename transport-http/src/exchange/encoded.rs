@@ -12,16 +12,11 @@ impl<T: fmt::Display> fmt::Display for Encoded<T> {
 }
 
 impl Write for Encoder<'_, '_> {
-    fn write_str(&mut self, mut text: &str) -> fmt::Result {
-        while let Some(at) = text.bytes().position(|byte| !is_allowed(byte)) {
-            // All bytes of a character beyond ASCII are encoded.
-            let (allowed, rest) = text.split_at(at);
-            let encoded = rest.chars().next().map_or(0, char::len_utf8);
-            self.0.write_str(allowed)?;
-            rest.bytes().take(encoded).try_for_each(|byte| self.write_escape(byte))?;
-            text = &rest[encoded..];
-        }
-        self.0.write_str(text)
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().try_for_each(|byte| match is_allowed(byte) {
+            true => self.0.write_char(byte.into()),
+            false => self.write_escape(byte),
+        })
     }
 }
 

@@ -30,7 +30,8 @@ fn any(random: &mut Random) -> WallTime {
     }
     let (year, _, _) = civil::civil_from_days(time.as_unix_seconds().div_euclid(DAY));
     let around = random.next() as i64 % (36 * 3_600 * MICROS);
-    WallTime::from_unix_micros(civil::days_from_civil(year, 3, 1) * DAY * MICROS + around)
+    let march = civil::days_from_civil(i32::try_from(year).unwrap(), 3, 1);
+    WallTime::from_unix_micros(i64::from(march) * DAY * MICROS + around)
 }
 
 /// What jiff makes of the same number of microseconds. A `Timestamp` ends a day before the year 9999.
@@ -42,10 +43,10 @@ fn by_jiff(time: WallTime) -> DateTime {
 fn every_day_of_ten_thousand_years_is_the_one_of_jiff() {
     let mut date = jiff::civil::date(0, 1, 1);
     for days in WallTime::MIN.as_unix_seconds() / DAY..=WallTime::MAX.as_unix_seconds() / DAY {
-        let expected = (i64::from(date.year()), i64::from(date.month()), i64::from(date.day()));
-        assert_eq!(civil::civil_from_days(days), expected);
-        assert_eq!(civil::days_from_civil(expected.0, expected.1, expected.2), days);
-        assert_eq!(civil::days_of_month(expected.0, expected.1), i64::from(date.days_in_month()));
+        let (year, month, day) = (i32::from(date.year()), i32::from(date.month()), i32::from(date.day()));
+        assert_eq!(civil::civil_from_days(days), (year.into(), month.into(), day.into()));
+        assert_eq!(i64::from(civil::days_from_civil(year, month, day)), days);
+        assert_eq!(civil::days_of_month(year, month), i32::from(date.days_in_month()));
         date = date.tomorrow().unwrap_or(date);
     }
     assert_eq!(date, jiff::civil::Date::MAX);

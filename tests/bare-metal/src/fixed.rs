@@ -3,7 +3,7 @@
 use crate::line::{KEY, Line, Object, Shown, some};
 use crate::panel::Panel;
 use crate::tape::Tape;
-use crate::transport::{self, Player};
+use crate::transport;
 use listwatch_core::cache::{FixedIndexer, IndexId};
 use listwatch_core::decode::ProjectedJson;
 use listwatch_core::informer::DriverIn;
@@ -28,7 +28,14 @@ pub type Cache = FixedIndexer<Object, OBJECTS, Indexed<2, { 2 * OBJECTS }, 32, 1
 pub type Decoder = ProjectedJson<Line, KEY, ROOM>;
 
 /// An informer of a tape. Its cache and its decoder have places of their own, so that they do not pass over the stack.
-pub type Driver = DriverIn<&'static mut Decoder, Player, &'static mut Cache, Fixed<DELTAS>>;
+pub type Driver = DriverIn<&'static mut Decoder, Transport, &'static mut Cache, Fixed<DELTAS>>;
+
+/// The tape itself.
+#[cfg(not(feature = "http"))]
+pub type Transport = transport::Player;
+/// A server that answers as the tape says.
+#[cfg(feature = "http")]
+pub type Transport = crate::wire::Client;
 
 /// The display.
 pub type Display = Panel<Fixed<APPS>>;
@@ -36,7 +43,11 @@ pub type Display = Panel<Fixed<APPS>>;
 /// An informer that follows this tape, and then an object that is larger than all memory.
 #[must_use]
 pub fn driver(tape: Tape, decoder: &'static mut Decoder, cache: &'static mut Cache) -> Driver {
-    transport::driver(Player::with_large(tape), decoder, cache)
+    #[cfg(not(feature = "http"))]
+    let transport = transport::Player::with_large(tape);
+    #[cfg(feature = "http")]
+    let transport = crate::wire::client(tape);
+    transport::driver(transport, decoder, cache)
 }
 
 /// Gives the cache of an informer its indexes.

@@ -12,6 +12,7 @@
 //! | [`large`] | an object of any size, as a server would send it |
 //! | `sensors` | sensors that an interrupt reads |
 //! | [`transport`] | a tape as a transport, and an informer that follows it |
+//! | `wire` | a connection to a server that answers as a tape says |
 //! | `pod` | a type of serde's with the same fields |
 //! | `heap` | the allocator, which counts |
 #![cfg_attr(target_os = "none", no_std)]
@@ -27,6 +28,9 @@ pub mod panel;
 
 pub mod fixed;
 pub mod large;
+
+#[cfg(feature = "http")]
+pub mod wire;
 
 #[cfg(feature = "heap")]
 extern crate alloc;

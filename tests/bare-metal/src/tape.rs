@@ -12,6 +12,8 @@
 //! | 4 | the length of the body |
 //! | | the body |
 //!
+//! For an image that reads a connection, the body is the whole answer as the bytes of HTTP/1.1.
+//!
 //! Numbers have their least significant byte first. A list takes the next answer `L`, and a watch the next answer `W`.
 
 /// What a request asks for.

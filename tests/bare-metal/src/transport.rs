@@ -61,6 +61,18 @@ impl Player {
     }
 }
 
+/// A transport whose answers end.
+pub trait Ends: ListerWatcher {
+    /// Whether a request had no answer.
+    fn is_over(&self) -> bool;
+}
+
+impl Ends for Player {
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
 impl ListerWatcher for Player {
     fn open(&mut self, id: RequestId, request: &Request) {
         let query = if request.query() == request::Query::List { Query::List } else { Query::Watch };
@@ -116,8 +128,8 @@ pub const PODS: Resource = Resource::constant("/api/v1/pods", "", "");
 ///
 /// # Errors
 /// The first one of `told` or `piece`. If an object cannot be decoded.
-pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
-    driver: &mut DriverIn<D, Player, C, M>,
+pub fn follow<D: Decode<Object: Shown>, L: Ends, C: Cache<D::Object>, M: Mem>(
+    driver: &mut DriverIn<D, L, C, M>,
     mut told: impl FnMut(&EventOf<D::Object>) -> Result<(), &'static str>,
     mut piece: impl FnMut(&C) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
@@ -138,7 +150,7 @@ pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
         piece(driver.informer().cache())?;
         if pumped == Pumped::Waiting {
             match driver.poll_timeout() {
-                _ if driver.transport().is_over => return Ok(()),
+                _ if driver.transport().is_over() => return Ok(()),
                 Some(at) => now = at,
                 None => return Err("the informer waits for nothing"),
             }
@@ -148,20 +160,20 @@ pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
 
 // Reading is deep, and events are large: each has a frame of its own, which is left before the other one is entered.
 #[inline(never)]
-fn pump<D: Decode, C: Cache<D::Object>, M: Mem>(driver: &mut DriverIn<D, Player, C, M>, now: Instant) -> Pumped {
+fn pump<D: Decode, L: Ends, C: Cache<D::Object>, M: Mem>(driver: &mut DriverIn<D, L, C, M>, now: Instant) -> Pumped {
     driver.pump(now, &mut Context::from_waker(Waker::noop()))
 }
 
 #[inline(never)]
-fn next<D: Decode, C: Cache<D::Object>, M: Mem>(driver: &mut DriverIn<D, Player, C, M>) -> Option<EventOf<D::Object>> {
+fn next<D: Decode, L, C: Cache<D::Object>, M: Mem>(driver: &mut DriverIn<D, L, C, M>) -> Option<EventOf<D::Object>> {
     driver.informer_mut().poll_event()
 }
 
-/// An informer that follows what is played.
-pub fn driver<D: Decode, C: Cache<D::Object>, M: Mem>(
-    player: Player,
+/// An informer that follows what a transport brings.
+pub fn driver<D: Decode, L: Ends, C: Cache<D::Object>, M: Mem>(
+    transport: L,
     decoder: D,
     cache: C,
-) -> DriverIn<D, Player, C, M> {
-    DriverIn::new(InformerIn::with_decoder(PODS, config(), decoder, cache), player)
+) -> DriverIn<D, L, C, M> {
+    DriverIn::new(InformerIn::with_decoder(PODS, config(), decoder, cache), transport)
 }

@@ -1,5 +1,8 @@
 //! Captures decoded by a projection, which holds no object, beside the decoder of the heap.
 
+use crate::play::Plays;
+#[cfg(not(loom))]
+use crate::wired::{Frame, Framing, Wired};
 use core::task::{Context, Waker};
 use flate2::read::MultiGzDecoder;
 use listwatch_core::cache::{Cache, FixedIndexer};
@@ -208,11 +211,27 @@ where
     D: Decode<Object: Shown>,
     <D::Object as Keyed>::Key: std::fmt::Display,
 {
+    told_through::<_, M, _, _>(decoder, cache, path, chunks, |playback| playback)
+}
+
+/// The same through another transport.
+fn told_through<D, M: Mem, C: Cache<D::Object>, L: Plays>(
+    decoder: D,
+    cache: C,
+    path: &PathBuf,
+    chunks: Chunks,
+    make: impl FnOnce(Playback) -> L,
+) -> Told
+where
+    D: Decode<Object: Shown>,
+    <D::Object as Keyed>::Key: std::fmt::Display,
+{
     let playback = Playback::with_config(path, PlaybackConfig::new().pace(Pace::Immediate).chunks(chunks)).unwrap();
     let mut config = InformerConfig::default();
     (config.reflector.watch_timeout, config.reflector.answer_timeout) = (None, None);
     let resource = playback.resource().unwrap().clone();
-    let mut driver = DriverIn::new(InformerIn::<_, _, M>::with_decoder(resource, config, decoder, cache), playback);
+    let mut driver =
+        DriverIn::new(InformerIn::<_, _, M>::with_decoder(resource, config, decoder, cache), make(playback));
     let (mut told, mut now) = (BTreeMap::<_, Vec<_>>::new(), Instant::ZERO);
     driver.informer_mut().start(now);
     loop {
@@ -230,7 +249,7 @@ where
             told.entry(event.key().map(ToString::to_string).unwrap_or_default()).or_default().push(shown);
         }
         if pumped == Pumped::Waiting {
-            if driver.transport().is_complete() {
+            if driver.transport().playback().is_complete() {
                 break;
             }
             now = driver.poll_timeout().expect("the playback goes on, so somebody waits for a time");
@@ -252,6 +271,29 @@ fn an_informer_of_a_projection_tells_of_each_key_what_one_on_the_heap_tells_in_f
             let fixed =
                 told::<_, Fixed<16>, _>(ProjectedJson::<Line>::new(), FixedIndexer::<_, 128>::new(), path, chunks);
             assert_eq!(fixed, expected, "{} in fixed memory", path.display());
+        }
+    }
+}
+
+#[cfg(not(loom))]
+#[test]
+fn an_informer_in_fixed_memory_tells_the_same_of_a_capture_over_http_in_pieces_of_any_size() {
+    const CHUNKED: Framing = |_, _| Frame::Chunked;
+    const COUNTED: Framing = |_, _| Frame::Counted;
+    for path in captures().iter().filter(|path| !path.ends_with("protocol.jsonl.gz")) {
+        let fixed = || (ProjectedJson::<Line>::new(), FixedIndexer::<_, 128>::new());
+        let (decoder, cache) = fixed();
+        let expected = told::<_, Fixed<16>, _>(decoder, cache, path, Chunks::Recorded);
+        assert!(expected.0.len() > 10, "{}", path.display());
+        // Of megabytes, each byte for itself would take a minute.
+        let pieces = if path.ends_with("gap.jsonl.gz") { &[1, 7, 64, 4096][..] } else { &[64, 4096] };
+        for framing in [CHUNKED, COUNTED] {
+            for piece in pieces.iter().copied() {
+                let (decoder, cache) = fixed();
+                let wired = |playback| Wired::<256>::new(playback, piece, framing);
+                let over_http = told_through::<_, Fixed<16>, _, _>(decoder, cache, path, Chunks::Recorded, wired);
+                assert_eq!(over_http, expected, "{} in pieces of {piece}", path.display());
+            }
         }
     }
 }

@@ -141,7 +141,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
         &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch-runtime-smol"],
     ),
     ("listwatch-fuzz", "fuzz", &["listwatch-tests"]),
-    ("listwatch-bare-metal", "tests/bare-metal", &["listwatch-core"]),
+    ("listwatch-bare-metal", "tests/bare-metal", &["listwatch-core", "listwatch-transport-http"]),
 ];
 
 /// Folders at the top that hold no package.

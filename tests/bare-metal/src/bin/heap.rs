@@ -32,7 +32,8 @@ mod image {
         let mut cache = Indexer::<ObjectHandle<Pod>>::new();
         let app = cache.add_index(|pod, emit| emit(pod.app()));
         let node = cache.add_index(|pod, emit| some(pod.node()).into_iter().for_each(emit));
-        let mut driver = driver::<_, _, Heap>(Player::new(tape()), Json::<Pod>::new(DecodeOptions::default()), cache);
+        let mut driver =
+            driver::<_, _, _, Heap>(Player::new(tape()), Json::<Pod>::new(DecodeOptions::default()), cache);
         follow(
             &mut driver,
             |told| {

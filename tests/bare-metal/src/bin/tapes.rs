@@ -1,4 +1,5 @@
-//! Makes a tape of a capture, and prints what an image that follows the tape has to print: `tapes CAPTURE TAPE`.
+//! Makes tapes of a capture, and prints what an image that follows one has to print: `tapes CAPTURE TAPE HTTP`. The second
+//! tape has the same answers as the bytes of HTTP/1.1.
 //!
 //! The lines are those of the heap's informer with the same projection.
 
@@ -17,10 +18,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 
 /// A recorded request and its answer.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Exchange {
     is_watch: bool,
     status: u16,
@@ -30,10 +31,17 @@ struct Exchange {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
-    let [capture, tape] = &paths[..] else { return Err("tapes CAPTURE TAPE".into()) };
+    let [capture, tape, http] = &paths[..] else { return Err("tapes CAPTURE TAPE HTTP".into()) };
     let answers = answers(&exchanges(capture)?)?;
-    std::fs::write(tape, [&u32::try_from(answers.len())?.to_le_bytes(), &answers[..]].concat())?;
-    Ok(print(Tape::new(answers.leak()))?)
+    store(tape, &answers)?;
+    store(http, &over_http(&answers)?)?;
+    Ok(print(Tape::new(bytes(&answers)?.leak()))?)
+}
+
+/// Writes a tape as an image reads it: its length, and its answers.
+fn store(path: &str, answers: &[Exchange]) -> Result<(), Box<dyn Error>> {
+    let bytes = bytes(answers)?;
+    Ok(std::fs::write(path, [&u32::try_from(bytes.len())?.to_le_bytes(), &bytes[..]].concat())?)
 }
 
 /// Prints what an informer tells, and its cache at the end.
@@ -41,7 +49,7 @@ fn print(tape: Tape) -> Result<(), &'static str> {
     let mut cache = Indexer::<Object>::new();
     let app = cache.add_index(|object, emit| emit(object.app()));
     let node = cache.add_index(|object, emit| some(object.node()).into_iter().for_each(emit));
-    let mut driver = driver::<_, _, Heap>(Player::with_large(tape), ProjectedJson::<Line, KEY>::new(), cache);
+    let mut driver = driver::<_, _, _, Heap>(Player::with_large(tape), ProjectedJson::<Line, KEY>::new(), cache);
     let print = |told: &EventOf<Object>| {
         print_change(told);
         Ok(())
@@ -73,10 +81,10 @@ fn exchanges(capture: &str) -> Result<BTreeMap<u64, Exchange>, Box<dyn Error>> {
     Ok(exchanges)
 }
 
-/// The bytes of a tape. A list behind the last watch is left out: nobody would ask for it.
-fn answers(exchanges: &BTreeMap<u64, Exchange>) -> Result<Vec<u8>, Box<dyn Error>> {
+/// The answers of a tape. A list behind the last watch is left out: nobody would ask for it.
+fn answers(exchanges: &BTreeMap<u64, Exchange>) -> Result<Vec<Exchange>, Box<dyn Error>> {
     let last = exchanges.iter().rev().find(|(_, exchange)| exchange.is_watch).ok_or("a capture without a watch")?.0;
-    let mut bytes = Vec::new();
+    let mut answers = Vec::new();
     let mut pages = Vec::new();
     for exchange in exchanges.range(..=last).map(|(_, exchange)| exchange) {
         if !exchange.is_watch && exchange.status == 200 {
@@ -84,15 +92,15 @@ fn answers(exchanges: &BTreeMap<u64, Exchange>) -> Result<Vec<u8>, Box<dyn Error
             let is_last = page["metadata"]["continue"].as_str().is_none_or(str::is_empty);
             pages.push(page);
             if is_last {
-                write(&mut bytes, exchange, &whole(std::mem::take(&mut pages)))?;
+                answers.push(Exchange { body: whole(std::mem::take(&mut pages)), ..exchange.clone() });
             }
         } else {
             // Pages that nobody went on with are no list.
             pages.clear();
-            write(&mut bytes, exchange, &exchange.body)?;
+            answers.push(exchange.clone());
         }
     }
-    Ok(bytes)
+    Ok(answers)
 }
 
 /// A list of all items of its pages: a device requests no pages.
@@ -103,13 +111,45 @@ fn whole(pages: Vec<Value>) -> Vec<u8> {
     whole.to_string().into_bytes()
 }
 
-fn write(bytes: &mut Vec<u8>, exchange: &Exchange, body: &[u8]) -> Result<(), Box<dyn Error>> {
-    let mut head = [0; HEAD];
-    head[0] = if exchange.is_watch { b'W' } else { b'L' };
-    head[1] = if exchange.ended { b'.' } else { b'!' };
-    head[2..4].copy_from_slice(&exchange.status.to_le_bytes());
-    head[4..].copy_from_slice(&u32::try_from(body.len())?.to_le_bytes());
-    bytes.extend(head);
-    bytes.extend(body);
-    Ok(())
+/// The same answers, with the bytes of HTTP/1.1 for their bodies: counted and in chunks by turns. Where one broke off, the
+/// rest is missing.
+fn over_http(answers: &[Exchange]) -> Result<Vec<Exchange>, Box<dyn Error>> {
+    let framed = |(number, answer): (usize, &Exchange)| {
+        let body = if answer.status == 0 { Vec::new() } else { frame(number, answer)? };
+        Ok(Exchange { body, ..answer.clone() })
+    };
+    answers.iter().enumerate().map(framed).collect()
+}
+
+fn frame(number: usize, Exchange { status, ended, body, .. }: &Exchange) -> std::io::Result<Vec<u8>> {
+    let mut bytes =
+        format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 {status} X\r\nAudit-Id: {number:0300}\r\n").into_bytes();
+    if number.is_multiple_of(2) {
+        write!(bytes, "Content-Length: {}\r\n\r\n", body.len() + usize::from(!ended))?;
+        bytes.extend(body);
+        return Ok(bytes);
+    }
+    write!(bytes, "Transfer-Encoding: chunked\r\n\r\n")?;
+    for chunk in body.chunks(777) {
+        write!(bytes, "{:x};x=y\r\n", chunk.len())?;
+        bytes.extend(chunk);
+        bytes.extend(b"\r\n");
+    }
+    bytes.extend(if *ended { &b"0\r\n\r\n"[..] } else { b"" });
+    Ok(bytes)
+}
+
+/// The bytes of a tape.
+fn bytes(answers: &[Exchange]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut bytes = Vec::new();
+    for Exchange { is_watch, status, ended, body } in answers {
+        let mut head = [0; HEAD];
+        head[0] = if *is_watch { b'W' } else { b'L' };
+        head[1] = if *ended { b'.' } else { b'!' };
+        head[2..4].copy_from_slice(&status.to_le_bytes());
+        head[4..].copy_from_slice(&u32::try_from(body.len())?.to_le_bytes());
+        bytes.extend(head);
+        bytes.extend(body);
+    }
+    Ok(bytes)
 }

@@ -12,6 +12,7 @@ use listwatch_core::api::ApiFn;
 use listwatch_core::api::{
     ApiCall, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, Calls, ConflictRetry, Method,
 };
+use listwatch_core::transport::TransportError;
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
 use pending::{OpenCalls, Pending};
@@ -53,6 +54,13 @@ pub struct Client {
     calls: Arc<Mutex<OpenCalls>>,
     clock: Clock,
     timeout: Option<Duration>,
+    gate: Option<Arc<dyn Gate>>,
+}
+
+/// Decides which requests a client sends.
+pub(crate) trait Gate: Send + Sync {
+    /// Whether a request that changes something may be sent now; if not, the reason.
+    fn check(&self) -> Result<(), TransportError>;
 }
 
 impl Client {
@@ -63,7 +71,7 @@ impl Client {
     #[must_use]
     #[doc(alias = "try_default")]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
-        Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None }
+        Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None, gate: None }
     }
 
     /// Sends requests by a client that blocks, each on a thread of the `blocking` crate's pool, under any executor.
@@ -93,9 +101,25 @@ impl Client {
         call.read(&response)
     }
 
+    /// A clone that sends changes only while `gate` lets it.
+    pub(crate) fn behind(&self, gate: Arc<dyn Gate>) -> Self {
+        Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// Sends a request now, past gates and witnesses. Its caller gives it up by dropping the future.
+    pub(crate) fn send(
+        &self,
+        request: &ApiRequest,
+    ) -> impl Future<Output = Result<ApiResponse, TransportError>> + Send + Unpin + use<> {
+        Pending::open(&self.calls, &self.clock, request, Some(Duration::MAX))
+    }
+
     /// Sends a request; its answer is whatever the server said.
     pub(crate) async fn respond<T>(&self, call: &ApiCall<T>) -> Result<ApiResponse, ApiError> {
         let (timeout, request) = (call.timeout().or(self.timeout), call.request()?);
+        if let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) {
+            gate.check()?;
+        }
         #[cfg(feature = "file")]
         let request = match crate::witness::present() {
             Some(witness) => &request.clone().sent_by(witness.reconcile()),

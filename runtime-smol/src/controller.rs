@@ -254,6 +254,7 @@ mod cleaned;
 mod compared;
 mod context;
 mod crew;
+mod elected;
 mod error;
 mod expected;
 mod feed;

@@ -110,12 +110,14 @@ mod world;
 pub(crate) use collection::Collection;
 pub use found::Found;
 pub use handle::InformerHandle;
+pub(crate) use single::events_of_one;
 pub use single::wait_for;
 pub use stream_name::StreamName;
 pub use stream_status::{StreamError, StreamStatus};
 pub use subscriber::Subscriber;
 pub(crate) use synced::WhenDenied;
 pub use synced::{HandleSynced, StreamsNotSynced};
+pub(crate) use transport::StreamTransport;
 pub use wait_error::{WaitError, WaitFailure};
 pub use world::World;
 

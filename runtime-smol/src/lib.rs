@@ -256,6 +256,7 @@ mod caught;
 mod replay;
 mod run;
 mod stable_hash;
+mod waiting;
 #[cfg(feature = "file")]
 mod witness;
 
@@ -264,6 +265,7 @@ pub mod clock;
 #[doc = include_str!("coming_from.md")]
 pub mod coming_from {}
 pub mod controller;
+pub mod election;
 pub mod events;
 pub mod informers;
 #[cfg(feature = "http")]

@@ -16,6 +16,7 @@ use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
 use listwatch_core::change::Desired;
 use listwatch_core::controller::{Cause, Write};
+use listwatch_core::election::FencingToken;
 use listwatch_core::object::Version;
 use listwatch_core::queue::Outcome;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,16 +76,24 @@ impl Context {
         Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late, writes }))
     }
 
-    /// The client of the controller's world.
+    /// The client of the controller's world. If the controller has an [election](super::Reconciler::lead_by), it sends
+    /// changes only while this replica leads.
     #[must_use]
     pub fn client(&self) -> &Client {
-        self.0.state.informers.client()
+        &self.0.state.client
     }
 
     /// The clock of the controller's world.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.state.clock
+    }
+
+    /// The token of the term, for writes whose receiver compares terms. `None` if the term is over, or if the controller has
+    /// no [election](super::Reconciler::lead_by).
+    #[must_use]
+    pub fn fencing_token(&self) -> Option<FencingToken> {
+        self.0.state.leadership.as_ref()?.token()
     }
 
     /// Sends a request to the controller's world. The next reconcile of the key does not wait for its effect;
@@ -127,7 +136,7 @@ impl Context {
         kind: &InformerHandle<T>,
         call: ApiCall<R>,
     ) -> Result<(R, Vec<u8>), ApiError> {
-        let response = Informers::of(kind).client().respond(&call).await?;
+        let response = self.0.state.client_of(&Informers::of(kind)).respond(&call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response) {
             self.on_written(kind, call.request()?, written);

@@ -12,6 +12,7 @@ use super::run_error::RunError;
 use super::running::{Parts, Running};
 use super::settings::Settings;
 use super::source::Source;
+use crate::election::Election;
 use crate::informers::{InformerHandle, Informers};
 use crate::saved::SaveTo;
 use core::fmt;
@@ -295,6 +296,41 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// (controller-runtime `GracefulShutdownTimeout`).
     pub fn drain(mut self, grace: Duration) -> Self {
         self.settings.drain = grace;
+        self
+    }
+
+    /// Reconciles only while this program holds a lease: of many replicas, one works at a time (controller-runtime
+    /// `LeaderElection`). Each controller has a lease of its own.
+    ///
+    /// All replicas follow their sources. When these have synced, a replica is a candidate. Its workers begin when it leads,
+    /// with every key, and its caches are current then. [`Election`] lists the permissions that it needs.
+    ///
+    /// If the term is lost, the reconciles are dropped at once, with their requests, and the run ends with
+    /// [`RunError::LeaderElectionLost`], as with controller-runtime; [`Election::when_lost`] lets the replica be a candidate
+    /// again. From the end of a term on, the [context](Context::client) sends no write: it fails, and names the lease. A
+    /// thread of its own renews the lease, so a reconcile that computes does not cost the term.
+    ///
+    /// When the controller ends, running reconciles are [drained](Self::drain), while the lease is renewed. Then it is
+    /// released. A reconcile that still blocks its thread keeps the lease, which then expires.
+    ///
+    /// ```no_run
+    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+    /// use listwatch_runtime_smol::decode::MetadataOnly;
+    /// use listwatch_runtime_smol::election::Election;
+    /// use listwatch_runtime_smol::http::Cluster;
+    ///
+    /// fn main() -> Result<(), RunError> {
+    ///     let controller = Controller::new("pods", Cluster::infer()?);
+    ///     let pods = controller.informer_of::<MetadataOnly>("v1/pods");
+    ///     controller.reconciles(&pods).lead_by(Election::new("pods")).run(async |_cx, key| {
+    ///         println!("{key}");
+    ///         Ok(Outcome::Done)
+    ///     })
+    /// }
+    /// ```
+    #[doc(alias("LeaderElection", "LeaderElectionID"))]
+    pub fn lead_by(mut self, election: Election) -> Self {
+        self.settings.election = Some(election);
         self
     }
 

@@ -1,4 +1,5 @@
 use super::Error;
+use crate::election::ElectionReport;
 use crate::informers::StreamsNotSynced;
 use core::fmt;
 use core::time::Duration;
@@ -102,15 +103,24 @@ pub enum Report<'a> {
         /// The error.
         error: &'a DecodeError,
     },
-    /// The sources of the controller have synced, so its reconciles begin.
+    /// The sources of the controller have synced, and it leads if it has an election. So its reconciles begin.
     Started {
         /// The time since its begin.
         after: Duration,
         /// The file that it is [recorded to](crate::World::recorded_to), if it is.
         tape: Option<&'a Path>,
     },
+    /// The [election](super::Reconciler::lead_by) of the controller: who leads, and what failed.
+    Election {
+        /// The namespace and the name of the lease.
+        lease: &'a str,
+        /// What has happened.
+        report: &'a ElectionReport<'a>,
+    },
     /// The controller has ended before its sources had synced.
     NeverStarted,
+    /// The controller has ended, and another candidate led all the time.
+    NeverLed,
     /// The controller has ended, and these keys are not done.
     Ended {
         /// Each key, and how it was left.
@@ -203,6 +213,8 @@ impl fmt::Display for Report<'_> {
             }
             #[cfg(feature = "file")]
             Self::Replayed { findings } => findings.counts().fmt(f),
+            Self::Election { lease, report } => write!(f, "lease {}: {report}", Printable::new(lease)),
+            Self::NeverLed => f.write_str("ended; it never led"),
             Self::NeverStarted => f.write_str("ended before its sources had synced"),
             Self::Ended { left } => {
                 f.write_str("ended; ")?;

@@ -1,9 +1,11 @@
 use super::report::write_left;
+use crate::election::write_reason;
 use crate::informers::{StreamStatus, StreamsNotSynced};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::controller::KeyReport;
+use listwatch_core::election::StopReason;
 use listwatch_core::text::Printable;
 
 /// The reason why a controller did not start, or did not end as it should. Its `Debug` is its `Display`, so a `main`
@@ -33,6 +35,13 @@ pub enum RunError {
         /// The keys whose reconcile still blocked its thread 100 ms later, or waited on such a thread. It is dropped
         /// when the thread is free.
         blocked: Vec<Key>,
+    },
+    /// The term of this replica is over, and its reconciles were dropped. Started again, it is a candidate again.
+    LeaderElectionLost {
+        /// The namespace and the name of the lease.
+        lease: String,
+        /// Why the term is over.
+        reason: StopReason,
     },
     /// The [world](crate::World) ended, and should not have: a recording has an error.
     World(String),
@@ -101,6 +110,10 @@ impl fmt::Display for RunError {
                 write!(f, "not drained within {grace:?}")?;
                 write_keys(f, "reconciles were dropped", dropped)?;
                 write_keys(f, "reconciles still block their threads", blocked)
+            }
+            Self::LeaderElectionLost { lease, reason } => {
+                write!(f, "leader election lost, lease {}: ", Printable::new(lease))?;
+                write_reason(f, reason)
             }
             Self::Endless { after, has_end, left } => {
                 f.write_str(match has_end {

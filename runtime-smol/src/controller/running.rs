@@ -1,6 +1,7 @@
 use super::cleaned::Cleaned;
 use super::compared::Compared;
 use super::crew::Crew;
+use super::elected::Elected;
 use super::feed::Feed;
 use super::followed::Followed;
 use super::handle::ControllerHandle;
@@ -11,7 +12,7 @@ use super::run_error::RunError;
 use super::settings::Settings;
 use super::sources::Sources;
 use super::started::Started;
-use super::state::State;
+use super::state::{State, guarded};
 use super::stderr::Stderr;
 use super::streams::{Ending, Streams};
 use super::termination::Termination;
@@ -20,6 +21,7 @@ use super::threads::{Threads, named, no_thread, shares};
 use super::waits::Waits;
 use super::worker::Reconcile;
 use crate::clock::Clock;
+use crate::election::Candidate;
 use crate::informers::Informers;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
@@ -65,13 +67,22 @@ impl<'a> Running<'a> {
         let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| clock.random_seed());
         let machine = settings.machine(&clock, seed);
         let threads = if clock.is_simulated() { 1 } else { settings.threads };
-        let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
+        let Settings { name, handle, workers: count, sync_within, drain, on_report, election, .. } = settings;
         let (reads, mistake) = reads.take_except(&feeds);
         let all = feeds.iter().map(|feed| feed.source()).chain(reads.iter().map(|read| &**read));
         let (worlds, mistake) = match read::worlds(&informers, all) {
             Ok(worlds) => (worlds, mistake),
             Err(differ) => (Vec::new(), mistake.or(Some(differ))),
         };
+        // The tape of a replay says when the controller led.
+        let election = election.filter(|_| !informers.world().is_replay());
+        let candidate = election.map(|election| election.candidate(informers.world())).transpose();
+        let (candidate, mistake) = match candidate {
+            Ok(candidate) => (candidate, mistake),
+            Err(error) => (None, mistake.or_else(|| Some(RunError::Config(error.to_string())))),
+        };
+        let leadership = candidate.as_ref().map(Candidate::leadership);
+        let client = guarded(leadership.as_ref(), informers.client());
         let name = name.into();
         let (sources, cleaned, waits) = (Sources::default(), Cleaned::default(), Waits::default());
         let (stderr, stale) = (Stderr::default(), Mutex::default());
@@ -82,6 +93,8 @@ impl<'a> Running<'a> {
             clock,
             seed,
             informers,
+            client,
+            leadership,
             machine,
             sources,
             followed,
@@ -97,6 +110,7 @@ impl<'a> Running<'a> {
             stop,
         };
         let state = Arc::new(state);
+        let elected = candidate.map(|candidate| Elected::new(&state, candidate));
         #[cfg(feature = "file")]
         state.informers.world().replay().into_iter().for_each(|replay| replay.register(&state.name));
         let (handle, refused) = match handle.attach(&state) {
@@ -108,7 +122,8 @@ impl<'a> Running<'a> {
         let crews = Crew::of(&state, &workers, shares(), &reconcile);
         let ending = Ending { state, workers };
         let (held, added, stop) = (to_show, to_follow, stopped);
-        let streams = Streams { refused, ending, worlds, feeds, reads, own, held, added, stop, sync_within, drain };
+        let streams =
+            Streams { refused, ending, worlds, feeds, reads, own, held, added, stop, elected, sync_within, drain };
         Self { streams, crews, handle }
     }
 

@@ -2,6 +2,7 @@ use super::handle::ControllerHandle;
 use super::report::OnReport;
 use super::state::Machine;
 use crate::clock::Clock;
+use crate::election::Election;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::controller::{Debounce, Reconciler};
@@ -21,6 +22,7 @@ pub(super) struct Settings {
     pub(super) await_writes: Option<Duration>,
     pub(super) sync_within: Duration,
     pub(super) drain: Duration,
+    pub(super) election: Option<Election>,
     /// Standard error without one.
     pub(super) on_report: Option<OnReport>,
 }
@@ -43,6 +45,7 @@ impl Settings {
             await_writes: None,
             sync_within: SYNC_WITHIN,
             drain: DRAIN,
+            election: None,
             on_report: None,
         }
     }

@@ -10,7 +10,9 @@ use super::sources::Sources;
 use super::stderr::Stderr;
 use super::waits::Waits;
 use crate::caught::caught_call;
+use crate::client::Client;
 use crate::clock::Clock;
+use crate::election::{Leadership, Work};
 use crate::informers::Informers;
 use core::pin::Pin;
 use core::time::Duration;
@@ -33,6 +35,10 @@ pub(super) struct State {
     /// Of the random delays.
     pub(super) seed: u64,
     pub(super) informers: Informers,
+    /// The client of the controller's world.
+    pub(super) client: Client,
+    /// Without it, no election says who works.
+    pub(super) leadership: Option<Leadership>,
     pub(super) machine: Machine,
     pub(super) sources: Sources,
     pub(super) followed: Followed,
@@ -69,6 +75,14 @@ pub(super) struct Held {
     pub(super) writes: Vec<Expected>,
 }
 
+/// A candidacy is over.
+pub(super) struct Ended;
+
+/// The client, which sends writes only under a term if there is an election.
+pub(super) fn guarded(leadership: Option<&Leadership>, client: &Client) -> Client {
+    leadership.map_or_else(|| client.clone(), |leadership| leadership.guarded(client))
+}
+
 impl State {
     pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
         self.machine.add(key, priority, cause);
@@ -76,6 +90,29 @@ impl State {
 
     pub(super) fn has_not_ended(&self) -> bool {
         !matches!(self.machine.lifecycle(), Lifecycle::Stopped | Lifecycle::NotSynced)
+    }
+
+    /// A client of these informers, which sends writes only while this controller leads.
+    pub(super) fn client_of(&self, informers: &Informers) -> Client {
+        guarded(self.leadership.as_ref(), informers.client())
+    }
+
+    /// Waits until this controller leads or ends, if it has an election.
+    pub(super) async fn leads_or_ends(&self) {
+        if let Some(leadership) = &self.leadership {
+            leadership.leads_or_ends().await;
+        }
+    }
+
+    /// Begins work under a term.
+    ///
+    /// # Errors
+    /// The candidacy has ended.
+    pub(super) async fn work(&self) -> Result<Option<Work>, Ended> {
+        match &self.leadership {
+            Some(leadership) => leadership.work().await.map(Some).ok_or(Ended),
+            None => Ok(None),
+        }
     }
 
     /// The writes of the key's reconciles that were awaited too often, and are not shown yet.

@@ -1,5 +1,6 @@
 //! The streams' side of a controller: it maps events to keys, waits for writes to be shown, and begins and ends it all.
 
+use super::elected::Elected;
 use super::expected::{Expected, Sight};
 use super::feed::{Fed, Feed};
 use super::own_kind::OwnKind;
@@ -34,6 +35,8 @@ pub(super) struct Streams {
     pub(super) held: Receiver<Held>,
     pub(super) added: Receiver<Box<dyn Follow>>,
     pub(super) stop: Receiver<()>,
+    /// The election, if there is one.
+    pub(super) elected: Option<Elected>,
     pub(super) sync_within: Duration,
     pub(super) drain: Duration,
 }
@@ -59,7 +62,8 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { refused, ending, worlds, feeds, reads, own, held, added, stop, sync_within, drain } = self;
+        let Self { refused, ending, worlds, feeds, reads, own, held, added, stop, mut elected, sync_within, drain } =
+            self;
         if let Some(refused) = refused {
             return Err(refused);
         }
@@ -71,19 +75,29 @@ impl Streams {
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
         let life = async {
+            let mut elected = elected.as_mut();
             let end = or(
-                live(state, syncing, &stop),
+                live(state, syncing, &stop, elected.as_deref_mut(), &executor),
                 or(over(state, &worlds, unsynced), or(ended(feeds), lost(&ending.workers))),
             )
             .await;
             let has_started = state.machine.lifecycle() == Lifecycle::Running;
-            state.machine.drain(drain);
-            timeouts.await;
+            let is_lost = matches!(end, Err(RunError::LeaderElectionLost { .. }));
+            state.machine.drain(if is_lost { Duration::ZERO } else { drain });
+            or(timeouts, lost_while_draining(state, elected.as_deref())).await;
             ending.workers.end(state.clock.now());
             let Unfinished { dropped, blocked } = ending.workers.join(&state.clock).await;
             let left = state.machine.report();
-            state.report(&if has_started { Report::Ended { left: &left } } else { Report::NeverStarted });
-            let is_drained = dropped.is_empty() && blocked.is_empty();
+            let was_candidate = elected.as_deref().is_some_and(Elected::has_begun);
+            if let Some(elected) = elected.filter(|_| blocked.is_empty()) {
+                elected.end().await;
+            }
+            state.report(&match has_started {
+                true => Report::Ended { left: &left },
+                false if was_candidate => Report::NeverLed,
+                false => Report::NeverStarted,
+            });
+            let is_drained = is_lost || dropped.is_empty() && blocked.is_empty();
             end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
         };
         let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run())).collect();
@@ -98,8 +112,14 @@ fn synced(feeds: &[Box<dyn Feed>], reads: &[Box<dyn Read>]) -> Vec<HandleSynced>
     feeds.iter().map(|feed| feed.source().synced()).chain(reads.iter().map(|read| read.synced())).collect()
 }
 
-/// Starts the controller once its sources have synced, and waits until it is asked to end.
-async fn live(state: &State, syncing: Vec<HandleSynced>, stop: &Receiver<()>) -> Result<(), RunError> {
+/// Starts the controller once its sources have synced and it leads, and waits until it is asked to end.
+async fn live(
+    state: &Arc<State>,
+    syncing: Vec<HandleSynced>,
+    stop: &Receiver<()>,
+    elected: Option<&mut Elected>,
+    executor: &Executor<'_>,
+) -> Result<(), RunError> {
     let stopped = async {
         let _closed = stop.recv().await;
         Ok(())
@@ -111,11 +131,29 @@ async fn live(state: &State, syncing: Vec<HandleSynced>, stop: &Receiver<()>) ->
         state.machine.start(None);
         all_synced(state, syncing).await?;
         let after = state.clock.now().saturating_since(begun);
-        state.report(&Report::Started { after, tape: state.informers.world().tape_path() });
-        state.machine.source_synced(start);
-        pending().await
+        let begin = || {
+            state.report(&Report::Started { after, tape: state.informers.world().tape_path() });
+            state.machine.source_synced(start);
+        };
+        match elected {
+            Some(elected) => {
+                elected.begin(&state.name, executor)?;
+                elected.lead(begin).await
+            }
+            None => {
+                begin();
+                pending().await
+            }
+        }
     };
     or(stopped, started).await
+}
+
+/// Waits until the term is lost although the controller ends. Reconciles have no more time then.
+async fn lost_while_draining(state: &State, elected: Option<&Elected>) {
+    let Some(elected) = elected else { return pending().await };
+    elected.lost_after_stop().await;
+    state.machine.drain(Duration::ZERO);
 }
 
 /// Waits for the first state of every source.

@@ -9,6 +9,7 @@ use super::state::{Held, State};
 use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
 use crate::clock::Clock;
+use crate::election::Work;
 use crate::workers::WorkerHandle;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -20,6 +21,8 @@ use listwatch_core::{Instant, Key};
 use smol::lock::Mutex;
 use std::sync::Arc;
 
+/// The outcome of a reconcile that was dropped with its term: the key is reconciled in the next one.
+const INTERRUPTED: Outcome = Outcome::Transient(Duration::ZERO);
 /// How many times a key waits for a write.
 const MOST_WAITS: u32 = 3;
 /// How long a write that is awaited no more is told. By then, a server has ended each watch that was open.
@@ -66,10 +69,16 @@ impl Worker<'_> {
 
     async fn next(&self) -> Option<Job<'_>> {
         let _turn = self.turn.lock().await;
+        self.state.leads_or_ends().await;
         self.state.machine.next().await
     }
 
     async fn reconcile(&self, job: Job<'_>) {
+        // The term may have ended while the worker waited for a key.
+        let Ok(work) = self.state.work().await else {
+            job.finish(INTERRUPTED, Vec::new());
+            return;
+        };
         let (clock, key) = (&self.state.clock, job.key().clone());
         let begun = clock.now();
         let causes = job.causes().into_iter().map(|(cause, at)| (cause, begun.saturating_since(at))).collect();
@@ -82,7 +91,8 @@ impl Worker<'_> {
         let attempt = Attempt::begin(self.state, &cx, job.failures());
         let called = async { attempt.run(|| self.reconcile.call(cx.clone(), job.key().clone())).await };
         let limited = by(clock, job.deadline(), called);
-        let ended = caught(limited, || self.handle.is_over()).await;
+        let is_lost = || work.as_ref().is_some_and(Work::is_over);
+        let ended = caught(woken_at_loss(work.as_ref(), limited), || self.handle.is_over() || is_lost()).await;
         attempt.end(&ended);
         match ended {
             Caught::Done(Some(Ok(outcome))) => _ = self.end(job, &cx, outcome),
@@ -98,7 +108,11 @@ impl Worker<'_> {
             }
             Caught::Stopped(panic) => {
                 panic.iter().for_each(|message| self.report_panic(&cx, message));
-                self.handle.give_up();
+                if self.handle.is_over() {
+                    self.handle.give_up();
+                } else {
+                    self.end(job, &cx, INTERRUPTED);
+                }
             }
         }
     }
@@ -173,6 +187,17 @@ fn outcome_of(error: &Error) -> Outcome {
         Some(least) => Outcome::RetryAfter(least),
         None => Outcome::Retry,
     }
+}
+
+/// The future, polled when the term is lost, too.
+async fn woken_at_loss<F: Future>(work: Option<&Work>, future: F) -> F::Output {
+    let lost = async {
+        if let Some(work) = work {
+            work.over().await;
+        }
+        smol::future::pending().await
+    };
+    smol::future::or(lost, future).await
 }
 
 /// The output of `future`; none if it takes longer.

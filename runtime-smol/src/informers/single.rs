@@ -64,6 +64,21 @@ pub async fn wait_for<T: DeserializeOwned>(
     }
 }
 
+/// The events of the one object of this name, which alone is listed and watched.
+pub(crate) fn events_of_one<T: DeserializeOwned>(
+    world: &World,
+    resource: Resource,
+    name: &str,
+) -> Events<T, StreamTransport> {
+    events(world, only(resource, name))
+}
+
+fn events<T: DeserializeOwned>(world: &World, resource: Resource) -> Events<T, StreamTransport> {
+    let transport = StreamTransport::new(world, resource.clone(), None);
+    let informer = Informer::<T>::new(resource, InformerConfig::default());
+    Events::start(Driver::new(informer, transport), world.clock().clone())
+}
+
 /// The one object of a resource.
 fn only(resource: Resource, name: &str) -> Resource {
     let escaped = name.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=");
@@ -85,9 +100,7 @@ impl<T: DeserializeOwned> Single<T> {
     fn new(world: &World, resource: Resource, within: Duration) -> Self {
         let clock = world.clock().clone();
         let board = Board::new(StreamName::new(resource.clone()), clock.clone());
-        let transport = StreamTransport::new(world, resource.clone(), None);
-        let informer = Informer::<T>::new(resource, InformerConfig::default());
-        let events = Events::start(Driver::new(informer, transport), clock.clone());
+        let events = events(world, resource);
         Self { events, board, deadline: clock.sleep(within), clock, within }
     }
 

@@ -8,7 +8,7 @@ use listwatch_core::{ListerWatcher, Resource};
 use std::sync::Arc;
 
 /// A stream's own transport in its world. So the program's function that makes it is called where a panic is caught.
-pub(super) struct StreamTransport {
+pub(crate) struct StreamTransport {
     world: World,
     resource: Resource,
     /// That of the stream on a tape.

@@ -67,6 +67,8 @@ pub struct World {
     server: Option<String>,
     /// A fingerprint of the authority that the server is trusted by.
     authority: Option<String>,
+    /// The namespace of the program in it.
+    namespace: Option<String>,
     /// Why no controller runs in it.
     refused: Option<SharedText>,
     #[cfg(feature = "file")]
@@ -130,6 +132,7 @@ impl World {
             seed: None,
             server: None,
             authority: None,
+            namespace: None,
             refused: None,
             #[cfg(feature = "file")]
             tape: None,
@@ -301,6 +304,19 @@ impl World {
     #[cfg(not(feature = "file"))]
     pub(crate) fn tape_path(&self) -> Option<&Path> {
         None
+    }
+
+    /// The namespace of the pod, or of the kubeconfig's context, if there is one.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// Whether it is the tape of a controller.
+    pub(crate) fn is_replay(&self) -> bool {
+        #[cfg(feature = "file")]
+        return self.replay.is_some();
+        #[cfg(not(feature = "file"))]
+        false
     }
 
     /// Why no controller runs in it, if none does.

@@ -22,10 +22,10 @@ impl From<Cluster> for World {
         let clock = Clock::real();
         let client = Client::new(HttpClient::from(&cluster), clock.clone());
         let server = Some(cluster.server().to_owned());
-        let authority = cluster.authority_fingerprint();
+        let (authority, namespace) = (cluster.authority_fingerprint(), Some(cluster.namespace().to_owned()));
         let world = Self::from_parts(clock, client, move |_| {
             Box::new(HttpTransport::from(&cluster).with_reactor(Arc::new(AsyncIo)))
         });
-        Self { server, authority, ..world }
+        Self { server, authority, namespace, ..world }
     }
 }

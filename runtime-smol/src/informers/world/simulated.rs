@@ -18,7 +18,8 @@ impl From<SimulatedCluster> for World {
         let time = clock.clone();
         let cluster = cluster.on_clock(move || time.now());
         let client = Client::new(cluster.client(), clock.clone());
-        Self::from_parts(clock, client, move |_| Box::new(cluster.transport())).at_most(LONGEST)
+        let world = Self::from_parts(clock, client, move |_| Box::new(cluster.transport())).at_most(LONGEST);
+        Self { namespace: Some("default".to_owned()), ..world }
     }
 }
 

@@ -1,0 +1,97 @@
+//! The election of a controller: its workers work while it leads.
+
+use super::report::Report;
+use super::run_error::RunError;
+use super::state::State;
+use super::threads::{Threads, named, no_thread};
+use crate::clock::Clock;
+use crate::election::{Candidate, Leadership, WhenLost};
+use async_executor::{Executor, Task};
+use smol::channel::Sender;
+use smol::future::{or, pending};
+use std::sync::{Arc, Mutex};
+
+/// A candidate, and what drives it. Dropped, it renews no more.
+pub(super) struct Elected {
+    leadership: Leadership,
+    when_lost: WhenLost,
+    clock: Clock,
+    candidate: Option<Candidate>,
+    driver: Option<Driver>,
+}
+
+/// What drives a candidate until it is dropped.
+enum Driver {
+    /// Under a simulated clock.
+    Task(#[expect(dead_code, reason = "a task lives as long as its handle")] Task<()>),
+    /// So that neither a mapper nor a program's executor holds up a renewal. It ends when it is dropped.
+    Thread(
+        #[expect(dead_code, reason = "the thread waits for its drop")] Sender<()>,
+        #[expect(dead_code, reason = "a drop waits for it")] Mutex<Threads>,
+    ),
+}
+
+impl Elected {
+    pub(super) fn new(state: &Arc<State>, candidate: Candidate) -> Self {
+        let (leadership, when_lost, weak) = (candidate.leadership(), candidate.when_lost(), Arc::downgrade(state));
+        let lease = leadership.lease().to_owned();
+        let candidate = candidate.telling(move |report| {
+            let report = Report::Election { lease: &lease, report };
+            weak.upgrade().iter().for_each(|state| state.report(&report));
+        });
+        Self { leadership, when_lost, clock: state.clock.clone(), candidate: Some(candidate), driver: None }
+    }
+
+    /// Becomes a candidate.
+    pub(super) fn begin(&mut self, name: &str, executor: &Executor<'_>) -> Result<(), RunError> {
+        let Some(candidate) = self.candidate.take() else { return Ok(()) };
+        let drive = async move { _ = candidate.drive().await };
+        self.driver = Some(if self.clock.is_simulated() {
+            Driver::Task(executor.spawn(drive))
+        } else {
+            let (alive, dropped) = smol::channel::bounded::<()>(1);
+            let dropped = async move { _ = dropped.recv().await };
+            let mut thread = Threads::default();
+            thread.spawn(named(name, "election"), || smol::block_on(or(drive, dropped))).map_err(no_thread)?;
+            Driver::Thread(alive, Mutex::new(thread))
+        });
+        Ok(())
+    }
+
+    /// Whether it is, or was, a candidate.
+    pub(super) fn has_begun(&self) -> bool {
+        self.driver.is_some()
+    }
+
+    /// Calls `begin` when the first term begins. Returns when a term is lost, unless the candidate rejoins.
+    pub(super) async fn lead(&self, begin: impl FnOnce()) -> Result<(), RunError> {
+        let mut begin = Some(begin);
+        loop {
+            if self.leadership.begun().await.is_none() {
+                return pending().await;
+            }
+            begin.take().into_iter().for_each(|begin| begin());
+            let reason = self.leadership.lost().await;
+            if self.when_lost == WhenLost::End {
+                return Err(RunError::LeaderElectionLost { lease: self.leadership.lease().to_owned(), reason });
+            }
+            self.leadership.idle().await;
+            self.leadership.stopped();
+        }
+    }
+
+    /// Asks the candidate to end, and waits until it may not write any more.
+    pub(super) async fn lost_after_stop(&self) {
+        self.leadership.stop();
+        if !self.has_begun() {
+            self.leadership.abandon();
+        }
+        self.leadership.lost().await;
+    }
+
+    /// Waits until the lease is released: no work goes on.
+    pub(super) async fn end(&self) {
+        self.leadership.stopped();
+        self.leadership.ended().await;
+    }
+}

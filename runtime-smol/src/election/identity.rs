@@ -1,0 +1,23 @@
+//! The name of a candidate.
+
+use crate::clock::Clock;
+
+/// The host's name with a random part: no two lives of a program have the same one. Under a simulated clock it is the
+/// same in each run.
+pub(super) fn default_identity(clock: &Clock) -> String {
+    if clock.is_simulated() {
+        return "simulated".to_owned();
+    }
+    let [high, low] = [(); 2].map(|()| clock.random_seed());
+    format!("{}_{high:016x}{low:016x}", host())
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "host".to_owned())
+}

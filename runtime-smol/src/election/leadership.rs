@@ -1,0 +1,293 @@
+use super::lost::is_lost;
+use crate::client::{Client, Gate};
+use crate::clock::Clock;
+use crate::waiting::Waiting;
+use core::fmt;
+use core::time::Duration;
+use listwatch_core::Instant;
+use listwatch_core::election::{ElectionEvent, FencingToken, LeaderElector, StopReason};
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
+
+/// How the candidacy for a lease stands, and its end: a handle for any task or thread. A clone is of the same candidate.
+///
+/// It tells nothing new before its [`Candidate`](super::Candidate) is driven.
+#[derive(Clone)]
+pub struct Leadership(Arc<Shared>);
+
+struct Shared {
+    machine: Mutex<Machine>,
+    waiting: Arc<Waiting>,
+    clock: Clock,
+    lease: String,
+    identity: String,
+}
+
+/// The elector, and what it has told.
+pub(super) struct Machine {
+    pub(super) elector: LeaderElector,
+    phase: Phase,
+    /// The program knows of the term, so it says when its work has stopped.
+    is_noticed: bool,
+    /// The program has asked for the end.
+    is_asked: bool,
+    /// How much work goes on.
+    work: usize,
+}
+
+enum Phase {
+    /// Waits for the lease.
+    Following,
+    Leading(FencingToken),
+    Stopping(StopReason),
+    Ended {
+        released: bool,
+    },
+}
+
+/// Work that goes on under a term, until it is dropped.
+pub(crate) struct Work {
+    leadership: Leadership,
+    token: FencingToken,
+}
+
+impl Leadership {
+    pub(super) fn new(elector: LeaderElector, clock: Clock, lease: String, identity: String) -> Self {
+        let machine =
+            Mutex::new(Machine { elector, phase: Phase::Following, is_noticed: false, is_asked: false, work: 0 });
+        Self(Arc::new(Shared { machine, waiting: Arc::default(), clock, lease, identity }))
+    }
+
+    /// The namespace and the name of the lease: `web/controller`.
+    #[must_use]
+    pub fn lease(&self) -> &str {
+        &self.0.lease
+    }
+
+    /// The name of this candidate in the lease.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.0.identity
+    }
+
+    /// Waits until this candidate leads. `None` if its candidacy has ended.
+    pub async fn begun(&self) -> Option<FencingToken> {
+        self.find(|machine| match machine.leading() {
+            Some(token) => Some(Some(token)),
+            None => matches!(machine.phase, Phase::Ended { .. }).then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until work has to stop, whether it was asked to or its term is over. It may still write while there is a
+    /// [`token`](Self::token).
+    pub async fn over(&self) -> StopReason {
+        self.find(|machine| match &machine.phase {
+            Phase::Stopping(reason) => Some(reason.clone()),
+            Phase::Ended { .. } => Some(StopReason::Asked),
+            Phase::Following | Phase::Leading(_) => None,
+        })
+        .await
+    }
+
+    /// Waits until no write may be sent any more: the term is over although nobody asked for that, or the candidacy has
+    /// ended.
+    pub async fn lost(&self) -> StopReason {
+        self.find(|machine| match &machine.phase {
+            Phase::Stopping(reason) if is_lost(reason) => Some(reason.clone()),
+            Phase::Ended { .. } => Some(StopReason::Asked),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Waits until the candidacy has ended. Returns whether the lease was left free.
+    pub async fn ended(&self) -> bool {
+        self.find(|machine| match machine.phase {
+            Phase::Ended { released } => Some(released),
+            _ => None,
+        })
+        .await
+    }
+
+    /// The token of the term, if a write may be sent now. [`guarded`](Self::guarded) asks for it before each write.
+    #[must_use]
+    pub fn token(&self) -> Option<FencingToken> {
+        self.lock().token(self.0.clock.now())
+    }
+
+    /// The holder that was seen last. The text comes from the server.
+    #[must_use]
+    pub fn leader(&self) -> Option<String> {
+        self.lock().elector.leader().map(str::to_owned)
+    }
+
+    /// Whether all goes on in time, for a health check: see [`LeaderElector::is_on_time`].
+    #[must_use]
+    #[doc(alias = "HealthzAdaptor")]
+    pub fn is_on_time(&self, tolerance: Duration) -> bool {
+        self.lock().elector.is_on_time(self.0.clock.now(), tolerance)
+    }
+
+    /// Ends the candidacy. If this candidate leads, its work has to stop first; meanwhile the lease is renewed.
+    pub fn stop(&self) {
+        self.change(|machine| {
+            machine.is_asked = true;
+            machine.elector.stop(self.0.clock.now());
+        });
+    }
+
+    /// Takes note that no work goes on: see [`LeaderElector::handle_stopped`]. A term of which the program did not know by
+    /// its end needs no such call.
+    pub fn stopped(&self) {
+        self.change(|machine| machine.stopped(self.0.clock.now()));
+    }
+
+    /// A clone of a client that sends changes only while this candidate leads. Otherwise they fail, and nothing is sent.
+    /// Reads are sent in any case.
+    #[must_use]
+    pub fn guarded(&self, client: &Client) -> Client {
+        client.behind(Arc::clone(&self.0) as _)
+    }
+}
+
+/// For the driver.
+impl Leadership {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.0.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(super) fn waiting(&self) -> &Arc<Waiting> {
+        &self.0.waiting
+    }
+
+    /// Ends the candidacy, whatever its state: nobody drives it.
+    pub(crate) fn abandon(&self) {
+        self.change(|machine| {
+            if !matches!(machine.phase, Phase::Ended { .. }) {
+                machine.phase = Phase::Ended { released: false };
+            }
+        });
+    }
+
+    /// Notes what the elector has told. Returns whether that was the end.
+    pub(super) fn note(&self, event: &ElectionEvent) -> bool {
+        let phase = match event {
+            ElectionEvent::Started(token) => Phase::Leading(token.clone()),
+            ElectionEvent::Stopping(reason) => Phase::Stopping(reason.clone()),
+            ElectionEvent::Ended { released } => Phase::Ended { released: *released },
+            _ => return false,
+        };
+        self.change(|machine| {
+            machine.is_noticed &= !matches!(phase, Phase::Leading(_));
+            let has_work = machine.is_noticed || !matches!(phase, Phase::Stopping(_));
+            machine.phase = phase;
+            if !has_work {
+                machine.stopped(self.0.clock.now());
+            }
+        });
+        matches!(event, ElectionEvent::Ended { .. })
+    }
+}
+
+/// For workers.
+impl Leadership {
+    /// Waits until this candidate leads, or is asked to end.
+    pub(crate) async fn leads_or_ends(&self) {
+        self.find(|machine| (machine.is_over() || machine.leading().is_some()).then_some(())).await;
+    }
+
+    /// Begins work as soon as this candidate leads. `None` if it is asked to end.
+    pub(crate) async fn work(&self) -> Option<Work> {
+        self.find(|machine| match machine.leading().filter(|_| !machine.is_asked) {
+            Some(token) => {
+                machine.work += 1;
+                Some(Some(Work { leadership: self.clone(), token }))
+            }
+            None => machine.is_over().then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until no work goes on.
+    pub(crate) async fn idle(&self) {
+        self.find(|machine| (machine.work == 0).then_some(())).await;
+    }
+
+    async fn find<T>(&self, mut found: impl FnMut(&mut Machine) -> Option<T>) -> T {
+        self.0.waiting.until(|| found(&mut self.lock())).await
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Machine)) {
+        change(&mut self.lock());
+        self.0.waiting.wake_by_ref();
+    }
+}
+
+impl Machine {
+    fn leading(&mut self) -> Option<FencingToken> {
+        let Phase::Leading(token) = &self.phase else { return None };
+        self.is_noticed = true;
+        Some(token.clone())
+    }
+
+    fn token(&mut self, now: Instant) -> Option<FencingToken> {
+        let token = self.elector.token(now)?.clone();
+        self.is_noticed = true;
+        Some(token)
+    }
+
+    fn stopped(&mut self, now: Instant) {
+        self.elector.handle_stopped(now);
+        if !matches!(self.phase, Phase::Ended { .. }) {
+            self.phase = Phase::Following;
+        }
+    }
+
+    /// No work begins any more.
+    fn is_over(&self) -> bool {
+        self.is_asked || matches!(self.phase, Phase::Ended { .. })
+    }
+}
+
+impl Work {
+    /// Whether it has to stop at once.
+    pub(crate) fn is_over(&self) -> bool {
+        self.leadership.token().is_none_or(|token| token != self.token)
+    }
+
+    /// Waits until it has to stop at once.
+    pub(crate) async fn over(&self) {
+        self.leadership.lost().await;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.leadership.change(|machine| machine.work -= 1);
+    }
+}
+
+impl Gate for Shared {
+    fn check(&self) -> Result<(), TransportError> {
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        if machine.token(self.clock.now()).is_some() {
+            return Ok(());
+        }
+        drop(machine);
+        let why = format!("not sent: {} does not hold the lease {}", self.identity, self.lease);
+        Err(TransportError::new(TransportErrorKind::Other, why))
+    }
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { lease, identity, .. } = &*self.0;
+        f.debug_struct("Leadership").field("lease", lease).field("identity", identity).finish_non_exhaustive()
+    }
+}

@@ -10,7 +10,7 @@
 //! Ctrl-C, at once. The documentation of `listwatch_runtime_smol::election` has the Role that this needs.
 
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, Source};
 use listwatch_runtime_smol::election::Election;
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::{Resource, World, kind};
@@ -40,7 +40,9 @@ pub(crate) fn count(
     let controller = Controller::new("counter", world);
     let counter = |all: Resource| all.in_namespace(namespace).with_field_selector("metadata.name=counter");
     let maps = controller.informer_where::<ConfigMap>(counter);
-    controller.reconciles(&maps).lead_by(election.namespace(namespace)).run(async |cx, key| {
+    // Its own counts wake nobody.
+    let added = Source::from(&maps).when(|_, _| false);
+    controller.reconciles(added).lead_by(election.namespace(namespace)).run(async |cx, key| {
         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
         let term = cx.fencing_token().map(|token| token.to_string());
         let count = map.data.count.as_deref().unwrap_or_default().parse().unwrap_or(0_u64) + 1;

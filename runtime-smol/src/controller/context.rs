@@ -90,7 +90,7 @@ impl Context {
     }
 
     /// The token of the term, for writes whose receiver compares terms. `None` if the term is over, or if the controller has
-    /// no [election](super::Reconciler::lead_by).
+    /// no [election](super::Reconciler::lead_by). The replay of a tape has none, so writes that carry a token differ there.
     #[must_use]
     pub fn fencing_token(&self) -> Option<FencingToken> {
         self.0.state.leadership.as_ref()?.token()

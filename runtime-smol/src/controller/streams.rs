@@ -97,7 +97,7 @@ impl Streams {
                 false if was_candidate => Report::NeverLed,
                 false => Report::NeverStarted,
             });
-            let is_drained = is_lost || dropped.is_empty() && blocked.is_empty();
+            let is_drained = dropped.is_empty() && blocked.is_empty();
             end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
         };
         let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run())).collect();

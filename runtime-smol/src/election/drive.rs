@@ -160,10 +160,13 @@ impl Drive {
     fn tell_events(&mut self) -> Option<bool> {
         loop {
             let event = self.machine().elector.poll_event()?;
+            if let ElectionEvent::Started(token) = &event {
+                // Before the work begins.
+                (self.tell)(&ElectionReport::Started { token });
+            }
             let is_end = self.leadership.note(&event);
             match &event {
                 ElectionEvent::Leader(holder) => (self.tell)(&ElectionReport::Leader { holder: holder.as_deref() }),
-                ElectionEvent::Started(token) => (self.tell)(&ElectionReport::Started { token }),
                 ElectionEvent::Stopping(reason) => (self.tell)(&ElectionReport::Stopping { reason }),
                 ElectionEvent::Ended { released } => (self.tell)(&ElectionReport::Ended { released: *released }),
                 ElectionEvent::Failed(error) => self.tell_failure(error),

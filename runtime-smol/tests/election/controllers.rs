@@ -6,9 +6,10 @@ use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome, Report, RunError, run_all};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::election::{Election, StopReason, WhenLost};
-use listwatch_runtime_smol::file::Fault;
+use listwatch_runtime_smol::file::{Fault, Playback};
 use listwatch_runtime_smol::{Client, Executor, Resource, World, run};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 const MAPS: &str = "v1/configmaps";
@@ -191,6 +192,33 @@ fn a_reconcile_that_panics_does_not_cost_the_term() {
     assert_eq!(reports.len(), 5, "{reports:#?}");
     assert!(reports[2].ends_with("it was asked to stop"), "{reports:#?}");
     assert_eq!(stage.holder(), "");
+}
+
+#[test]
+fn the_replay_of_a_tape_holds_no_election() {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("election-{}-{}.jsonl.gz", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let tape = std::env::temp_dir().join(name);
+    let run = |world: World| {
+        let controller = Controller::new("maps", world);
+        let maps = controller.informer_of::<Value>(MAPS);
+        controller.reconciles(&maps).lead_by(election("a")).run(async |cx, key| {
+            let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
+            cx.change(&map, |map| map["data"] = json!({ "seen": "yes" })).await?;
+            Ok(Outcome::Done)
+        })
+    };
+    let stage = Stage::new();
+    stage.cluster.create(map("a")).unwrap();
+    run(stage.world.clone().lasting(Duration::from_secs(10)).recorded_to(&tape).unwrap()).unwrap();
+    assert_eq!(stage.cluster.get(MAPS, "web/a").unwrap()["data"], json!({ "seen": "yes" }));
+    let lines = Seen::default();
+    let on_line = Arc::clone(&lines);
+    let world = World::from(Playback::from_file(&tape).unwrap());
+    run(world.on_report_line(move |line| on_line.lock().unwrap().push(line.to_owned()))).unwrap();
+    std::fs::remove_file(tape).unwrap();
+    let lines = lines.lock().unwrap();
+    assert!(!lines.is_empty() && lines.iter().all(|line| !line.contains("lease")), "{lines:#?}");
 }
 
 #[test]

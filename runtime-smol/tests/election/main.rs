@@ -3,6 +3,8 @@
 
 mod candidates;
 mod controllers;
+mod example;
+mod threads;
 
 use core::time::Duration;
 use listwatch_runtime_smol::election::Election;

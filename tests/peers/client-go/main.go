@@ -3,7 +3,8 @@
 // `peers wq` and `peers fifo` tell what its work queue and cache take for the work of ../../benches, in nanoseconds an
 // item: each line has the name of a benchmark and the fastest of some rounds. `peers readers` tells how many writes and
 // lists a second a store manages while 80 goroutines list a namespace. `peers follow KUBECONFIG NAMESPACE`
-// follows a real server, and `peers notify SERVER RESOURCE` prints what its shared informer tells.
+// follows a real server, and `peers notify SERVER RESOURCE` prints what its shared informer tells. `peers lead KUBECONFIG
+// NAMESPACE LEASE IDENTITY` is a candidate for a lease.
 //
 // `peers serve TEMPLATE PODS CHANGES [tls] [expires]` is a server of pods, `peers informer MEDIA-TYPE SERVER VERSION`
 // follows it, `peers growth` tells what an update takes by the number of objects, and `peers workers` what a key takes
@@ -52,6 +53,8 @@ func run(args []string) error {
 		return follow(args[1], args[2])
 	case is("notify", 2):
 		return notify(args[1], args[2])
+	case is("lead", 4):
+		return lead(args[1], args[2], args[3], args[4])
 	case is("informer", 3):
 		return inform(args[1], args[2], args[3])
 	case is("serve", 3):
@@ -60,7 +63,7 @@ func run(args []string) error {
 		return edge(args[1], args[2], args[3], args[4])
 	default:
 		return errors.New("usage: peers wq|fifo|readers|workers|growth OBJECTS...|follow KUBECONFIG NAMESPACE|" +
-			"notify SERVER RESOURCE|informer MEDIA-TYPE SERVER VERSION|serve TEMPLATE PODS CHANGES [tls] [expires]|" +
+			"notify SERVER RESOURCE|lead KUBECONFIG NAMESPACE LEASE IDENTITY|informer MEDIA-TYPE SERVER VERSION|serve TEMPLATE PODS CHANGES [tls] [expires]|" +
 			"edge TEMPLATE PODS NODE KUBECONFIG")
 	}
 	return nil

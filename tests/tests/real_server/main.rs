@@ -7,6 +7,7 @@ mod audit;
 mod by_hand;
 mod client;
 mod crashes;
+mod election;
 mod follower;
 mod plane;
 mod resources;

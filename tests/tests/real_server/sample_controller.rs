@@ -6,7 +6,7 @@ mod figures;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod program;
 mod requests;
-mod stage;
+pub(crate) mod stage;
 
 use crate::audit::Write;
 use serde_json::{Value, json};

@@ -90,4 +90,6 @@ fn a_callback_of_a_saved_cache_that_ended_its_informer_waited_for_itself_and_its
         clock.sleep(Duration::from_secs(60)).await;
         assert!(panics.has_synced() && other.has_synced());
     });
+    // A lock of it was left in the folder of the program.
+    assert!(!std::path::Path::new("panics.lock").exists());
 }

@@ -194,7 +194,8 @@ impl ToFile {
         T: FromJson + ToJson + Send + Sync + 'static,
         C: Cache<ObjectHandle<T>>,
     {
-        let (Some(writing), Some(mut file)) = (self.state(informer, clock), self.file.take()) else { return };
+        let Some(writing) = self.state(informer, clock) else { return };
+        let Some(mut file) = self.file.take() else { return };
         let outside = clock.outside();
         let task = smol::unblock(move || {
             if file.lock_patiently().is_err() {
@@ -305,8 +306,10 @@ where
             self.note(file, outcome);
         }
         let is_unsaved = informer.saveable_version().is_some_and(|version| self.saver.is_unsaved(version));
-        if let (true, Some(writing), Some(file)) =
-            (is_unsaved && self.has_lock(), self.state(informer, clock), &mut self.file)
+        // Where there is nothing to save, no lock is made.
+        if let Some(writing) = self.state(informer, clock).filter(|_| is_unsaved)
+            && self.has_lock()
+            && let Some(file) = &mut self.file
             && let Err(error) = writing.write_to(file)
         {
             self.not_saved(error);

@@ -26,7 +26,10 @@ pub(super) fn lock(path: &Path) -> io::Result<Option<Locked>> {
 }
 
 /// As [`lock`], and tries again for a moment: a process that another thread is about to start holds each lock of this one.
-#[expect(clippy::disallowed_methods, reason = "on a thread of its own, or before the informer begins and after its end")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "on a thread of its own, or before the informer begins and after its end"
+)]
 pub(super) fn lock_patiently(path: &Path) -> io::Result<Option<Locked>> {
     for _ in 0..ATTEMPTS {
         match lock(path) {

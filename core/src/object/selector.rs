@@ -4,6 +4,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "json")]
 pub(crate) use parse::{is_domain, is_qualified_name};
 
 use alloc::boxed::Box;

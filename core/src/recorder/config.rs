@@ -24,7 +24,8 @@ pub struct RecorderConfig {
     pub remembered: usize,
     /// The deadline of one request. Default: 10 s.
     pub request_timeout: Duration,
-    /// The seed of the jitter. Processes need different ones.
+    /// The seed of the jitter, and of a name that takes the place of one that another client has. Processes differ by
+    /// `instance` too. Default: 0.
     pub seed: u64,
 }
 
@@ -36,6 +37,8 @@ pub enum RecorderConfigError {
     Controller,
     /// A server would refuse `instance`.
     Instance,
+    /// Without a write, an object would have all its tokens after more than a hundred years.
+    Refill,
     /// `burst`, `refill`, `queue`, `remembered` or `request_timeout` is zero.
     Zero,
 }
@@ -71,10 +74,15 @@ impl RecorderConfig {
         if durations.contains(&Duration::ZERO) || self.burst == 0 || [self.queue, self.remembered].contains(&0) {
             return Err(RecorderConfigError::Zero);
         }
+        if self.refill.saturating_mul(self.burst) > LONGEST_REFILL {
+            return Err(RecorderConfigError::Refill);
+        }
         Ok(())
     }
 }
 
+/// A hundred years: a longer time may not be told from the end of a clock.
+const LONGEST_REFILL: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// In bytes, by `ValidateEventCreate` (kube-apiserver).
 const LONGEST_INSTANCE: usize = 128;
 
@@ -85,6 +93,7 @@ impl fmt::Display for RecorderConfigError {
                 "the controller's name has to be letters, digits, `-`, `_` and `.`, at most 63, behind a domain and `/` perhaps"
             }
             Self::Instance => "the instance needs a name of at most 128 bytes",
+            Self::Refill => "refill is too long: `burst` times as long has to be at most a hundred years",
             Self::Zero => "burst, refill, queue, remembered and request_timeout have to be more than zero",
         })
     }

@@ -9,8 +9,8 @@ use core::fmt;
 pub struct RecorderCounts {
     /// Occurrences that were recorded.
     pub recorded: u64,
-    /// Requests that a server took.
-    pub written: u64,
+    /// Requests that a server took. This field counts no occurrences.
+    pub requests: u64,
     /// Occurrences that the spam filter held back until their series was over.
     pub filtered: u64,
     /// Occurrences that found no room in the queue, or whose series was forgotten, or that came after the stop.

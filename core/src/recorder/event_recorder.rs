@@ -74,7 +74,7 @@ pub struct EventRecorder {
     names: Names,
     spam: SpamFilter,
     series: Recent<Arc<Key>, Series>,
-    /// The series that are to be written. Some may be gone.
+    /// The series that are to be written.
     queue: VecDeque<Arc<Key>>,
     timers: BTreeSet<(Instant, Arc<Key>)>,
     calls: Vec<Call>,
@@ -102,7 +102,7 @@ pub enum RecorderAction {
     Abort(RequestId),
 }
 
-/// As many requests are open (client-go's workers).
+/// As many requests are open.
 const CALLS: usize = 8;
 /// A series without an occurrence for so long is over (client-go `finishTime`).
 const IDLE: Duration = Duration::from_secs(6 * 60);
@@ -127,7 +127,7 @@ impl EventRecorder {
         config.check()?;
         Ok(Self {
             now: Instant::ZERO,
-            names: Names::new(config.seed),
+            names: Names::new(&config),
             spam: SpamFilter::new(config.burst, config.refill, config.remembered),
             config,
             series: Recent::default(),
@@ -152,8 +152,15 @@ impl EventRecorder {
             return;
         }
         let key = Arc::new(occurrence.key.clone());
+        let now = self.now;
+        if self.series.peek_mut(&key).is_some_and(|series| series.was_refused_before(now, IDLE)) {
+            self.end(&key);
+        }
         match self.series.touch(&key) {
-            Some(series) => series.repeat(self.now, wall),
+            Some(series) => {
+                series.repeat(now, wall);
+                self.counts.refused += u64::from(series.is_refused());
+            }
             None => self.begin(&key, wall, occurrence),
         }
         self.decide(&key);
@@ -180,7 +187,7 @@ impl EventRecorder {
         if let Some(at) = self.calls.iter().position(|call| call.id == id) {
             let call = self.calls.swap_remove(at);
             match answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer)) {
-                Ok(IgnoredAny) => self.on_written(&call.key, call.count),
+                Ok(IgnoredAny) => self.on_written(&call),
                 Err(error) => self.on_error(&call, error),
             }
         }
@@ -207,7 +214,7 @@ impl EventRecorder {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let call = self.calls.iter().map(|call| call.until).min();
         let timer = self.timers.first().map(|(at, _)| *at);
-        let idle = self.series.oldest().map(|(_, series)| series.seen + IDLE).filter(|_| !self.is_stopping);
+        let idle = self.series.oldest().map(|(_, series)| series.idle_since + IDLE).filter(|_| !self.is_stopping);
         let paused = self.paused.filter(|_| !self.queue.is_empty());
         [timer, idle, paused].into_iter().fold(call, earliest)
     }
@@ -265,67 +272,81 @@ impl EventRecorder {
 
     /// Ends the series that had no occurrence for long. A count that the server does not know is written first.
     fn on_idle(&mut self) {
-        while let Some((key, series)) = self.series.oldest().filter(|(_, series)| series.seen + IDLE <= self.now) {
+        let is_idle = |since: Instant, now: Instant| now.saturating_since(since) >= IDLE;
+        while let Some((key, series)) = self.series.oldest().filter(|(_, series)| is_idle(series.idle_since, self.now))
+        {
             let key = key.clone();
             let has_to_wait = series.stage != Stage::Idle;
-            let has_more = series.written > 0 && series.unwritten() > 0 && !series.is_refused && !series.is_closing;
+            let has_more = series.written > 0 && series.unwritten() > 0 && !series.is_closing;
             if !has_to_wait && !has_more {
                 self.end(&key);
                 continue;
             }
             let Some(series) = self.series.touch(&key) else { return };
-            (series.seen, series.is_closing) = (self.now, has_more);
+            series.idle_since = self.now;
+            series.is_closing |= has_more;
             self.decide(&key);
         }
     }
 
-    fn on_written(&mut self, key: &Arc<Key>, count: u32) {
-        self.counts.written += 1;
-        self.note_written(key, count);
+    fn on_written(&mut self, call: &Call) {
+        self.counts.requests += 1;
+        self.note_written(call, call.count);
     }
 
     /// The server knows this count, by this request or by an earlier one.
-    fn note_written(&mut self, key: &Arc<Key>, count: u32) {
-        let Some(series) = self.series.peek_mut(key) else { return };
+    fn note_written(&mut self, call: &Call, count: u32) {
+        let Some(series) = series_of(&mut self.series, call) else { return };
         series.on_written(self.now, count);
         if series.is_closing && series.unwritten() == 0 {
-            self.end(key);
+            self.end(&call.key);
         } else {
-            self.decide(key);
+            self.decide(&call.key);
         }
     }
 
     fn on_error(&mut self, call: &Call, error: ApiError) {
-        let Some(series) = self.series.peek_mut(&call.key) else { return };
-        series.stage = Stage::Idle;
+        let may_pass = error.is_transient() || matches!(error, ApiError::Unreadable(_));
+        if may_pass {
+            self.pause(&error);
+        }
+        let Some(series) = series_of(&mut self.series, call) else { return };
         let is_taken = !call.is_patch && error.is_already_exists();
+        if let Some(count) = series.tried.filter(|_| is_taken) {
+            // The answer to an earlier attempt was lost.
+            return self.note_written(call, count);
+        }
+        series.stage = Stage::Idle;
         if call.is_patch && error.is_not_found() {
             series.on_gone();
             self.decide(&call.key);
-        } else if let Some(count) = series.tried.filter(|_| is_taken) {
-            // The answer to an earlier attempt was lost.
-            self.note_written(&call.key, count);
         } else if is_taken && series.attempts < RETRIES.attempts {
             series.attempts += 1;
             series.name = self.names.other(series.regarding().name());
             self.decide(&call.key);
-        } else if error.is_transient() || matches!(error, ApiError::Unreadable(_)) {
+        } else if may_pass {
             self.on_failure(call, error);
         } else {
             self.on_refused(&call.key, error);
         }
     }
 
-    /// A failure that may pass. The server may have processed the request.
-    fn on_failure(&mut self, call: &Call, error: ApiError) {
-        let Retries { attempts, pause } = if self.is_stopping { LAST_RETRIES } else { RETRIES };
+    /// No request is sent for a while.
+    fn pause(&mut self, error: &ApiError) {
+        let pause = self.retries().pause;
         let asked = error.retry_after().unwrap_or_default();
         let until = self.now + asked.max(pause + self.names.jitter(pause / 4));
         self.paused = self.paused.max(Some(until));
+    }
+
+    /// A failure that may pass. The server may have processed the request, unless it said that it has too many.
+    fn on_failure(&mut self, call: &Call, error: ApiError) {
+        let attempts = self.retries().attempts;
         let Some(series) = self.series.peek_mut(&call.key) else { return };
         series.attempts += 1;
-        if !call.is_patch {
-            series.tried = Some(call.count);
+        if !call.is_patch && !error.is_too_many_requests() {
+            // The first one that arrived counts: the later ones find its Event.
+            series.tried.get_or_insert(call.count);
         }
         if series.attempts < attempts {
             return self.decide(&call.key);
@@ -336,9 +357,14 @@ impl EventRecorder {
 
     fn on_refused(&mut self, key: &Arc<Key>, error: ApiError) {
         let Some(series) = self.series.peek_mut(key) else { return };
-        series.is_refused = true;
+        self.counts.refused += series.unwritten();
+        series.on_refused(self.now);
         let regarding = series.regarding().clone();
         self.tell(RecorderProblem { regarding, error });
+    }
+
+    fn retries(&self) -> Retries {
+        if self.is_stopping { LAST_RETRIES } else { RETRIES }
     }
 }
 
@@ -372,14 +398,24 @@ impl EventRecorder {
     }
 
     fn push(&mut self, key: &Arc<Key>) {
-        if self.queue.len() >= self.config.queue
-            && let Some(oldest) = self.queue.pop_front()
-        {
-            self.drop_series(&oldest);
+        let Some(series) = self.series.peek_mut(key) else { return };
+        (series.stage, series.is_paid) = (Stage::Queued, true);
+        let is_new = series.written == 0;
+        if is_new && !self.is_stopping {
+            self.make_room();
         }
-        if let Some(series) = self.series.peek_mut(key) {
-            (series.stage, series.is_paid) = (Stage::Queued, true);
-            self.queue.push_back(key.clone());
+        self.queue.push_back(key.clone());
+    }
+
+    /// Drops the oldest Event that waits and that no server knows, if too many wait. The number of series bounds the rest.
+    fn make_room(&mut self) {
+        if self.queue.len() < self.config.queue {
+            return;
+        }
+        let series = &mut self.series;
+        let oldest = self.queue.iter().find(|key| series.peek_mut(key).is_some_and(|series| series.written == 0));
+        if let Some(oldest) = oldest.cloned() {
+            self.drop_series(&oldest);
         }
     }
 
@@ -400,8 +436,8 @@ impl EventRecorder {
                 return None;
             }
         };
-        series.stage = Stage::Open;
         self.last = RequestId(self.last.0 + 1);
+        series.stage = Stage::Open(self.last);
         let (id, count, until) = (self.last, series.count, self.now + self.config.request_timeout);
         self.calls.push(Call { id, key, call, count, is_patch, until });
         Some(RecorderAction::Open { id, request })
@@ -419,24 +455,23 @@ impl EventRecorder {
 
     /// Forgets a series for which there is no room.
     fn drop_series(&mut self, key: &Arc<Key>) {
-        if let Some(series) = self.forget(key, None) {
-            let field = if series.is_refused { &mut self.counts.refused } else { &mut self.counts.dropped };
-            *field += series.unwritten();
-        }
+        let series = self.forget(key, None);
+        self.counts.dropped += series.map_or(0, |series| series.unwritten());
     }
 
     /// Forgets a series that is over. It had no token for what was not written.
     fn end(&mut self, key: &Arc<Key>) {
-        if let Some(series) = self.forget(key, None) {
-            let field = if series.is_refused { &mut self.counts.refused } else { &mut self.counts.filtered };
-            *field += series.unwritten();
-        }
+        let series = self.forget(key, None);
+        self.counts.filtered += series.map_or(0, |series| series.unwritten());
     }
 
     /// Forgets a series, and says why, if that is a failure.
     fn forget(&mut self, key: &Arc<Key>, error: Option<ApiError>) -> Option<Series> {
         self.set_timer(key, None);
         let series = self.series.remove(key)?;
+        if series.stage == Stage::Queued {
+            self.queue.retain(|queued| queued != key);
+        }
         if let Some(error) = error {
             self.tell(RecorderProblem { regarding: series.regarding().clone(), error });
         }
@@ -449,4 +484,9 @@ impl EventRecorder {
         }
         self.problems.push_back(problem);
     }
+}
+
+/// The series that waits for the answer to this request. Another one may have its key by now.
+fn series_of<'a>(series: &'a mut Recent<Arc<Key>, Series>, call: &Call) -> Option<&'a mut Series> {
+    series.peek_mut(&call.key).filter(|series| series.stage == Stage::Open(call.id))
 }

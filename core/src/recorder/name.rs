@@ -1,5 +1,6 @@
 //! Names of Events.
 
+use super::config::RecorderConfig;
 use crate::object::is_domain;
 use crate::random::Random;
 use crate::time::WallTime;
@@ -15,15 +16,17 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed), last: 0 }
+    pub(super) fn new(config: &RecorderConfig) -> Self {
+        // Processes without a seed of their own have instances of their own (FNV-1a).
+        let mix = |seed: u64, byte| (seed ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        Self { random: Random::new(config.instance.bytes().fold(config.seed, mix)), last: 0 }
     }
 
-    /// The name of the object and the time, as client-go's `GenerateEventName`. Each time is later than the one before,
-    /// whatever the clock shows.
+    /// The name of the object and the microseconds since 1970, where client-go's `GenerateEventName` has nanoseconds. Each
+    /// time is later than the one before, whatever the clock shows.
     pub(super) fn at(&mut self, object: &str, wall: WallTime) -> String {
-        let nanos = u64::try_from(wall.as_unix_micros()).unwrap_or_default().saturating_mul(1000);
-        self.last = nanos.max(self.last + 1);
+        let micros = u64::try_from(wall.as_unix_micros()).unwrap_or_default();
+        self.last = micros.max(self.last.wrapping_add(1));
         named(object, self.last)
     }
 

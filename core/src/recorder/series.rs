@@ -3,6 +3,7 @@
 use super::config::RecorderConfig;
 use super::occurrence::{Key, Occurrence};
 use super::reference::ObjectReference;
+use crate::request::RequestId;
 use crate::time::{Instant, MicroTime, WallTime};
 use alloc::string::{String, ToString};
 use core::time::Duration;
@@ -17,8 +18,8 @@ pub(super) struct Series {
     pub(super) name: String,
     first: WallTime,
     last: WallTime,
-    /// When the last occurrence was recorded.
-    pub(super) seen: Instant,
+    /// When the last occurrence was recorded, or the end of the series was put off.
+    pub(super) idle_since: Instant,
     pub(super) count: u32,
     /// The occurrences that the server knows; zero if it has no Event.
     pub(super) written: u32,
@@ -29,8 +30,8 @@ pub(super) struct Series {
     pub(super) stage: Stage,
     /// It has taken its token, and the write has not succeeded yet.
     pub(super) is_paid: bool,
-    /// The server refused it. Repeats are not written.
-    pub(super) is_refused: bool,
+    /// When the server refused it. Repeats are not written then, and count as known.
+    refused_at: Option<Instant>,
     /// No occurrence came for so long that the count is written, and the series forgotten.
     pub(super) is_closing: bool,
     /// When to look at it again.
@@ -41,7 +42,7 @@ pub(super) struct Series {
 pub(super) enum Stage {
     Idle,
     Queued,
-    Open,
+    Open(RequestId),
 }
 
 /// When a series is to be written.
@@ -65,7 +66,7 @@ impl Series {
             name,
             first: wall,
             last: wall,
-            seen: now,
+            idle_since: now,
             count: 1,
             written: 0,
             tried: None,
@@ -73,7 +74,7 @@ impl Series {
             attempts: 0,
             stage: Stage::Idle,
             is_paid: false,
-            is_refused: false,
+            refused_at: None,
             is_closing: false,
             timer: None,
         }
@@ -82,7 +83,10 @@ impl Series {
     /// Counts another occurrence.
     pub(super) fn repeat(&mut self, now: Instant, wall: WallTime) {
         self.count = self.count.saturating_add(1).min(MOST);
-        (self.last, self.seen, self.is_closing) = (self.last.max(wall), now, false);
+        (self.last, self.idle_since, self.is_closing) = (wall, now, false);
+        if self.is_refused() {
+            self.written = self.count;
+        }
     }
 
     /// The server has the Event with this count.
@@ -96,6 +100,20 @@ impl Series {
         (self.stage, self.written, self.is_paid) = (Stage::Idle, 0, true);
     }
 
+    /// The server refuses the Event.
+    pub(super) fn on_refused(&mut self, now: Instant) {
+        (self.stage, self.written, self.refused_at) = (Stage::Idle, self.count, Some(now));
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused_at.is_some()
+    }
+
+    /// Whether the server refused it so long ago.
+    pub(super) fn was_refused_before(&self, now: Instant, age: Duration) -> bool {
+        self.refused_at.is_some_and(|at| now.saturating_since(at) >= age)
+    }
+
     /// How many occurrences the server does not know.
     pub(super) fn unwritten(&self) -> u64 {
         u64::from(self.count - self.written)
@@ -105,7 +123,7 @@ impl Series {
     pub(super) fn wish(&self, now: Instant, is_last: bool) -> Wish {
         let is_over = self.is_closing || is_last;
         match self.written {
-            _ if self.stage != Stage::Idle || self.is_refused || self.unwritten() == 0 => Wish::Nothing,
+            _ if self.stage != Stage::Idle || self.unwritten() == 0 => Wish::Nothing,
             _ if self.is_paid => Wish::Now,
             0 => Wish::ForToken,
             _ if is_over => Wish::Now,

@@ -459,6 +459,143 @@ fn a_stop_beside_a_server_out_of_reach_ends_after_three_attempts() {
 }
 
 #[test]
+fn the_answer_to_a_forgotten_series_was_taken_for_that_of_its_successor() {
+    let mut world = World::with(|config| config.remembered = 1);
+    (0..5).for_each(|_| world.note(numbered(0)));
+    let (id, request) = world.asked().unwrap();
+    world.note(numbered(1));
+    world.note(numbered(0));
+    let answer = world.serve(&request);
+    world.recorder.handle_answer(world.now, id, Ok(answer));
+    world.settle();
+    let counts: Vec<_> = world.events.values().map(count_of).collect();
+    assert_eq!(counts, [5, 1], "{:?}", world.events);
+    world.record(numbered(0));
+    assert_eq!(world.events.values().map(count_of).collect::<Vec<_>>(), [5, 2]);
+}
+
+#[test]
+fn a_stop_lost_the_counts_that_did_not_fit_into_the_queue() {
+    let mut world = World::with(|config| config.queue = 3);
+    for object in 0..10 {
+        (0..3).for_each(|_| world.record(Occurrence::normal(foo(&format!("foo-{object}")), "Synced")));
+    }
+    world.recorder.stop(world.now);
+    world.settle();
+    assert!(world.events.values().all(|event| count_of(event) == 3), "{:?}", world.recorder.counts());
+    world.assert_balanced();
+}
+
+#[test]
+fn counts_that_were_due_at_one_time_were_lost() {
+    let mut world = World::with(|config| config.queue = 3);
+    for object in 0..10 {
+        (0..3).for_each(|_| world.record(Occurrence::normal(foo(&format!("foo-{object}")), "Synced")));
+    }
+    world.pass(10 * MINUTE);
+    assert!(world.events.values().all(|event| count_of(event) == 3), "{:?}", world.recorder.counts());
+}
+
+#[test]
+fn a_clock_far_in_the_future_ended_the_program() {
+    let mut world = World::new();
+    world.recorder.record(world.now, WallTime::MAX, numbered(0));
+    world.recorder.record(world.now, WallTime::MAX, numbered(1));
+    world.recorder.record(world.now, WallTime::MIN, numbered(2));
+    world.settle();
+    assert_eq!((world.events.len(), world.methods.len()), (3, 3));
+}
+
+#[test]
+fn a_clock_that_was_wrong_once_stayed_in_the_time_of_the_last_occurrence() {
+    let mut world = World::new();
+    world.recorder.record(world.now, WallTime::MAX, synced());
+    world.record(synced());
+    assert_eq!(world.events.values().next().unwrap()["series"]["lastObservedTime"], "1970-01-01T00:16:40.000000Z");
+}
+
+#[test]
+fn a_refused_event_that_goes_on_was_never_tried_again() {
+    let mut world = World::new();
+    world.sickness = Some(|| Ok(refusal(403, "Forbidden")));
+    for _ in 0..5 {
+        world.record(synced());
+        world.pass(MINUTE);
+    }
+    assert_eq!((world.methods.len(), world.recorder.counts().refused), (1, 5));
+    world.sickness = None;
+    world.pass(MINUTE);
+    world.record(synced());
+    assert_eq!((world.methods.len(), world.count()), (2, 1));
+    world.assert_balanced();
+}
+
+#[test]
+fn refused_occurrences_were_counted_by_nobody_after_a_stop() {
+    let mut world = World::new();
+    world.sickness = Some(|| Ok(refusal(403, "Forbidden")));
+    world.record(synced());
+    world.recorder.stop(world.now);
+    assert!(world.recorder.is_done());
+    world.assert_balanced();
+}
+
+#[test]
+fn an_event_that_arrived_first_was_credited_with_the_count_of_a_later_attempt() {
+    let mut world = World::new();
+    world.note(synced());
+    let (id, request) = world.asked().unwrap();
+    world.serve(&request);
+    world.recorder.handle_answer(world.now, id, reset());
+    (0..4).for_each(|_| world.note(synced()));
+    world.now = world.now + 13 * SECOND;
+    let (id, _) = world.asked().unwrap();
+    world.recorder.handle_answer(world.now, id, reset());
+    world.pass(13 * SECOND);
+    assert_eq!(world.count(), 5);
+    world.assert_balanced();
+}
+
+#[test]
+fn the_event_of_another_client_was_taken_for_one_that_a_busy_server_had_refused() {
+    let mut world = World::new();
+    world.note(synced());
+    let (id, request) = world.asked().unwrap();
+    let theirs: Value = serde_json::from_slice(&request.body).unwrap();
+    world.events.insert(theirs["metadata"]["name"].as_str().unwrap().into(), theirs);
+    world.recorder.handle_answer(world.now, id, Ok(refusal(429, "TooManyRequests")));
+    world.pass(13 * SECOND);
+    assert_eq!(world.events.len(), 2);
+}
+
+#[test]
+fn a_server_that_asked_for_time_by_the_answer_to_a_forgotten_series_got_none() {
+    let mut world = World::with(|config| config.remembered = 1);
+    world.note(numbered(0));
+    let (id, _) = world.asked().unwrap();
+    world.note(numbered(1));
+    world.recorder.handle_answer(world.now, id, Ok(refusal(429, "TooManyRequests")));
+    assert!(world.asked().is_none());
+}
+
+#[test]
+fn a_series_gave_way_to_a_forgotten_one_that_was_still_queued() {
+    let mut world = World::with(|config| (config.queue, config.remembered) = (1, 1));
+    [0, 1, 0].into_iter().for_each(|number| world.note(numbered(number)));
+    world.settle();
+    assert_eq!((world.events.len(), world.recorder.counts().dropped), (1, 2));
+    world.assert_balanced();
+}
+
+#[test]
+fn the_last_moment_of_the_clock_made_an_endless_loop() {
+    let mut world = World::new();
+    world.note(synced());
+    world.recorder.handle_timeout(Instant::from_nanos(u64::MAX));
+    assert!(world.recorder.poll_action(Instant::from_nanos(u64::MAX)).is_some());
+}
+
+#[test]
 fn a_configuration_that_a_server_would_refuse_is_an_error() {
     let check = |controller: &str, instance: &str| RecorderConfig::new(controller, instance).check();
     assert_eq!(check("foo", "foo-0"), Ok(()));
@@ -470,4 +607,8 @@ fn a_configuration_that_a_server_would_refuse_is_an_error() {
     let mut config = RecorderConfig::new("foo", "foo-0");
     config.burst = 0;
     assert_eq!(EventRecorder::new(config).unwrap_err(), RecorderConfigError::Zero);
+    let mut config = RecorderConfig::new("foo", "foo-0");
+    // The filter was switched off by it.
+    config.refill = Duration::MAX;
+    assert_eq!(config.check(), Err(RecorderConfigError::Refill));
 }

@@ -17,12 +17,16 @@ enum Op {
     Later(u16),
     /// Time passes until the machine wants to be called.
     Wait,
+    /// The wall clock shows this, in microseconds since 1970.
+    Clock(i64),
     /// An occurrence of this object and this reason.
     Record(u8, u8),
     /// The same one, many times.
     Repeat(u8, u8),
     /// The first open request is answered as the server would.
     Serve,
+    /// The last one is.
+    ServeLast,
     /// Each open request is.
     ServeAll,
     /// The server does what it is asked, and the answer is lost.
@@ -61,8 +65,11 @@ const DAY: Duration = Duration::from_secs(86_400);
 struct Recorded {
     recorder: EventRecorder,
     now: Instant,
+    wall: WallTime,
     open: Vec<(RequestId, ApiRequest)>,
     events: BTreeMap<String, Value>,
+    /// The greatest count that reached the server, by name.
+    reached: BTreeMap<String, u64>,
     /// When creations were sent that are no repetitions, by object.
     created: BTreeMap<String, Vec<Instant>>,
     /// The names in requests.
@@ -79,8 +86,10 @@ impl Recorded {
         Self {
             recorder: EventRecorder::new(config).expect("the configuration is valid"),
             now: Instant::ZERO,
+            wall: WallTime::UNIX_EPOCH,
             open: Vec::new(),
             events: BTreeMap::new(),
+            reached: BTreeMap::new(),
             created: BTreeMap::new(),
             names: BTreeMap::new(),
             recorded: 0,
@@ -92,11 +101,13 @@ impl Recorded {
         match op {
             Op::Later(millis) => self.pass(self.now + Duration::from_millis(millis.into())),
             Op::Wait => self.pass(self.recorder.poll_timeout().unwrap_or(self.now).min(self.now + DAY)),
+            Op::Clock(micros) => self.wall = WallTime::from_unix_micros(micros),
             Op::Record(object, reason) => self.record(object, reason),
             Op::Repeat(object, reason) => (0..50).for_each(|_| self.record(object, reason)),
-            Op::Serve => self.serve_first(Ok),
-            Op::ServeAll => (0..self.open.len()).for_each(|_| self.serve_first(Ok)),
-            Op::Lose => self.serve_first(|_| Err(TransportError::new(TransportErrorKind::Reset, "lost"))),
+            Op::Serve => self.serve(0, Ok),
+            Op::ServeLast => self.serve(self.open.len().saturating_sub(1), Ok),
+            Op::ServeAll => (0..self.open.len()).for_each(|_| self.serve(0, Ok)),
+            Op::Lose => self.serve(0, |_| Err(TransportError::new(TransportErrorKind::Reset, "lost"))),
             Op::Refuse(which, status) if !self.open.is_empty() => {
                 let (id, _) = self.open.swap_remove(usize::from(which) % self.open.len());
                 self.recorder.handle_answer(self.now, id, Ok(ApiResponse::new(status, *b"no")));
@@ -126,13 +137,13 @@ impl Recorded {
         self.recorded += 1;
         let foo = ObjectReference::new("example.com/v1", "Foo", Some("web"), &format!("foo-{}", object % 4));
         let occurrence = Occurrence::normal(foo, &format!("Reason{}", reason % 8));
-        self.recorder.record(self.now, WallTime::UNIX_EPOCH, occurrence);
+        self.recorder.record(self.now, self.wall, occurrence);
     }
 
-    /// The server does what the first open request asks.
-    fn serve_first(&mut self, answer: impl Fn(ApiResponse) -> Result<ApiResponse, TransportError>) {
-        if !self.open.is_empty() {
-            let (id, request) = self.open.remove(0);
+    /// The server does what an open request asks.
+    fn serve(&mut self, which: usize, answer: impl Fn(ApiResponse) -> Result<ApiResponse, TransportError>) {
+        if which < self.open.len() {
+            let (id, request) = self.open.remove(which);
             let served = answer(self.served(&request));
             self.recorder.handle_answer(self.now, id, served);
         }
@@ -143,6 +154,11 @@ impl Recorded {
             ApiResponse::new(status, json!({ "kind": "Status", "reason": reason, "code": status }).to_string())
         };
         let (body, name) = read(request);
+        let is_taken = request.method == Method::Post && self.events.contains_key(&name);
+        if !is_taken {
+            let reached = self.reached.entry(name.clone()).or_default();
+            *reached = count(&body).max(*reached);
+        }
         match (request.method, self.events.get_mut(&name)) {
             (Method::Post, Some(_)) => return refuse(409, "AlreadyExists"),
             (Method::Post, None) => {
@@ -212,6 +228,10 @@ impl Recorded {
             self.drain();
         }
         assert!(self.recorder.is_done() && self.is_stopped, "the recorder does not end: {:?}", self.recorder);
+        let counts = self.recorder.counts();
+        let lost = counts.filtered + counts.dropped + counts.refused + counts.failed;
+        let reached: u64 = self.reached.values().sum();
+        assert!(reached + lost >= self.recorded, "{reached} of {} reached the server: {counts:?}", self.recorded);
     }
 }
 

@@ -15,6 +15,8 @@ struct Input {
     every: Duration,
     objects: usize,
     reasons: usize,
+    /// Each occurrence has a note of its own.
+    notes: bool,
     /// The object changes before each occurrence.
     versions: bool,
 }
@@ -23,16 +25,15 @@ const SECOND: Duration = Duration::from_secs(1);
 
 const INPUTS: [Input; 6] = [
     input("one reason, 10,000 times, each second", 10_000, SECOND, 1, 1),
-    // A note is no part of a series.
-    input("the same, with a note of its own each time", 10_000, SECOND, 1, 1),
-    Input { versions: true, ..input("the same, and the object changes each time", 10_000, SECOND, 1, 1) },
+    Input { notes: true, ..input("the same, with a note of its own each time", 10_000, SECOND, 1, 1) },
+    Input { notes: true, versions: true, ..input("the same, and the object changes each time", 10_000, SECOND, 1, 1) },
     input("a hundred reasons in a second", 100, Duration::from_millis(10), 1, 100),
     input("a hundred reasons, one each minute", 100, Duration::from_secs(60), 1, 100),
     input("a thousand objects in a second", 1000, Duration::from_millis(1), 1000, 1),
 ];
 
 const fn input(name: &'static str, occurrences: usize, every: Duration, objects: usize, reasons: usize) -> Input {
-    Input { name, occurrences, every, objects, reasons, versions: false }
+    Input { name, occurrences, every, objects, reasons, notes: false, versions: false }
 }
 
 /// Events, requests, and the occurrences that the Events count.
@@ -75,7 +76,8 @@ fn record(input: &Input) -> Figures {
         let pod = ObjectReference::new("v1", "Pod", Some("web"), &format!("pod-{}", number % input.objects));
         let pod = pod.uid("u-1").resource_version(&if input.versions { number.to_string() } else { "1".into() });
         let occurrence = Occurrence::warning(pod, &format!("Reason{}", number % input.reasons)).action("Trying");
-        recorder.record(at, WallTime::UNIX_EPOCH, occurrence.note(&format!("attempt {number} failed")));
+        let note = if input.notes { format!("attempt {number} failed") } else { "it failed".into() };
+        recorder.record(at, WallTime::UNIX_EPOCH, occurrence.note(&note));
         server.answer(&mut recorder, at);
     }
     let end = Instant::ZERO + input.every * u32::try_from(input.occurrences).unwrap() + Duration::from_secs(3600);

@@ -30,10 +30,34 @@ impl From<ErrorKind> for TransportErrorKind {
             ErrorKind::ConnectionReset
             | ErrorKind::ConnectionAborted
             | ErrorKind::NotConnected
-            | ErrorKind::BrokenPipe => Self::Reset,
+            | ErrorKind::BrokenPipe
+            | ErrorKind::WriteZero => Self::Reset,
             ErrorKind::TimedOut => Self::Timeout,
             ErrorKind::InvalidData => Self::Protocol,
+            ErrorKind::InvalidInput => Self::Unsendable,
             _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_one_that_the_reflector_knows() {
+        use TransportErrorKind::{Other, Protocol, Refused, Reset, Timeout, Unsendable};
+        for (kind, known) in [
+            (ErrorKind::ConnectionRefused, Refused),
+            (ErrorKind::ConnectionReset, Reset),
+            (ErrorKind::BrokenPipe, Reset),
+            (ErrorKind::WriteZero, Reset),
+            (ErrorKind::TimedOut, Timeout),
+            (ErrorKind::InvalidData, Protocol),
+            (ErrorKind::InvalidInput, Unsendable),
+            (ErrorKind::OutOfMemory, Other),
+        ] {
+            assert_eq!(TransportError::of_connection(&kind).kind, known, "{kind:?}");
         }
     }
 }

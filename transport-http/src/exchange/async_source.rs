@@ -31,8 +31,8 @@ pub trait AsyncConnection: Read + Write {
 /// if it is due first, the task drops the future of the read. So the informer's deadlines hold for whole answers, however
 /// they arrive, and for connecting too. A server that sends a byte a minute does not move them.
 ///
-/// A dropped read loses nothing, if the connection's own reads and writes lose nothing when they are dropped. Connecting
-/// begins again.
+/// A dropped read loses nothing, if a dropped read and a dropped write of the connection have moved no byte. Connecting and
+/// flushing begin again. Each error of the connection ends its request: a time limit of its own does, too.
 ///
 /// ```no_run
 /// # use listwatch_transport_http::exchange::AsyncConnection;

@@ -8,7 +8,7 @@ use embedded_io::{Read, Write};
 
 impl<const N: usize> Exchange<N> {
     /// Sends a request. The connection is new, or the exchange before says that it is
-    /// [reusable](Exchange::is_reusable).
+    /// [reusable](Exchange::is_reusable). After an error, it is of no more use.
     pub fn open<W: Write, T: Display>(
         &mut self,
         connection: &mut W,

@@ -125,7 +125,7 @@ pub(super) const UNWRITTEN: &str = "the connection takes no more bytes of the re
 /// The reason why an exchange over a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeError<E> {
-    /// The connection failed. After a time limit, the exchange can go on.
+    /// The connection failed. After a time limit of a read, the exchange can go on.
     Connection(E),
     /// The connection takes no more bytes of the request.
     Unwritten,

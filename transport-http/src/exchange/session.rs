@@ -68,7 +68,7 @@ impl<'a, const N: usize> Session<'a, N> {
         let id = self.open.as_ref()?.id;
         match stepped {
             Ok(received) => received.map(|received| self.brought(id, received)),
-            Err(error) if self.link == Link::Kept && is_stale(&error) => {
+            Err(error) if self.link == Link::Kept && is_stale(&error, explain) => {
                 self.open.iter_mut().for_each(|open| open.is_sent = false);
                 self.exchange.begin();
                 self.link = Link::Closed;
@@ -106,10 +106,23 @@ impl<'a, const N: usize> Session<'a, N> {
 }
 
 /// Whether the server closed a connection that it had kept, instead of an answer.
-fn is_stale<E: Error>(error: &ExchangeError<E>) -> bool {
+fn is_stale<E: Error>(error: &ExchangeError<E>, explain: fn(&E) -> TransportError) -> bool {
     match error {
         ExchangeError::Protocol(error) => *error == ProtocolError::ClosedBeforeAnswer,
-        ExchangeError::Connection(error) => TransportErrorKind::from(error.kind()) == TransportErrorKind::Reset,
+        ExchangeError::Connection(error) => explain(error).kind == TransportErrorKind::Reset,
         ExchangeError::Unwritten => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use embedded_io::ErrorKind;
+
+    #[test]
+    fn a_connection_that_was_closed_was_not_known_by_what_the_firmware_says_of_its_errors() {
+        let closed = ExchangeError::Connection(ErrorKind::Other);
+        assert!(is_stale(&closed, |_| TransportError::new(TransportErrorKind::Reset, "close_notify")));
+        assert!(!is_stale(&closed, |error| TransportError::of_connection(error)));
     }
 }

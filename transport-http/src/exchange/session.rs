@@ -123,6 +123,6 @@ mod tests {
     fn a_connection_that_was_closed_was_not_known_by_what_the_firmware_says_of_its_errors() {
         let closed = ExchangeError::Connection(ErrorKind::Other);
         assert!(is_stale(&closed, |_| TransportError::new(TransportErrorKind::Reset, "close_notify")));
-        assert!(!is_stale(&closed, |error| TransportError::of_connection(error)));
+        assert!(!is_stale(&closed, TransportError::of_connection));
     }
 }

@@ -95,3 +95,10 @@ impl Elected {
         self.leadership.ended().await;
     }
 }
+
+/// Workers wait for the term or the end. A candidate that nobody drives has ended.
+impl Drop for Elected {
+    fn drop(&mut self) {
+        self.leadership.abandon();
+    }
+}

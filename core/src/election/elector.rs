@@ -366,6 +366,9 @@ impl LeaderElector {
     }
 
     fn on_error(&mut self, call: &Call, error: ApiError) {
+        if call.intent == Intent::Write && error.status().is_some_and(|status| is_refusal(status.code)) {
+            self.sent.take_back();
+        }
         let is_gone = error.is_not_found() && (call.intent == Intent::Read || self.known.is_some());
         let is_other = error.is_conflict() || error.is_already_exists();
         if is_gone {
@@ -537,6 +540,11 @@ impl LeaderElector {
     fn rests(&self) -> bool {
         matches!(self.state, State::Idle | State::Stopping(None) | State::Ended)
     }
+}
+
+/// Whether a server that answers with this status has not made the write. At 408, a proxy may have given up waiting.
+fn is_refusal(code: u16) -> bool {
+    (400..500).contains(&code) && code != 408
 }
 
 /// A lease that is seen now.

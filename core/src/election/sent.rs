@@ -25,6 +25,11 @@ impl Sent {
         time
     }
 
+    /// Forgets the last write, which the server has refused: a lease with its `renewTime` is another candidate's.
+    pub(super) fn take_back(&mut self) {
+        self.writes.pop_back();
+    }
+
     /// Forgets the writes that were sent before `oldest`, but for the one with this `renewTime`.
     pub(super) fn forget(&mut self, oldest: Instant, but: Option<WallTime>) {
         self.writes.retain(|(time, at)| *at >= oldest || Some(*time) == but);

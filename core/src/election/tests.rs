@@ -466,6 +466,26 @@ fn a_write_whose_answer_was_lost_is_found_and_its_term_counts_from_its_sending()
 }
 
 #[test]
+fn two_candidates_of_one_name_that_wrote_at_one_time_both_led() {
+    let mut world = World::new();
+    world.elector.start(world.now);
+    let (id, read) = world.asked().unwrap();
+    let answer = world.serve(&read);
+    world.answer(id, Ok(answer));
+    let (id, write) = world.asked().unwrap();
+    // The other one is faster, and sends the same record.
+    world.store(serde_json::from_slice(&write.body).unwrap());
+    let answer = world.serve(&write);
+    assert_eq!(answer.status, 409);
+    world.answer(id, Ok(answer));
+    world.settle();
+    world.pass(14 * SECOND);
+    assert!(!world.leads());
+    world.pass(2 * SECOND);
+    assert!(world.leads(), "the other one has not renewed it");
+}
+
+#[test]
 fn a_deleted_lease_is_created_again_by_its_leader() {
     let mut world = World::new();
     world.start();

@@ -8,7 +8,7 @@ use super::sent::Sent;
 use crate::api::{Api, ApiError, ApiRequest, ApiResponse};
 use crate::random::Random;
 use crate::request::{RequestId, Resource};
-use crate::time::{Instant, WallTime, earliest};
+use crate::time::{Instant, WallTime, earliest, nanos};
 use crate::transport::{TransportError, TransportErrorKind};
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -389,11 +389,12 @@ impl LeaderElector {
         self.is_doubtful |= self.term().is_none() || !matches!(error, ApiError::Transport(_));
         let (period, longest) = match self.state {
             State::Following => (self.jittered(), self.config.lease_duration),
-            // Time for another attempt is left.
             _ => (self.config.retry_period, self.config.request_timeout),
         };
-        let asked = error.retry_after().unwrap_or_default().min(longest);
-        self.retry_at = Some((at + period).max(self.now + asked));
+        let asked = self.now + error.retry_after().unwrap_or_default().min(longest);
+        // Before the end of a term, time for another request is left.
+        let latest = self.term().map_or(asked, |term| before(term.until, self.config.request_timeout));
+        self.retry_at = Some((at + period).max(asked.min(latest)));
         self.conflicts = 0;
         self.tell(ElectionEvent::Failed(error));
     }
@@ -545,6 +546,11 @@ impl LeaderElector {
 /// Whether a server that answers with this status has not made the write. At 408, a proxy may have given up waiting.
 fn is_refusal(code: u16) -> bool {
     (400..500).contains(&code) && code != 408
+}
+
+/// So much time before `at`.
+fn before(at: Instant, time: Duration) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_sub(nanos(time)))
 }
 
 /// A lease that is seen now.

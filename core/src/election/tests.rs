@@ -745,6 +745,22 @@ fn a_server_that_asked_for_more_time_than_a_term_has_ended_the_term() {
 }
 
 #[test]
+fn a_server_that_asked_for_time_twice_has_ended_the_term() {
+    let mut world = World::new();
+    world.start();
+    let mut busy = 2;
+    world.follow(60, |world, request| {
+        if busy > 0 {
+            busy -= 1;
+            return ApiResponse::new(429, *b"{}").with_retry_after(Some(5 * SECOND));
+        }
+        world.serve(request)
+    });
+    assert!(world.leads());
+    assert!(!world.events.iter().any(|event| matches!(event, ElectionEvent::Stopping(_))));
+}
+
+#[test]
 fn an_answer_that_was_handed_over_late_was_thrown_away() {
     let mut world = World::new();
     world.start();

@@ -1,11 +1,11 @@
 //! The records that a candidate writes, and which of those that it sees are its own.
 
-use super::LeaderElector;
+use super::{LeaderElector, before};
 use crate::api::ApiCall;
 use crate::election::call::Intent;
 use crate::election::known::Known;
 use crate::election::lease::{self, MAX_INT32, Record};
-use crate::time::{Instant, WallTime, nanos};
+use crate::time::{Instant, WallTime};
 use core::time::Duration;
 use serde_json::Value;
 
@@ -44,8 +44,7 @@ impl LeaderElector {
     pub(super) fn renewed(&mut self, wall: WallTime) -> Record {
         let known = self.known.as_ref().map(|known| &known.record);
         let (renewed, known) = (known.and_then(|known| known.renewed), known.map(|known| known.transitions));
-        let oldest = self.now.as_nanos().saturating_sub(nanos(self.config.renew_deadline));
-        self.sent.forget(Instant::from_nanos(oldest), renewed);
+        self.sent.forget(before(self.now, self.config.renew_deadline), renewed);
         let renewed = self.sent.note(self.now, wall);
         let (acquired, transitions) = match self.term() {
             Some(term) => (term.acquired, term.token.transitions),

@@ -190,13 +190,16 @@ impl LeaderElector {
         }
     }
 
-    /// Takes note that no work goes on. If the term was lost, the candidate applies again. Otherwise it releases the lease
-    /// and ends, also if the work ended unasked.
+    /// Takes note that no work goes on. If the term was lost, the candidate applies again, or ends if it was asked to.
+    /// Otherwise it releases the lease, for [`request_timeout`](ElectionConfig::request_timeout) at most, and ends, also if
+    /// the work ended unasked.
     pub fn handle_stopped(&mut self, now: Instant) {
         self.advance(now);
         let is_lost = self.lost_at.take().is_some();
         match self.state {
             State::Stopping(_) if is_lost && !self.is_asked => self.follow(),
+            // The lease is another's, or the server does not answer.
+            State::Stopping(_) if is_lost => self.end(false),
             State::Stopping(_) | State::Leading(_) => self.finish(),
             _ => {}
         }
@@ -413,7 +416,7 @@ impl LeaderElector {
         // A write that is open, or whose answer was lost, may make this candidate the holder.
         let may_hold = self.call.is_some() || self.is_doubtful || self.holds();
         if self.config.release && may_hold && !self.sent.is_empty() {
-            self.state = State::Releasing(self.now + self.config.renew_deadline);
+            self.state = State::Releasing(self.now + self.config.request_timeout);
             (self.retry_at, self.look_at) = (None, None);
             self.decide();
         } else {

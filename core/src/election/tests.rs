@@ -360,7 +360,19 @@ fn l9_a_release_is_repeated_after_a_conflict_and_has_a_deadline() {
         }
     }
     world.listen();
-    assert_eq!((world.now, world.last()), (at(110), &ElectionEvent::Ended { released: false }));
+    assert_eq!((world.now, world.last()), (at(105), &ElectionEvent::Ended { released: false }));
+}
+
+#[test]
+fn a_lease_whose_term_had_expired_was_released_while_the_server_was_away() {
+    let mut world = World::new();
+    world.start();
+    world.elector.stop(world.now);
+    world.follow(20, |_, _| ApiResponse::new(503, *b"{}"));
+    assert_eq!(*world.last(), ElectionEvent::Stopping(StopReason::Expired));
+    world.elector.handle_stopped(world.now);
+    world.listen();
+    assert_eq!((world.asked(), world.last()), (None, &ElectionEvent::Ended { released: false }));
 }
 
 #[test]

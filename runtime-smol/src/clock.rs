@@ -183,6 +183,11 @@ impl Clock {
         if self.is_simulated() { 0 } else { RandomState::new().hash_one(()) }
     }
 
+    /// Under a simulated clock, a number that no other candidate has. It is the same in each run.
+    pub(crate) fn number_candidate(&self) -> Option<u64> {
+        self.0.simulated().map(SimulatedTime::number_candidate)
+    }
+
     /// Whether simulated time stands still for a peer outside of it; `waker` is called when it no longer does.
     pub(crate) fn stands_still(&self, waker: &Waker) -> bool {
         self.0.simulated().is_some_and(|time| time.stands_still(waker))

@@ -109,7 +109,7 @@ impl Election {
     }
 
     /// The name of this candidate in the lease, which no other life of a program may have; by default the host's name
-    /// with a random part, and `simulated` under a simulated clock.
+    /// with a random part, and `simulated-1`, `simulated-2` and so on under a simulated clock.
     pub fn identity(mut self, identity: &str) -> Self {
         identity.clone_into(&mut self.config.identity);
         self

@@ -19,6 +19,8 @@ struct State {
     sleepers: BTreeMap<(Instant, u64), Waker>,
     /// The number of the last sleeper.
     last: u64,
+    /// The number of the last candidate.
+    candidates: u64,
     /// How many tasks wait for a peer outside of simulated time.
     outside: usize,
     /// Wakes the thread that runs the tasks, while it waits for such a peer too.
@@ -40,6 +42,13 @@ struct Pace {
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 impl SimulatedTime {
+    /// A number that no other candidate has under this clock.
+    pub(super) fn number_candidate(&self) -> u64 {
+        let mut state = self.lock();
+        state.candidates += 1;
+        state.candidates
+    }
+
     pub(super) fn now(&self) -> Instant {
         self.lock().now
     }

@@ -2,11 +2,11 @@
 
 use crate::clock::Clock;
 
-/// The host's name with a random part: no two lives of a program have the same one. Under a simulated clock it is the
+/// The host's name with a random part: no two lives of a program have the same one. Under a simulated clock, a number is the
 /// same in each run.
 pub(super) fn default_identity(clock: &Clock) -> String {
-    if clock.is_simulated() {
-        return "simulated".to_owned();
+    if let Some(number) = clock.number_candidate() {
+        return format!("simulated-{number}");
     }
     let [high, low] = [(); 2].map(|()| clock.random_seed());
     format!("{}_{high:016x}{low:016x}", host())

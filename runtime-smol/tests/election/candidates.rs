@@ -300,9 +300,22 @@ fn settings_that_do_not_fit_are_an_error_that_says_which() {
     let short = error(election("a").lease_duration(Duration::from_secs(10)));
     assert!(matches!(short, ElectionError::Config(ElectionConfigError::LeaseTooShort { .. })), "{short}");
     assert_eq!(error(Election::new("")), ElectionError::Config(ElectionConfigError::NoName));
-    let candidate = Election::new("it").candidate(&stage.world).unwrap();
+    let candidate = Election::new("it").candidate(&Stage::new().world).unwrap();
     assert_eq!(candidate.leadership().lease(), "default/it");
-    assert_eq!(candidate.leadership().identity(), "simulated");
+    assert_eq!(candidate.leadership().identity(), "simulated-1");
+}
+
+#[test]
+fn candidates_without_a_name_had_one_name_under_a_simulated_clock_and_both_led() {
+    let stage = Stage::new();
+    play(&stage, async |executor| {
+        let candidates = [(); 2].map(|()| start(&stage, executor, Election::new("it").namespace("web")));
+        for _ in 0..20 {
+            stage.pass(3).await;
+            assert_eq!(candidates.iter().filter(|candidate| candidate.token().is_some()).count(), 1);
+        }
+        assert_ne!(candidates[0].identity(), candidates[1].identity());
+    });
 }
 
 #[test]

@@ -61,7 +61,7 @@ mod watch;
 pub use candidate::Candidate;
 pub use error::ElectionError;
 pub use leadership::Leadership;
-pub(crate) use leadership::Work;
+pub(crate) use leadership::{Turn, Work};
 pub use lost::WhenLost;
 pub(crate) use lost::write_reason;
 pub use report::ElectionReport;
@@ -192,9 +192,9 @@ impl Election {
             config.identity = identity::default_identity(&clock);
         }
         config.seed = clock.random_seed();
-        let identity = config.identity.clone();
+        let (identity, release) = (config.identity.clone(), config.request_timeout);
         let elector = LeaderElector::new(&namespace, &lease, config)?;
-        let leadership = Leadership::new(elector, clock, format!("{namespace}/{lease}"), identity);
+        let leadership = Leadership::new(elector, clock, format!("{namespace}/{lease}"), identity, release);
         let leases = Resource::new("/apis/coordination.k8s.io/v1/leases").in_namespace(&namespace);
         let watched = is_watched.then_some((leases, lease));
         Ok(Candidate::new(leadership, world.clone(), watched, when_lost, on_report))

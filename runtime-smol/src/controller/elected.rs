@@ -5,10 +5,11 @@ use super::run_error::RunError;
 use super::state::State;
 use super::threads::{Threads, named, no_thread};
 use crate::clock::Clock;
-use crate::election::{Candidate, Leadership, WhenLost};
+use crate::election::{Candidate, Leadership, Turn, WhenLost};
 use async_executor::{Executor, Task};
+use core::time::Duration;
 use smol::channel::Sender;
-use smol::future::{or, pending};
+use smol::future::or;
 use std::sync::{Arc, Mutex};
 
 /// A candidate, and what drives it. Dropped, it renews no more.
@@ -31,9 +32,13 @@ enum Driver {
     ),
 }
 
+/// What the end of a release that takes long may be late.
+const SPARE: Duration = Duration::from_millis(100);
+
 impl Elected {
     pub(super) fn new(state: &Arc<State>, candidate: Candidate) -> Self {
         let (leadership, when_lost, weak) = (candidate.leadership(), candidate.when_lost(), Arc::downgrade(state));
+        leadership.attend();
         let lease = leadership.lease().to_owned();
         let candidate = candidate.telling(move |report| {
             let report = Report::Election { lease: &lease, report };
@@ -63,20 +68,29 @@ impl Elected {
         self.driver.is_some()
     }
 
-    /// Calls `begin` when the first term begins. Returns when a term is lost, unless the candidate rejoins.
+    /// Calls `begin` when the first term begins. Returns when a term is lost, unless the candidate rejoins. A term may be
+    /// lost before the streams' thread has time to look.
     pub(super) async fn lead(&self, begin: impl FnOnce()) -> Result<(), RunError> {
         let mut begin = Some(begin);
         loop {
-            if self.leadership.begun().await.is_none() {
-                return pending().await;
+            match self.leadership.turn().await {
+                Turn::Leads => {
+                    begin.take().into_iter().for_each(|begin| begin());
+                    self.leadership.lost().await;
+                }
+                Turn::Lost(reason) if self.when_lost == WhenLost::End => {
+                    return Err(RunError::LeaderElectionLost { lease: self.leadership.lease().to_owned(), reason });
+                }
+                Turn::Lost(_) => {
+                    self.leadership.idle().await;
+                    self.leadership.stopped();
+                }
+                // Nobody has asked for the end, as this runs.
+                Turn::Ended => {
+                    let lease = self.leadership.lease();
+                    return Err(RunError::Panicked(format!("what renews the lease {lease} has ended")));
+                }
             }
-            begin.take().into_iter().for_each(|begin| begin());
-            let reason = self.leadership.lost().await;
-            if self.when_lost == WhenLost::End {
-                return Err(RunError::LeaderElectionLost { lease: self.leadership.lease().to_owned(), reason });
-            }
-            self.leadership.idle().await;
-            self.leadership.stopped();
         }
     }
 
@@ -89,10 +103,12 @@ impl Elected {
         self.leadership.lost().await;
     }
 
-    /// Waits until the lease is released: no work goes on.
+    /// Waits until the lease is released: no work goes on. A program's report function may block the thread that does it.
     pub(super) async fn end(&self) {
         self.leadership.stopped();
-        self.leadership.ended().await;
+        let ended = async { _ = self.leadership.ended().await };
+        or(ended, self.clock.sleep(self.leadership.release_limit() + SPARE)).await;
+        self.leadership.abandon();
     }
 }
 

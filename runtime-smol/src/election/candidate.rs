@@ -63,6 +63,9 @@ impl Candidate {
     ///
     /// The task that polls this renews the lease. If it computes for longer than the renew deadline, the term is lost, so a
     /// program with long computations gives it a thread of its own.
+    ///
+    /// A program that waits for [`Leadership::begun`] calls [`Leadership::stopped`] after each of its terms. One that asks for
+    /// [`Leadership::token`] alone, or writes by a [guarded](Leadership::guarded) client, need not.
     pub async fn drive(mut self) -> bool {
         let tell = self.tell();
         self.drive_telling(tell).await
@@ -70,8 +73,10 @@ impl Candidate {
 
     async fn drive_telling(self, tell: Arc<Tell>) -> bool {
         let Self { leadership, world, watched, .. } = self;
-        let watch = watched.map(|(leases, name)| LeaseWatch::new(&world, leases, &name));
-        Drive::new(leadership, world.client().clone(), watch, tell).await
+        // Before the watch: if that panics, nobody drives the candidate.
+        let mut drive = Drive::new(leadership, world.client().clone(), tell);
+        drive.watch(watched.map(|(leases, name)| LeaseWatch::new(&world, leases, &name)));
+        drive.await
     }
 
     /// The function that tells the operator. A panic of it has been printed by the panic hook.

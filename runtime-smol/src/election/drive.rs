@@ -42,13 +42,13 @@ struct Call {
 }
 
 impl Drive {
-    pub(super) fn new(leadership: Leadership, client: Client, watch: Option<LeaseWatch>, tell: Arc<Tell>) -> Self {
+    pub(super) fn new(leadership: Leadership, client: Client, tell: Arc<Tell>) -> Self {
         let wait = leadership.waiting().join();
         let is_watched = false;
         Self {
             leadership,
             client,
-            watch,
+            watch: None,
             is_watched,
             tell,
             call: None,
@@ -57,6 +57,11 @@ impl Drive {
             sleep: None,
             wait,
         }
+    }
+
+    /// Hears of changes by this watch, too.
+    pub(super) fn watch(&mut self, watch: Option<LeaseWatch>) {
+        self.watch = watch;
     }
 }
 

@@ -22,6 +22,8 @@ struct Shared {
     clock: Clock,
     lease: String,
     identity: String,
+    /// A release takes no longer.
+    release: Duration,
 }
 
 /// The elector, and what it has told.
@@ -30,6 +32,10 @@ pub(super) struct Machine {
     phase: Phase,
     /// The program knows of the term, so it says when its work has stopped.
     is_noticed: bool,
+    /// Each term is known to the program.
+    is_attended: bool,
+    /// How often work had to stop, and why the last time.
+    stops: (u64, StopReason),
     /// The program has asked for the end.
     is_asked: bool,
     /// How much work goes on.
@@ -46,6 +52,14 @@ enum Phase {
     },
 }
 
+/// Where the election of a controller stands.
+pub(crate) enum Turn {
+    Leads,
+    Lost(StopReason),
+    /// Nobody drives the candidate.
+    Ended,
+}
+
 /// Work that goes on under a term, until it is dropped.
 pub(crate) struct Work {
     leadership: Leadership,
@@ -53,10 +67,23 @@ pub(crate) struct Work {
 }
 
 impl Leadership {
-    pub(super) fn new(elector: LeaderElector, clock: Clock, lease: String, identity: String) -> Self {
-        let machine =
-            Mutex::new(Machine { elector, phase: Phase::Following, is_noticed: false, is_asked: false, work: 0 });
-        Self(Arc::new(Shared { machine, waiting: Arc::default(), clock, lease, identity }))
+    pub(super) fn new(
+        elector: LeaderElector,
+        clock: Clock,
+        lease: String,
+        identity: String,
+        release: Duration,
+    ) -> Self {
+        let machine = Mutex::new(Machine {
+            elector,
+            phase: Phase::Following,
+            is_noticed: false,
+            is_attended: false,
+            stops: (0, StopReason::Asked),
+            is_asked: false,
+            work: 0,
+        });
+        Self(Arc::new(Shared { machine, waiting: Arc::default(), clock, lease, identity, release }))
     }
 
     /// The namespace and the name of the lease: `web/controller`.
@@ -72,9 +99,15 @@ impl Leadership {
     }
 
     /// Waits until this candidate leads. `None` if its candidacy has ended.
+    ///
+    /// The program calls [`stopped`](Self::stopped) when its work under this term has stopped. Until then, the candidate
+    /// neither leads again nor releases the lease.
     pub async fn begun(&self) -> Option<FencingToken> {
         self.find(|machine| match machine.leading() {
-            Some(token) => Some(Some(token)),
+            Some(token) => {
+                machine.is_noticed = true;
+                Some(Some(token))
+            }
             None => matches!(machine.phase, Phase::Ended { .. }).then_some(None),
         })
         .await
@@ -83,23 +116,13 @@ impl Leadership {
     /// Waits until work has to stop, whether it was asked to or its term is over. It may still write while there is a
     /// [`token`](Self::token).
     pub async fn over(&self) -> StopReason {
-        self.find(|machine| match &machine.phase {
-            Phase::Stopping(reason) => Some(reason.clone()),
-            Phase::Ended { .. } => Some(StopReason::Asked),
-            Phase::Following | Phase::Leading(_) => None,
-        })
-        .await
+        self.stop_for(|_| true).await
     }
 
     /// Waits until no write may be sent any more: the term is over although nobody asked for that, or the candidacy has
     /// ended.
     pub async fn lost(&self) -> StopReason {
-        self.find(|machine| match &machine.phase {
-            Phase::Stopping(reason) if is_lost(reason) => Some(reason.clone()),
-            Phase::Ended { .. } => Some(StopReason::Asked),
-            _ => None,
-        })
-        .await
+        self.stop_for(is_lost).await
     }
 
     /// Waits until the candidacy has ended. Returns whether the lease was left free.
@@ -112,9 +135,12 @@ impl Leadership {
     }
 
     /// The token of the term, if a write may be sent now. [`guarded`](Self::guarded) asks for it before each write.
+    ///
+    /// A program that asks for nothing but this calls no [`stopped`](Self::stopped): after a loss, the candidate applies
+    /// again, and after [`stop`](Self::stop) it releases the lease at once.
     #[must_use]
     pub fn token(&self) -> Option<FencingToken> {
-        self.lock().token(self.0.clock.now())
+        self.lock().elector.token(self.0.clock.now()).cloned()
     }
 
     /// The holder that was seen last. The text comes from the server.
@@ -138,14 +164,18 @@ impl Leadership {
         });
     }
 
-    /// Takes note that no work goes on: see [`LeaderElector::handle_stopped`]. A term of which the program did not know by
-    /// its end needs no such call.
+    /// Takes note that no work goes on: see [`LeaderElector::handle_stopped`]. The program calls this once for each term that
+    /// [`begun`](Self::begun) has told it of. Another term needs no such call.
     pub fn stopped(&self) {
         self.change(|machine| machine.stopped(self.0.clock.now()));
     }
 
     /// A clone of a client that sends changes only while this candidate leads. Otherwise they fail, and nothing is sent.
     /// Reads are sent in any case.
+    ///
+    /// The client asks for the [`token`](Self::token) when it hands the request to its transport. A connection that has to
+    /// be made, a plugin for credentials, or a repetition after a 401 may delay the request further. As for `token`, no
+    /// [`stopped`](Self::stopped) has to be called.
     #[must_use]
     pub fn guarded(&self, client: &Client) -> Client {
         client.behind(Arc::clone(&self.0) as _)
@@ -166,6 +196,11 @@ impl Leadership {
         &self.0.waiting
     }
 
+    /// Says that each term is known to the program, which calls [`stopped`](Self::stopped) after it.
+    pub(crate) fn attend(&self) {
+        self.lock().is_attended = true;
+    }
+
     /// Ends the candidacy, whatever its state: nobody drives it.
     pub(crate) fn abandon(&self) {
         self.change(|machine| {
@@ -183,20 +218,29 @@ impl Leadership {
             ElectionEvent::Ended { released } => Phase::Ended { released: *released },
             _ => return false,
         };
-        self.change(|machine| {
-            machine.is_noticed &= !matches!(phase, Phase::Leading(_));
-            let has_work = machine.is_noticed || !matches!(phase, Phase::Stopping(_));
-            machine.phase = phase;
-            if !has_work {
-                machine.stopped(self.0.clock.now());
-            }
-        });
+        self.change(|machine| machine.enter(phase, self.0.clock.now()));
         matches!(event, ElectionEvent::Ended { .. })
     }
 }
 
-/// For workers.
+/// For controllers.
 impl Leadership {
+    /// Waits until this candidate leads, has lost its term, or is driven no more.
+    pub(crate) async fn turn(&self) -> Turn {
+        self.find(|machine| match &machine.phase {
+            Phase::Leading(_) => Some(Turn::Leads),
+            Phase::Stopping(reason) if is_lost(reason) => Some(Turn::Lost(reason.clone())),
+            Phase::Ended { .. } => Some(Turn::Ended),
+            Phase::Following | Phase::Stopping(_) => None,
+        })
+        .await
+    }
+
+    /// How long a release takes at most.
+    pub(crate) fn release_limit(&self) -> Duration {
+        self.0.release
+    }
+
     /// Waits until this candidate leads, or is asked to end.
     pub(crate) async fn leads_or_ends(&self) {
         self.find(|machine| (machine.is_over() || machine.leading().is_some()).then_some(())).await;
@@ -219,6 +263,18 @@ impl Leadership {
         self.find(|machine| (machine.work == 0).then_some(())).await;
     }
 
+    /// Waits until work has to stop for such a reason. It may have been noted already that none goes on.
+    async fn stop_for(&self, is_it: fn(&StopReason) -> bool) -> StopReason {
+        let before = self.lock().stops.0;
+        self.find(|machine| match &machine.phase {
+            Phase::Stopping(reason) if is_it(reason) => Some(reason.clone()),
+            Phase::Ended { .. } => Some(StopReason::Asked),
+            _ if machine.stops.0 != before => Some(machine.stops.1.clone()).filter(is_it),
+            _ => None,
+        })
+        .await
+    }
+
     async fn find<T>(&self, mut found: impl FnMut(&mut Machine) -> Option<T>) -> T {
         self.0.waiting.until(|| found(&mut self.lock())).await
     }
@@ -230,16 +286,26 @@ impl Leadership {
 }
 
 impl Machine {
-    fn leading(&mut self) -> Option<FencingToken> {
+    fn leading(&self) -> Option<FencingToken> {
         let Phase::Leading(token) = &self.phase else { return None };
-        self.is_noticed = true;
         Some(token.clone())
     }
 
-    fn token(&mut self, now: Instant) -> Option<FencingToken> {
-        let token = self.elector.token(now)?.clone();
-        self.is_noticed = true;
-        Some(token)
+    /// The end is for ever.
+    fn enter(&mut self, phase: Phase, now: Instant) {
+        if matches!(self.phase, Phase::Ended { .. }) {
+            return;
+        }
+        match &phase {
+            Phase::Leading(_) => self.is_noticed = self.is_attended,
+            Phase::Stopping(reason) => self.stops = (self.stops.0 + 1, reason.clone()),
+            Phase::Following | Phase::Ended { .. } => {}
+        }
+        let is_over = matches!(phase, Phase::Stopping(_));
+        self.phase = phase;
+        if is_over && !self.is_noticed {
+            self.stopped(now);
+        }
     }
 
     fn stopped(&mut self, now: Instant) {
@@ -275,8 +341,8 @@ impl Drop for Work {
 
 impl Gate for Shared {
     fn check(&self) -> Result<(), TransportError> {
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
-        if machine.token(self.clock.now()).is_some() {
+        let machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        if machine.elector.token(self.clock.now()).is_some() {
             return Ok(());
         }
         drop(machine);

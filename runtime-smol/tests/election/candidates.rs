@@ -294,6 +294,26 @@ fn a_term_that_nobody_noticed_did_not_end_the_candidacy() {
 }
 
 #[test]
+fn a_program_that_asked_for_the_token_alone_never_led_again() {
+    let stage = Stage::new();
+    play(&stage, async |executor| {
+        let leadership = start(&stage, executor, election("a"));
+        let client = leadership.guarded(stage.world.client());
+        let maps = Api::<Value>::new(&Resource::named("v1/configmaps").unwrap().in_namespace("web"));
+        for term in 0..3 {
+            stage.pass(60).await;
+            assert_eq!(leadership.token().map(|token| token.transitions()), Some(term));
+            let map = json!({ "metadata": { "name": format!("in-{term}") } });
+            client.call(maps.create(&map)).await.unwrap();
+            stage.cluster.patch(LEASES, "web/it", json!({ "spec": { "holderIdentity": "" } })).unwrap();
+            assert_eq!(leadership.lost().await, StopReason::Taken { by: None });
+        }
+        leadership.stop();
+        leadership.ended().await;
+    });
+}
+
+#[test]
 fn settings_that_do_not_fit_are_an_error_that_says_which() {
     let stage = Stage::new();
     let error = |election: Election| election.candidate(&stage.world).unwrap_err();

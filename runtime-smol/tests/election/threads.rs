@@ -2,10 +2,11 @@
 
 use crate::{LEASES, election};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, Outcome, RunError};
+use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, Outcome, RunError, Started};
 use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::election::WhenLost;
 use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::{Client, Clock, World};
+use listwatch_runtime_smol::{Client, Clock, Resource, World};
 use listwatch_tests::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -42,26 +43,126 @@ fn a_reconcile_and_a_mapper_that_block_their_threads_do_not_cost_the_term() {
     let controller = Controller::new("maps", world(&cluster));
     let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
     let secrets = controller.informer_of::<MetadataOnly>("v1/secrets");
-    let (done, is_done) = channel();
+    let ((done, is_done), (mapping, has_mapped)) = (channel(), channel());
     let (inside, mapped, patched) = (cluster.clone(), cluster.clone(), cluster.clone());
     let quick = election("a").lease_duration(Duration::from_secs(3)).renew_deadline(Duration::from_secs(2));
     let quick = quick.retry_period(Duration::from_millis(50)).request_timeout(Duration::from_secs(1));
-    let running = controller.reconciles(&maps).maps(&secrets, move |_, _| block(&mapped)).lead_by(quick).calls(
-        async move |cx, _key| {
-            let term = cx.fencing_token();
-            let secret =
-                json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "web" } });
-            patched.create(secret).map_err(|error| Error::new(error.to_string()))?;
-            block(&inside);
-            let _told = done.send((term.is_some(), cx.fencing_token() == term));
-            Ok(Outcome::Done)
-        },
-    );
+    let slowly = controller.reconciles(&maps).maps(&secrets, move |_, _| {
+        block(&mapped);
+        let _told = mapping.send(());
+    });
+    let running = slowly.lead_by(quick).calls(async move |cx, _key| {
+        let term = cx.fencing_token();
+        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "web" } });
+        patched.create(secret).map_err(|error| Error::new(error.to_string()))?;
+        block(&inside);
+        let _told = done.send((term.is_some(), cx.fencing_token() == term));
+        Ok(Outcome::Done)
+    });
     let started = running.start().unwrap();
     assert_eq!(is_done.recv_timeout(PATIENCE), Ok((true, true)));
+    assert_eq!(has_mapped.recv_timeout(PATIENCE), Ok(()), "renewals went on while the mapper had the streams' thread");
     started.handle().stop();
     started.join().unwrap();
     assert_eq!(cluster.get(LEASES, "web/it").unwrap()["spec"]["holderIdentity"], "");
+}
+
+/// Waits for the end. A controller that hangs is left to a thread.
+fn end(started: Started) -> Result<Result<(), RunError>, RecvTimeoutError> {
+    let (told, end) = channel();
+    std::thread::spawn(move || told.send(started.join()));
+    end.recv_timeout(PATIENCE)
+}
+
+/// Another candidate writes the lease.
+fn hold(cluster: &SimulatedCluster, holder: &str) {
+    let spec = json!({ "holderIdentity": holder, "leaseDurationSeconds": 3600 });
+    cluster.patch(LEASES, "web/it", json!({ "spec": spec })).unwrap();
+}
+
+#[test]
+fn a_term_that_was_lost_while_the_streams_thread_was_busy_was_the_last_one() {
+    for when_lost in [WhenLost::End, WhenLost::Rejoin] {
+        let cluster = SimulatedCluster::new();
+        for (kind, name) in [("ConfigMap", "a"), ("Lease", "it")] {
+            let version = if kind == "Lease" { "coordination.k8s.io/v1" } else { "v1" };
+            let metadata = json!({ "name": name, "namespace": "web" });
+            cluster.create(json!({ "apiVersion": version, "kind": kind, "metadata": metadata })).unwrap();
+        }
+        hold(&cluster, "other");
+        let controller = Controller::new("maps", world(&cluster));
+        let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
+        let secrets = controller.informer_of::<MetadataOnly>("v1/secrets");
+        let ((busy, is_busy), (go_on, may_go_on)) = (channel(), channel::<()>());
+        let (told, reports) = channel();
+        let (done, is_done) = channel();
+        let election = election("a").when_lost(when_lost).on_report(move |report| _ = told.send(report.to_string()));
+        let reconciler = controller.reconciles(&maps).lead_by(election).maps(&secrets, move |_, _| {
+            busy.send(()).unwrap();
+            may_go_on.recv_timeout(PATIENCE).unwrap();
+        });
+        let started = reconciler
+            .calls(async move |_cx, _key| {
+                let _told = done.send(());
+                Ok(Outcome::Done)
+            })
+            .start()
+            .unwrap();
+        let until_told = |text: &str| while !reports.recv_timeout(PATIENCE).unwrap().contains(text) {};
+        until_told("other leads");
+        let metadata = json!({ "name": "s", "namespace": "web" });
+        cluster.create(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata })).unwrap();
+        is_busy.recv_timeout(PATIENCE).unwrap();
+        hold(&cluster, "");
+        until_told("this candidate leads");
+        hold(&cluster, "other");
+        until_told("this candidate stops to lead");
+        go_on.send(()).unwrap();
+        if when_lost == WhenLost::Rejoin {
+            hold(&cluster, "");
+            is_done.recv_timeout(PATIENCE).unwrap();
+            started.handle().stop();
+        }
+        let ended = end(started);
+        let is_lost = matches!(ended, Ok(Err(RunError::LeaderElectionLost { .. })));
+        assert!(matches!(ended, Ok(Ok(())) | Ok(Err(RunError::LeaderElectionLost { .. }))), "{ended:?}");
+        assert_eq!(is_lost, when_lost == WhenLost::End, "{ended:?}");
+    }
+}
+
+#[test]
+fn a_controller_whose_election_panicked_stayed_a_follower() {
+    let (clock, time) = (Clock::real(), Clock::real());
+    let serving = SimulatedCluster::new().on_clock(move || time.now());
+    let client = Client::new(serving.client(), clock.clone());
+    let world = World::from_parts(clock, client, move |resource: &Resource| {
+        assert!(!resource.path().contains("leases"), "no watch of leases can be made");
+        Box::new(serving.transport())
+    });
+    let controller = Controller::new("maps", world);
+    let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
+    let running = controller.reconciles(&maps).lead_by(election("a")).calls(async |_cx, _key| Ok(Outcome::Done));
+    let end = end(running.start().unwrap());
+    let why = "what renews the lease web/it has ended";
+    assert!(matches!(&end, Ok(Err(RunError::Panicked(text))) if text == why), "{end:?}");
+}
+
+#[test]
+fn a_report_function_that_blocked_held_up_the_end_for_ever() {
+    let controller = Controller::new("maps", world(&SimulatedCluster::new()));
+    let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
+    let ((blocked, is_blocked), (go_on, may_go_on)) = (channel(), channel::<()>());
+    let may_go_on = std::sync::Mutex::new(may_go_on);
+    let election = election("a").request_timeout(Duration::from_secs(1)).on_report(move |_| {
+        let _told = blocked.send(());
+        let _dropped = may_go_on.lock().unwrap().recv();
+    });
+    let running = controller.reconciles(&maps).lead_by(election).calls(async |_cx, _key| Ok(Outcome::Done));
+    let started = running.start().unwrap();
+    is_blocked.recv_timeout(PATIENCE).unwrap();
+    started.handle().stop();
+    assert_eq!(end(started), Ok(Ok(())));
+    drop(go_on);
 }
 
 #[test]

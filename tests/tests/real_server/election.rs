@@ -113,7 +113,12 @@ impl Candidate {
     /// Waits until it has ended, after its input has.
     fn wait(mut self) -> ExitStatus {
         drop(self.0.stdin.take());
-        self.0.wait().unwrap()
+        let mut ended = None;
+        until(|| {
+            ended = self.0.try_wait().unwrap();
+            ended.is_some()
+        });
+        ended.unwrap()
     }
 }
 

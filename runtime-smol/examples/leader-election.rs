@@ -6,8 +6,21 @@
 //! kubectl get configmap counter --watch -o jsonpath='{.data}'
 //! ```
 //!
-//! Started in two terminals, one replica counts. Killed, it is followed by the other one after 15 to 25 s; stopped by
-//! Ctrl-C, at once. The documentation of `listwatch_runtime_smol::election` has the Role that this needs.
+//! Started in two terminals, one replica counts. Killed, it is followed by the other one 15 s after its last renewal;
+//! stopped by Ctrl-C, at once. A replica that may not watch the lease follows after up to 20 s.
+//!
+//! ```yaml
+//! kind: Role
+//! apiVersion: rbac.authorization.k8s.io/v1
+//! metadata: { name: counter }
+//! rules:
+//! - { apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create] }
+//! - apiGroups: [coordination.k8s.io]
+//!   resources: [leases]
+//!   resourceNames: [counter]
+//!   verbs: [get, update, list, watch]
+//! - { apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, patch] }
+//! ```
 
 use core::time::Duration;
 use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, Source};

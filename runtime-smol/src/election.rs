@@ -29,6 +29,13 @@
 //!
 //! Without `list` and `watch`, candidates read the lease every two to four seconds, and hear of a release that much later.
 //!
+//! # Machines that sleep
+//!
+//! A term ends by the [real clock](crate::Clock::real), which is `std::time::Instant`: on Linux, `CLOCK_MONOTONIC`. It
+//! stands still while the machine sleeps, and another candidate may lead meanwhile. So a leader that wakes may believe in
+//! its term for up to the [renew deadline](Election::renew_deadline). Receivers that must not take its writes compare the
+//! [`FencingToken`].
+//!
 //! # A program that works while it leads
 //!
 //! ```
@@ -96,6 +103,8 @@ pub struct Election {
 
 impl Election {
     /// An election by the lease of this name.
+    ///
+    /// Two controllers of one program need two leases. With one lease they compete, and only one of them works at a time.
     pub fn new(lease: &str) -> Self {
         let (namespace, config) = (None, ElectionConfig::new(""));
         Self { lease: lease.to_owned(), namespace, config, is_watched: true, when_lost: WhenLost::End, on_report: None }

@@ -302,12 +302,14 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Reconciles only while this program holds a lease: of many replicas, one works at a time (controller-runtime
     /// `LeaderElection`). Each controller has a lease of its own.
     ///
-    /// All replicas follow their sources. When these have synced, a replica is a candidate. Its workers begin when it leads,
-    /// with every key, and its caches are current then. [`Election`] lists the permissions that it needs.
+    /// All replicas follow their sources. When these have synced, a replica is a candidate. Its workers begin when it
+    /// first leads, with every key, and its caches are current then. In a later term, they go on with the keys that were
+    /// dropped or have changed. The [`election`](crate::election) module lists the permissions that it needs.
     ///
     /// If the term is lost, the reconciles are dropped at once, with their requests, and the run ends with
     /// [`RunError::LeaderElectionLost`], as with controller-runtime; [`Election::when_lost`] lets the replica be a candidate
-    /// again. From the end of a term on, the [context](Context::client) sends no write: it fails, and names the lease. A
+    /// again. From the end of a term on, the [context](Context::client) hands no write to its transport: it fails, and
+    /// names the lease. A write that waits for a new connection, a plugin or its repetition after a 401 may leave later. A
     /// thread of its own renews the lease, so a reconcile that computes does not cost the term.
     ///
     /// When the controller ends, running reconciles are [drained](Self::drain), while the lease is renewed. Then it is

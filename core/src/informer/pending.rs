@@ -51,14 +51,12 @@ enum Next<V> {
     Commit,
 }
 
-impl<V> Pending<V> {
-    /// Whether it is a list that was accepted. Nothing of the next one is staged then.
-    pub(super) fn is_accepted(&self) -> bool {
-        matches!(self.next, Next::Commit)
-    }
-}
-
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
+    /// Whether a list that was accepted is pending. Nothing of the next one is staged then.
+    pub(super) fn is_accepted_pending(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| matches!(pending.next, Next::Commit))
+    }
+
     /// How many objects the cache would have to hold, at least, while it lacks some; `None` while it has them all.
     ///
     /// A cache of a fixed capacity keeps what fits. [`Failure::DoesNotFit`](crate::reflector::Failure::DoesNotFit) was

@@ -1,7 +1,6 @@
 //! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::listed::Listed;
-use super::pending::Pending;
 use super::unfit::Unfit;
 use super::{InformerIn, KeyOf};
 use crate::cache::{Cache, IndexerIn, Note};
@@ -373,7 +372,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// Forgets a list that broke off, and what is pending of it.
     fn discard(&mut self) {
-        if self.pending.as_ref().is_some_and(Pending::is_accepted) {
+        if self.is_accepted_pending() {
             return;
         }
         self.fifo.discard_stage();

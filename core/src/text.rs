@@ -1,8 +1,12 @@
 //! Makes text from servers and files safe to print.
 
 mod shared;
+#[cfg(any(feature = "json", feature = "fixed"))]
+mod unescape;
 
 pub use shared::SharedText;
+#[cfg(any(feature = "json", feature = "fixed"))]
+pub(crate) use unescape::{BadString, Unescape};
 
 use core::fmt::{self, Write};
 

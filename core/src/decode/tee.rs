@@ -6,7 +6,7 @@
 
 use super::metadata::{Field, Given, Metadata};
 use super::raw;
-use super::reader::{RAW_VALUE, Reader, Unread};
+use super::reader::{MAP_OR_UNIT, RAW_VALUE, Reader, Unread};
 use super::text::Text;
 use super::type_meta::TypeMeta;
 use core::fmt;
@@ -76,9 +76,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
         deserialize_struct(name: &'static str, fields: &'static [&'static str]),
     }
 
-    /// The reader skips an ignored value without a visitor, so an ignored object is read as any value, for its metadata.
+    /// The reader skips an ignored value without a visitor, but an ignored object has metadata.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.deserialize_any(visitor)
+        let (inner, visitor) = self.watch(visitor);
+        inner.deserialize_newtype_struct(MAP_OR_UNIT, visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {

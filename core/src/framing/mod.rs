@@ -22,10 +22,8 @@ pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "fixed")]
 pub(crate) use framer::{is_escaped, is_no_value};
 pub use scan::Scanner;
-#[cfg(feature = "fixed")]
-pub(crate) use scan::ends_scalar;
 #[cfg(any(feature = "json", feature = "fixed"))]
-pub(crate) use scan::is_space;
+pub(crate) use scan::{ends_scalar, is_space};
 
 /// The media type of concatenated JSON values of any layout. If a watch has it, its events are read by
 /// [`Framing::Values`], not by lines.

@@ -47,7 +47,6 @@ mod object;
 mod path;
 mod problem;
 mod projector;
-mod unescape;
 mod walk;
 
 pub use answer::{Body, Ending, Part, Refused, Status};

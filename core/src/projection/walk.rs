@@ -6,8 +6,8 @@ use super::level::{Frame, State, Wanted};
 use super::literal::{Literal, Scalar};
 use super::path::{Path, Step};
 use super::problem::{Cause, Problem};
-use super::unescape::{BadString, Unescape};
 use crate::framing::{Scanner, ends_scalar, is_space};
+use crate::text::{BadString, Unescape};
 
 /// Where the values of the fields go.
 pub(super) trait Slots {

@@ -13,7 +13,7 @@ pub(super) struct Access<'a, 'de> {
 /// What tells arrays from objects.
 pub(super) struct Kind {
     close: u8,
-    unfinished: &'static str,
+    pub(super) unfinished: &'static str,
     unseparated: &'static str,
 }
 
@@ -33,6 +33,25 @@ pub(super) fn read<'de, T>(
     let end = end(reader, kind);
     let value = reader.placed(value)?;
     end.map(|()| value)
+}
+
+/// The name that comes next.
+#[inline]
+pub(super) fn key<'a, 'de>(reader: &'a mut Reader<'de>) -> Result<Key<'a, 'de>, Error> {
+    if reader.peek() == Some(b'"') { Ok(Key(reader)) } else { Err(reader.error("key must be a string")) }
+}
+
+/// Skips the colon that comes next.
+#[inline]
+pub(super) fn colon(reader: &mut Reader<'_>) -> Result<(), Error> {
+    match reader.peek() {
+        Some(b':') => {
+            reader.step();
+            Ok(())
+        }
+        Some(_) => Err(reader.error("expected `:`")),
+        None => Err(reader.error(OBJECT.unfinished)),
+    }
 }
 
 fn end(reader: &mut Reader<'_>, kind: &Kind) -> Result<(), Error> {
@@ -90,19 +109,12 @@ impl<'de> MapAccess<'de> for Access<'_, 'de> {
         if !self.has_next()? {
             return Ok(None);
         }
-        if self.reader.peek() != Some(b'"') {
-            return Err(self.reader.error("key must be a string"));
-        }
-        seed.deserialize(Key(&mut *self.reader)).map(Some)
+        seed.deserialize(key(self.reader)?).map(Some)
     }
 
     #[inline]
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        match self.reader.peek() {
-            Some(b':') => self.reader.step(),
-            Some(_) => return Err(self.reader.error("expected `:`")),
-            None => return Err(self.reader.error(self.kind.unfinished)),
-        }
+        colon(self.reader)?;
         seed.deserialize(&mut *self.reader)
     }
 }

@@ -1,19 +1,23 @@
 use super::error::Error;
 use crate::framing::{Block, Scanner, is_space};
-use core::convert::Infallible;
-use core::fmt;
+use crate::text::{Printable, Unescape};
+use alloc::format;
+use alloc::string::String;
 use serde::Deserialize;
-use serde::de::{Deserializer, Expected, IgnoredAny, Visitor};
+use serde::de::{Error as _, Expected, IgnoredAny, Unexpected};
 use serde_json::de::StrRead;
 
 /// How deeply brackets may be nested where a type reads them: as in serde_json.
 const DEPTH: u8 = 128;
 
+/// How many characters of a number are quoted.
+const NUMBER: usize = 64;
+
 /// The name by which serde_json recognises its `RawValue`.
 pub(in crate::decode) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// A place in a JSON text. `&mut Reader` is a serde deserializer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::decode) struct Reader<'de> {
     text: &'de str,
     at: usize,
@@ -62,7 +66,12 @@ impl<'de> Reader<'de> {
     /// Goes on behind the byte that was peeked at.
     #[inline]
     pub(super) fn step(&mut self) {
-        self.at += 1;
+        self.skip(1);
+    }
+
+    #[inline]
+    pub(super) fn skip(&mut self, len: usize) {
+        self.at += len;
     }
 
     /// Skips an opening bracket, reads what is behind it, and goes back to the depth before.
@@ -113,13 +122,35 @@ impl<'de> Reader<'de> {
         self.text.get(start..end)
     }
 
+    /// The string that begins here, with its escapes resolved. What is wrong with it is said in a projection's words.
+    pub(super) fn escaped_string(&mut self) -> Result<String, Error> {
+        self.step();
+        let (mut unescape, mut text) = (Unescape::NEW, String::new());
+        match unescape.feed(self.rest().as_bytes(), &mut |piece| text.push_str(piece)) {
+            Ok(Some(len)) => {
+                self.skip(len);
+                Ok(text)
+            }
+            Ok(None) => {
+                self.at = self.text.len();
+                Err(self.error("EOF while parsing a string"))
+            }
+            Err(bad) => {
+                self.skip(bad.at);
+                Err(self.error(bad.message))
+            }
+        }
+    }
+
     /// Passes over the value that comes next. The inside of a string, an array or an object is not checked.
     pub(super) fn pass_over(&mut self) -> Result<&'de str, Error> {
         if let Some(b'"' | b'{' | b'[') = self.peek() {
             return self.value_text().ok_or_else(|| self.refusal());
         }
         let start = self.at;
-        self.delegate(|json| IgnoredAny::deserialize(json))?;
+        if self.integer().is_none() {
+            self.delegate(|json| IgnoredAny::deserialize(json))?;
+        }
         Ok(&self.text[start..self.at])
     }
 
@@ -132,11 +163,33 @@ impl<'de> Reader<'de> {
         by_serde_json(text, read)
     }
 
-    /// What serde_json says of the value that comes next, which is not `expected`. No type needs code of its own for it.
+    /// The error for the value that comes next, which is not `expected`.
     #[cold]
     pub(super) fn refused(&mut self, expected: &dyn Expected) -> Error {
-        let Err(error) = self.delegate(|json| json.deserialize_unit(Refusal(expected)));
-        error
+        let refused = self.found(|found| Error::invalid_type(found, expected));
+        refused.unwrap_or_else(|error| error).or_at(self.address())
+    }
+
+    /// Names the value that comes next, and reads it, unless it is an array or an object.
+    fn found(&mut self, name: impl FnOnce(Unexpected<'_>) -> Error) -> Result<Error, Error> {
+        Ok(match self.peek() {
+            Some(b'{') => name(Unexpected::Map),
+            Some(b'[') => name(Unexpected::Seq),
+            Some(b'"') => name(Unexpected::Str(&self.escaped_string()?)),
+            Some(b't') => self.word("true").map(|()| name(Unexpected::Bool(true)))?,
+            Some(b'f') => self.word("false").map(|()| name(Unexpected::Bool(false)))?,
+            Some(b'n') => self.word("null").map(|()| name(Unexpected::Unit))?,
+            _ => match self.integer() {
+                Some(integer) => name(integer.unexpected()),
+                None => name(Unexpected::Other(&self.other_number()?)),
+            },
+        })
+    }
+
+    /// The words for a number that is no integer of 64 bits. They quote it as it was written.
+    fn other_number(&mut self) -> Result<String, Error> {
+        let text = self.pass_over()?;
+        Ok(format!("floating point `{}`", Printable::new(text).at_most(NUMBER)))
     }
 
     /// Goes on behind the value that comes next, and returns its text; `None` if it does not end.
@@ -163,27 +216,16 @@ impl<'de> Reader<'de> {
 
     /// What serde_json says of the value that comes next, which is none.
     #[cold]
-    fn refusal(&self) -> Error {
+    pub(super) fn refusal(&self) -> Error {
         Self::check(self.rest()).err().unwrap_or_else(|| self.error("expected value"))
     }
 
-    fn rest(&self) -> &'de str {
+    pub(super) fn rest(&self) -> &'de str {
         &self.text[self.at..]
     }
 
     fn address(&self) -> usize {
         self.text.as_ptr().addr() + self.at
-    }
-}
-
-/// Takes no value, not even `null`.
-struct Refusal<'a>(&'a dyn Expected);
-
-impl Visitor<'_> for Refusal<'_> {
-    type Value = Infallible;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

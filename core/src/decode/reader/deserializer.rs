@@ -1,7 +1,8 @@
 use super::access::{self, ARRAY, OBJECT};
 use super::cursor::{RAW_VALUE, Reader};
 use super::error::Error;
-use super::unread::UNREAD;
+use super::unread::{MAP_OR_UNIT, UNREAD};
+use super::variant;
 use serde::de::{Deserializer, Visitor};
 
 /// What is read as another type.
@@ -15,11 +16,27 @@ macro_rules! read_as {
     };
 }
 
+/// Numbers of which serde_json reads the fractions.
+macro_rules! fractions {
+    ($($method:ident),+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            if let Some(integer) = self.integer() {
+                let value = integer.visit(visitor);
+                return self.placed(value);
+            }
+            match self.peek() {
+                Some(b'-' | b'0'..=b'9') => self.delegate(|json| json.$method(visitor)),
+                _ => Err(self.refused(&visitor)),
+            }
+        })+
+    };
+}
+
 /// What serde_json reads.
 macro_rules! delegated {
-    ($($method:ident($($arg:ident: $type:ty),*)),+ $(,)?) => {
-        $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, Error> {
-            self.delegate(|json| json.$method($($arg,)* visitor))
+    ($($method:ident),+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.delegate(|json| json.$method(visitor))
         })+
     };
 }
@@ -32,32 +49,65 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
             Some(b'"') => self.deserialize_str(visitor),
             Some(b'{') => access::read(self, &OBJECT, |map| visitor.visit_map(map)),
             Some(b'[') => access::read(self, &ARRAY, |seq| visitor.visit_seq(seq)),
-            Some(b't') => {
-                self.word("true")?;
-                visitor.visit_bool(true)
-            }
-            Some(b'f') => {
-                self.word("false")?;
-                visitor.visit_bool(false)
-            }
+            Some(b't' | b'f') => self.deserialize_bool(visitor),
             Some(b'n') => {
                 self.word("null")?;
                 visitor.visit_unit()
             }
-            _ => self.delegate(|json| json.deserialize_any(visitor)),
+            Some(b'-' | b'0'..=b'9') => self.deserialize_f64(visitor),
+            _ => Err(self.refusal()),
         };
         self.placed(value)
     }
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.peek() == Some(b'"')
-            && let Some(text) = self.plain_string()
-        {
-            let value = visitor.visit_borrowed_str(text);
-            return self.placed(value);
+        if self.peek() != Some(b'"') {
+            return Err(self.refused(&visitor));
         }
-        self.delegate(|json| json.deserialize_str(visitor))
+        let value = match self.plain_string() {
+            Some(text) => visitor.visit_borrowed_str(text),
+            None => visitor.visit_str(&self.escaped_string()?),
+        };
+        self.placed(value)
+    }
+
+    #[inline]
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let value = match self.integer() {
+            Some(integer) => integer.visit(visitor),
+            None => Err(self.refused(&visitor)),
+        };
+        self.placed(value)
+    }
+
+    #[inline]
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let value = match self.peek() {
+            Some(b't') => self.word("true").and_then(|()| visitor.visit_bool(true)),
+            Some(b'f') => self.word("false").and_then(|()| visitor.visit_bool(false)),
+            _ => Err(self.refused(&visitor)),
+        };
+        self.placed(value)
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.peek() != Some(b'n') {
+            return Err(self.refused(&visitor));
+        }
+        self.word("null")?;
+        let value = visitor.visit_unit();
+        self.placed(value)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let value = variant::read(self, visitor);
+        self.placed(value)
     }
 
     #[inline]
@@ -104,6 +154,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
         match name {
             UNREAD => visitor.visit_borrowed_str(self.pass_over()?),
+            MAP_OR_UNIT if self.peek() == Some(b'{') => self.deserialize_map(visitor),
+            MAP_OR_UNIT => self.deserialize_ignored_any(visitor),
             // The text is kept, so serde_json checks it.
             RAW_VALUE => self.delegate(|json| json.deserialize_newtype_struct(name, visitor)),
             _ => visitor.visit_newtype_struct(self),
@@ -117,6 +169,13 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     read_as! {
+        deserialize_i8() = deserialize_i64,
+        deserialize_i16() = deserialize_i64,
+        deserialize_i32() = deserialize_i64,
+        deserialize_u8() = deserialize_i64,
+        deserialize_u16() = deserialize_i64,
+        deserialize_u32() = deserialize_i64,
+        deserialize_u64() = deserialize_i64,
         deserialize_char() = deserialize_str,
         deserialize_string() = deserialize_str,
         deserialize_identifier() = deserialize_str,
@@ -126,10 +185,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         deserialize_tuple_struct(name: &'static str, len: usize) = deserialize_seq,
     }
 
-    delegated! {
-        deserialize_bool(), deserialize_i8(), deserialize_i16(), deserialize_i32(), deserialize_i64(),
-        deserialize_i128(), deserialize_u8(), deserialize_u16(), deserialize_u32(), deserialize_u64(),
-        deserialize_u128(), deserialize_f32(), deserialize_f64(), deserialize_bytes(), deserialize_unit(),
-        deserialize_enum(name: &'static str, variants: &'static [&'static str]),
-    }
+    fractions!(deserialize_f32, deserialize_f64);
+
+    delegated!(deserialize_i128, deserialize_u128, deserialize_bytes);
 }

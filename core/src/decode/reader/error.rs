@@ -1,3 +1,4 @@
+use super::found::Found;
 use crate::text::Printable;
 use alloc::boxed::Box;
 use alloc::format;
@@ -70,14 +71,13 @@ impl de::Error for Error {
         Self(Box::new(Cause { message: message.to_string(), address: None }))
     }
 
-    /// serde calls `null` a unit value, and prints a number by more code.
     #[cold]
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::custom(serde_json::Error::invalid_type(unexpected, expected))
+        Self::custom(format_args!("invalid type: {}, expected {expected}", Found(unexpected)))
     }
 
     #[cold]
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::custom(serde_json::Error::invalid_value(unexpected, expected))
+        Self::custom(format_args!("invalid value: {}, expected {expected}", Found(unexpected)))
     }
 }

@@ -203,11 +203,20 @@ fn serdes<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
 /// A line for each text that a `T` is not read from as serde_json reads it. serde_json leaves some places out.
 fn differences<T: DeserializeOwned + Debug + PartialEq>(with_messages: bool) -> String {
     let read = TEXTS.iter().map(|text| (text, ours::<T>(text), serdes::<T>(text)));
-    let differ = read.filter(|(_, ours, serdes)| match (ours, serdes) {
-        (Err(ours), Err(serdes)) => with_messages && !ours.starts_with(serdes),
+    let differ = read.filter(|(text, ours, serdes)| match (ours, serdes) {
+        (Err(ours), Err(serdes)) => with_messages && !is_worded_otherwise(text) && !ours.starts_with(serdes),
         _ => ours != serdes,
     });
     differ.map(|(text, ours, serdes)| format!("{text:?} as {}: {ours:?}, not {serdes:?}\n", type_name::<T>())).collect()
+}
+
+/// Whether an error names a string that is none, a control character, or a number that is no integer of 64 bits.
+fn is_worded_otherwise(text: &str) -> bool {
+    let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let is_integer = serdes::<u64>(text).is_ok() || serdes::<i64>(text).is_ok();
+    let is_string = text.trim_end().starts_with('"') && text.trim_end().ends_with('"');
+    let is_plain = serdes::<String>(text).is_ok_and(|text| !text.contains('\u{7f}'));
+    is_number && !is_integer || is_string && !is_plain
 }
 
 #[test]
@@ -259,13 +268,18 @@ fn names_that_are_numbers_and_booleans_are_those_of_serde_json() {
 #[test]
 fn text_is_borrowed_where_serde_json_borrows_it() {
     for text in TEXTS {
-        assert_eq!(ours::<&str>(text), serdes::<&str>(text), "{text}");
-        assert_eq!(ours::<&[u8]>(text), serdes::<&[u8]>(text), "{text}");
+        if !is_worded_otherwise(text) {
+            assert_eq!(ours::<&str>(text), serdes::<&str>(text), "{text}");
+            assert_eq!(ours::<&[u8]>(text), serdes::<&[u8]>(text), "{text}");
+        }
+        assert_eq!(ours::<&str>(text).ok(), serdes::<&str>(text).ok(), "{text}");
+        assert_eq!(ours::<&[u8]>(text).ok(), serdes::<&[u8]>(text).ok(), "{text}");
         assert_eq!(ours::<&RawValue>(text).map(RawValue::get), serdes::<&RawValue>(text).map(RawValue::get), "{text}");
-        assert_eq!(
-            ours::<Vec<Box<RawValue>>>(text).map(|values| format!("{values:?}")),
-            serdes::<Vec<Box<RawValue>>>(text).map(|values| format!("{values:?}")),
-            "{text}"
+        let ours = ours::<Vec<Box<RawValue>>>(text).map(|values| format!("{values:?}"));
+        let serdes = serdes::<Vec<Box<RawValue>>>(text).map(|values| format!("{values:?}"));
+        assert!(
+            ours == serdes || is_worded_otherwise(text) && ours.is_err() && serdes.is_err(),
+            "{ours:?}, {serdes:?}"
         );
     }
 }
@@ -295,9 +309,8 @@ fn unwanted_brackets_may_be_nested_without_end_and_wanted_ones_as_in_serde_json(
     }
 }
 
-/// The other difference: what is left to serde_json begins at a depth of zero.
 #[test]
-fn an_enum_may_be_nested_as_deeply_as_if_it_stood_alone() {
+fn an_enum_is_nested_as_deeply_as_in_serde_json() {
     #[derive(Debug, PartialEq, Deserialize)]
     struct Outer {
         next: Option<Box<Self>>,
@@ -315,8 +328,11 @@ fn an_enum_may_be_nested_as_deeply_as_if_it_stood_alone() {
         let tree = wrapped("\"Leaf\"", "Branch", tree);
         wrapped(&format!(r#"{{"tree":{tree}}}"#), "next", outer)
     };
-    assert!(ours::<Outer>(&text(100, 100)).is_ok() && serdes::<Outer>(&text(100, 100)).is_err());
-    assert!(ours::<Outer>(&text(100, 200)).is_err() && ours::<Outer>(&text(200, 0)).is_err());
+    assert!(ours::<Outer>(&text(100, 20)).is_ok() && ours::<Outer>(&text(100, 30)).is_err());
+    for (outer, tree) in [(63, 62), (63, 63), (63, 64), (0, 126), (0, 127), (126, 0), (127, 0)] {
+        let text = text(outer, tree);
+        assert_eq!(ours::<Outer>(&text), serdes::<Outer>(&text), "{outer}, {tree}");
+    }
 }
 
 #[test]

@@ -9,6 +9,9 @@ pub(in crate::decode) struct Unread<'de>(pub(in crate::decode) &'de str);
 /// The name by which the reader recognises it.
 pub(in crate::decode) const UNREAD: &str = "$listwatch::Unread";
 
+/// The name by which the reader recognises a visitor that wants maps alone. Another value is passed over, and is `()`.
+pub(in crate::decode) const MAP_OR_UNIT: &str = "$listwatch::MapOrUnit";
+
 impl<'de> Deserialize<'de> for Unread<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_newtype_struct(UNREAD, UnreadVisitor)

@@ -2,7 +2,7 @@ use memchr::memchr2;
 
 /// Reads the inside of a JSON string that arrives in any number of pieces, up to its closing quotation mark.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unescape {
+pub(crate) struct Unescape {
     escape: Escape,
     /// A high surrogate, whose low one must follow; zero if there is none.
     high: u16,
@@ -24,18 +24,18 @@ enum Escape {
 
 /// A string that is none. The offending byte is the one behind the `at` bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct BadString {
-    pub(super) at: usize,
+pub(crate) struct BadString {
+    pub(crate) at: usize,
     /// How many of these belong to what is wrong, in an earlier piece perhaps.
-    pub(super) back: usize,
-    pub(super) message: &'static str,
+    pub(crate) back: usize,
+    pub(crate) message: &'static str,
     /// Whether a backslash escapes the offending byte.
-    pub(super) escaping: bool,
+    pub(crate) escaping: bool,
 }
 
 impl BadString {
     /// At the byte behind the next `at`.
-    pub(super) fn new(at: usize, message: &'static str) -> Self {
+    pub(crate) fn new(at: usize, message: &'static str) -> Self {
         Self { at, back: 0, message, escaping: false }
     }
 }
@@ -49,16 +49,16 @@ const CONTROL: &str = "control character in a string";
 type Out<'a> = &'a mut dyn FnMut(&str);
 
 impl Unescape {
-    pub(super) const NEW: Self = Self { escape: Escape::None, high: 0, cut: [0; 4], cut_len: 0 };
+    pub(crate) const NEW: Self = Self { escape: Escape::None, high: 0, cut: [0; 4], cut_len: 0 };
 
     /// Whether the next byte is behind a backslash.
-    pub(super) fn is_escaping(&self) -> bool {
+    pub(crate) fn is_escaping(&self) -> bool {
         self.escape == Escape::Backslash
     }
 
     /// Passes the text of `bytes` to `out`, up to the end of the string; returns how many bytes were read with it, or
     /// `None` where the string goes on.
-    pub(super) fn feed(&mut self, bytes: &[u8], out: Out<'_>) -> Result<Option<usize>, BadString> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], out: Out<'_>) -> Result<Option<usize>, BadString> {
         let mut at = 0;
         while let Some(byte) = bytes.get(at).copied() {
             let escaping = self.escape == Escape::Backslash;

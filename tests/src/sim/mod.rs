@@ -58,7 +58,7 @@ pub use ask::Ask;
 pub use calm::{calm_world, prompt_client};
 pub use client::Client;
 pub use dice::Dice;
-pub use election::{Election, ElectionTally};
+pub use election::{Election, ElectionTally, Explored, explore};
 pub use fault::Fault;
 pub use feed::{Feed, FeedTroubles};
 pub use ledger::{Ledger, Repeated, WriteId};

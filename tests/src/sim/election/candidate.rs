@@ -48,13 +48,13 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    fn local(self, at: Time) -> Instant {
+    pub(super) fn local(self, at: Time) -> Instant {
         let gained = i128::from(at) * i128::from(self.drift) / 1_000_000;
         Instant::from_nanos((i128::from(self.epoch) + i128::from(at) + gained) as u64)
     }
 
     /// The first moment at which this clock shows `local`.
-    fn true_time(self, local: Instant) -> Time {
+    pub(super) fn true_time(self, local: Instant) -> Time {
         let since = i128::from(local.as_nanos()) - i128::from(self.epoch);
         let rate = i128::from(1_000_000 + self.drift);
         u64::try_from((since * 1_000_000 + rate - 1).div_euclid(rate) + 1).unwrap_or(0)

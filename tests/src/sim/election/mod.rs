@@ -1,6 +1,7 @@
 //! Candidates for one lease, with clocks that differ, over a network that loses, delays and cuts.
 
 mod candidate;
+mod scope;
 mod tally;
 
 use super::dice::Dice;
@@ -11,6 +12,7 @@ use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use listwatch_core::election::{ElectionAction, ElectionConfig, StopReason};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
+pub use scope::{Explored, explore};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;

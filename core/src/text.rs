@@ -5,8 +5,10 @@ mod shared;
 mod unescape;
 
 pub use shared::SharedText;
+#[cfg(feature = "fixed")]
+pub(crate) use unescape::BadString;
 #[cfg(any(feature = "json", feature = "fixed"))]
-pub(crate) use unescape::{BadString, Unescape};
+pub(crate) use unescape::Unescape;
 
 use core::fmt::{self, Write};
 

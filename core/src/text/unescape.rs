@@ -52,6 +52,7 @@ impl Unescape {
     pub(crate) const NEW: Self = Self { escape: Escape::None, high: 0, cut: [0; 4], cut_len: 0 };
 
     /// Whether the next byte is behind a backslash.
+    #[cfg(feature = "fixed")]
     pub(crate) fn is_escaping(&self) -> bool {
         self.escape == Escape::Backslash
     }

@@ -289,8 +289,9 @@ impl Candidate {
                 }
                 ElectionAction::Abort(id) => {
                     let given_up = self.open.take_if(|open| open.id == id);
-                    self.late =
-                        given_up.filter(|open| !open.hangs && open.request.method != Method::Get).or(self.late.take());
+                    self.late = given_up
+                        .filter(|open| !open.hangs && open.request.method != Method::Get)
+                        .or_else(|| self.late.take());
                 }
                 _ => {}
             }

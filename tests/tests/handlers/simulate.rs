@@ -273,11 +273,14 @@ fn moment(dice: &mut Dice, exchange: &Exchange, theme: Theme, tick: Duration) ->
         true => Instant::from_nanos(dice.below(until + 1)),
         false => dice.pick(&pieces).0,
     };
-    // client-go reads an event without the end of its line, ours does not.
+    // client-go reads an event without the end of its line, ours does not. More may come at the moment of an end.
     let before = pieces.iter().take_while(|(at, _)| *at <= moment).count();
-    let has_ended = |(_, bytes): &&&(Instant, Vec<u8>)| bytes.ends_with(b"\n");
-    match pieces[..before].last().filter(|piece| !has_ended(piece)) {
+    let is_whole = |place: &usize| {
+        let (at, bytes) = pieces[*place];
+        bytes.ends_with(b"\n") && pieces.get(place + 1).is_none_or(|(next, _)| next > at)
+    };
+    match before.checked_sub(1).filter(|last| !is_whole(last)) {
         None => moment,
-        Some(_) => pieces[before..].iter().find(has_ended).map_or(exchange.until, |(at, _)| *at),
+        Some(last) => (last..pieces.len()).find(is_whole).map_or(exchange.until, |place| pieces[place].0),
     }
 }

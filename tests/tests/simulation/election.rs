@@ -12,7 +12,7 @@ use std::panic::catch_unwind;
 const SEEDS: u64 = 10_000;
 
 /// How many steps each run has unless it is said otherwise.
-const DEPTH: usize = 6;
+const DEPTH: usize = 7;
 
 #[test]
 fn one_candidate_writes_at_a_time_and_one_leads_when_all_is_well() {

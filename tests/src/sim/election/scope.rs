@@ -43,8 +43,8 @@ pub struct Explored {
     pub longest: Duration,
 }
 
-/// Goes through all that can happen in `depth` steps: from the start, and at the turns of a term that [`turns`] has. The
-/// clock of the second candidate runs by a tenth faster than that of the first.
+/// Goes through all that can happen in `depth` steps, from the start and from three turns of a term. The clock of the
+/// second candidate runs by a tenth faster than that of the first.
 ///
 /// # Panics
 /// If two candidates may write at a time, if one may write too long, or if none leads when nothing goes wrong any more.

@@ -17,7 +17,7 @@ const NUMBER: usize = 64;
 pub(in crate::decode) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// A place in a JSON text. `&mut Reader` is a serde deserializer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(in crate::decode) struct Reader<'de> {
     text: &'de str,
     at: usize,

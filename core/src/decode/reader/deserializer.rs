@@ -50,10 +50,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
             Some(b'{') => access::read(self, &OBJECT, |map| visitor.visit_map(map)),
             Some(b'[') => access::read(self, &ARRAY, |seq| visitor.visit_seq(seq)),
             Some(b't' | b'f') => self.deserialize_bool(visitor),
-            Some(b'n') => {
-                self.word("null")?;
-                visitor.visit_unit()
-            }
+            Some(b'n') => self.deserialize_unit(visitor),
             Some(b'-' | b'0'..=b'9') => self.deserialize_f64(visitor),
             _ => Err(self.refusal()),
         };

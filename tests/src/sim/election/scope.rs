@@ -87,7 +87,7 @@ fn until(mut path: Vec<Step>, ends: impl Fn(&Scope) -> bool, next: impl Fn(bool)
         if ends(&scope) {
             return path;
         }
-        path.push(next(scope.candidates[0].open.as_ref().is_some_and(|open| !open.hangs)));
+        path.push(next(scope.candidates[0].is_open()));
     }
 }
 
@@ -154,7 +154,7 @@ impl Scope {
     fn steps(&self) -> impl Iterator<Item = Step> + use<> {
         let of_one = |number: usize| {
             let candidate = &self.candidates[number];
-            let is_open = candidate.open.as_ref().is_some_and(|open| !open.hangs);
+            let is_open = candidate.is_open();
             [
                 is_open.then_some(Step::Answer(number)),
                 is_open.then_some(Step::Hang(number)),
@@ -273,6 +273,11 @@ impl Candidate {
 
     fn next(&self) -> Option<Time> {
         self.elector.poll_timeout().map(|at| self.clock.true_time(at))
+    }
+
+    /// Whether the server does not have its request yet.
+    fn is_open(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.hangs)
     }
 
     fn may_write(&self, now: Time) -> bool {

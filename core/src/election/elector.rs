@@ -35,8 +35,10 @@ use serde_json::Value;
 ///   [`handle_stopped`](Self::handle_stopped).
 /// - A record with this identity that this life did not write belongs to another holder. client-go takes it over at
 ///   once; then two candidates of one identity both lead.
-/// - A leader whose record was changed or cleared by another client has lost its term. One whose lease was deleted
-///   creates it again. Until it finds out, its token stays, and another candidate may lead already, as with client-go.
+/// - A leader whose record was changed or cleared by another client has lost its term. Until it finds out, its token
+///   stays, and another candidate may lead already, as with client-go.
+/// - A leader whose lease was deleted creates it again. A candidate that knew the holder leaves it the time: it creates
+///   the lease when the deleted one would have expired. client-go's candidates create it at once, and two lead.
 ///
 /// A leader that lost its term is a candidate again after `handle_stopped`; client-go's `Run` ends instead.
 ///
@@ -75,6 +77,8 @@ pub struct LeaderElector {
     /// `stop` was called.
     is_asked: bool,
     known: Option<Known>,
+    /// A lease that was deleted is left to its holder until it would have expired.
+    left_until: Option<Instant>,
     /// The lease has to be read before it is written.
     is_doubtful: bool,
     /// A watch brings each change of the lease.
@@ -153,6 +157,7 @@ impl LeaderElector {
             state: State::Idle,
             is_asked: false,
             known: None,
+            left_until: None,
             is_doubtful: true,
             is_watched: false,
             sent: Sent::default(),
@@ -313,6 +318,12 @@ impl LeaderElector {
         self.known.as_ref()?.record.holder.as_deref()
     }
 
+    /// The end of the term, unless a renewal moves it; `None` if this candidate has no term.
+    #[must_use]
+    pub fn term_end(&self) -> Option<Instant> {
+        self.term().map(|term| term.until)
+    }
+
     /// Whether this candidate has neither ended nor to be started.
     #[must_use]
     pub fn is_candidate(&self) -> bool {
@@ -446,10 +457,11 @@ impl LeaderElector {
 
     /// There is no lease.
     fn forget(&mut self) {
-        if self.leader().is_some() {
+        let Some(known) = self.known.take() else { return };
+        self.left_until = (!self.is_free(&known)).then(|| known.expiry(self.config.lease_duration));
+        if known.record.holder.is_some() {
             self.tell(ElectionEvent::Leader(None));
         }
-        self.known = None;
     }
 
     /// A lease was read or written, by a request that was sent at `asked`, or watched.
@@ -462,6 +474,7 @@ impl LeaderElector {
             self.tell(ElectionEvent::Leader(lease.record.holder.clone()));
         }
         let written = self.written(&lease.record);
+        self.left_until = None;
         let known = self.known.insert(lease);
         match (&mut self.state, written) {
             (State::Following, Some(at)) => {
@@ -498,7 +511,10 @@ impl LeaderElector {
         if self.call.is_some() || self.retry_at.is_some() || self.rests() {
             return;
         }
-        let is_free = self.known.as_ref().is_none_or(|known| self.is_free(known));
+        let is_free = match &self.known {
+            Some(known) => self.is_free(known),
+            None => self.left_until.is_none_or(|until| until <= self.now),
+        };
         self.wanted = match &self.state {
             _ if self.is_doubtful => Some(Intent::Read),
             State::Releasing(_) if self.holds() => Some(Intent::Release),
@@ -510,9 +526,9 @@ impl LeaderElector {
         self.look_at = if waits { self.next_look() } else { None };
     }
 
-    /// When to look at a lease that another candidate holds: at its expiry, and before it, unless a watch tells of changes.
+    /// When to look at a lease that another candidate holds or held: at its expiry, and before it, unless a watch tells of changes.
     fn next_look(&mut self) -> Option<Instant> {
-        let expiry = self.known.as_ref().map(|known| known.expiry(self.config.lease_duration));
+        let expiry = self.known.as_ref().map(|known| known.expiry(self.config.lease_duration)).or(self.left_until);
         if self.is_watched { expiry } else { earliest(expiry, Some(self.now + self.jittered())) }
     }
 

@@ -508,6 +508,53 @@ fn a_deleted_lease_is_created_again_by_its_leader() {
 }
 
 #[test]
+fn a_deleted_lease_made_a_second_leader_at_once() {
+    for is_watched in [false, true] {
+        let mut world = World::held_by("other", 15);
+        world.start();
+        world.elector.set_watched(world.now, is_watched);
+        world.pass(5 * SECOND);
+        world.lease = None;
+        world.elector.handle_watched(world.now, None);
+        world.settle();
+        assert_eq!(*world.last(), ElectionEvent::Leader(None));
+        world.pass(9 * SECOND);
+        assert!(!world.leads(), "the holder may write for all of its term, and creates the lease again");
+        world.pass(2 * SECOND);
+        assert!(world.leads(), "the holder is gone");
+    }
+}
+
+#[test]
+fn a_deleted_lease_that_its_holder_creates_again_is_its_holders() {
+    let mut world = World::held_by("other", 15);
+    world.start();
+    world.pass(5 * SECOND);
+    world.lease = None;
+    world.pass(5 * SECOND);
+    world.foreign("other", 15, "2026-01-01T00:00:10.000000Z");
+    world.pass(14 * SECOND);
+    assert!(!world.leads());
+    assert_eq!(world.elector.leader(), Some("other"));
+    world.pass(6 * SECOND);
+    assert!(world.leads(), "it was not renewed");
+    let end = world.elector.term_end().unwrap();
+    assert!(world.now < end && end <= world.now + 10 * SECOND);
+}
+
+#[test]
+fn a_free_lease_that_is_deleted_is_taken_at_once() {
+    let mut world = World::held_by("", 15);
+    world.elector.start(world.now);
+    let (id, read) = world.asked().unwrap();
+    let answer = world.serve(&read);
+    world.answer(id, Ok(answer));
+    world.lease = None;
+    world.settle();
+    assert!(world.leads());
+}
+
+#[test]
 fn a_cleared_holder_ends_the_term() {
     let mut world = World::new();
     world.start();

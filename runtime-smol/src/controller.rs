@@ -272,6 +272,7 @@ mod owner;
 mod read;
 mod reads;
 mod reconciler;
+mod recording;
 #[cfg(feature = "file")]
 mod replayed;
 mod report;

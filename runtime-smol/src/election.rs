@@ -9,6 +9,7 @@
 //! | How does a controller run on one replica alone? | [`Reconciler::lead_by`](crate::controller::Reconciler::lead_by) | `LeaderElectionID` of controller-runtime |
 //! | How does another program? | [`Candidate::run`] calls its work | `RunOrDie` |
 //! | Who leads? May a write be sent now? When has work to stop? | [`Leadership`] | `IsLeader`, `GetLeader` |
+//! | How does a candidate stand? | [`Leadership::status`]; of a controller [`ControllerHandle::election`](crate::controller::ControllerHandle::election) | `LeaderElectionRecord` |
 //! | What is told? | [`ElectionReport`], to [`Election::on_report`] | `LeaderCallbacks` |
 //! | What happens when the lease is lost? | [`WhenLost`]: the run ends with an error, unless it is told otherwise | `Run` returns |
 //! | Which rights does a candidate need? | see below | the same, without `list` and `watch` |
@@ -63,15 +64,18 @@ mod identity;
 mod leadership;
 mod lost;
 mod report;
+mod status;
 mod watch;
 
 pub use candidate::Candidate;
 pub use error::ElectionError;
+pub(crate) use identity::host;
 pub use leadership::Leadership;
 pub(crate) use leadership::{Turn, Work};
 pub use lost::WhenLost;
 pub(crate) use lost::write_reason;
 pub use report::ElectionReport;
+pub use status::ElectionStatus;
 
 #[doc(no_inline)]
 pub use listwatch_core::election::{ElectionConfig, ElectionConfigError, FencingToken, LeaderElector, StopReason};

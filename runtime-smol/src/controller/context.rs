@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// | [`ensure`](Self::ensure) | those of `create` and `change`, `get` among them |
 /// | [`adopt`](Self::adopt) | `patch`; `get` of the owner |
 /// | [`finalizer`](Self::finalizer) | `patch` and `get` |
+/// | [`event`](Self::event), [`warning_event`](Self::warning_event), [`record`](Self::record) | `create` and `patch` of `events.events.k8s.io` |
 ///
 /// A late write is one of the [`timed_out_writes`](Self::timed_out_writes). Some clusters let only those name an owner
 /// who may `update` its `finalizers` (`OwnerReferencesPermissionEnforcement`).
@@ -142,6 +143,10 @@ impl Context {
             self.on_written(kind, call.request()?, written);
         }
         Ok((call.read(&response)?, response.body))
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.0.state
     }
 
     /// The key that is reconciled.

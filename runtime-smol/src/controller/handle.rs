@@ -7,6 +7,7 @@ use super::run_error::RunError;
 use super::source::Source;
 use super::sources::SourceStatus;
 use super::state::State;
+use crate::election::ElectionStatus;
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, KeyReport, Lifecycle};
@@ -113,6 +114,27 @@ impl ControllerHandle {
     #[must_use]
     pub fn lifecycle(&self) -> Option<Lifecycle> {
         self.state().map(|state| state.machine.lifecycle())
+    }
+
+    /// How the controller stands in its [election](super::Reconciler::lead_by); `None` if it has no election, and before
+    /// and after its life.
+    ///
+    /// ```
+    /// use listwatch_runtime_smol::controller::ControllerHandle;
+    ///
+    /// /// A line for a status page.
+    /// fn line(controller: &ControllerHandle) -> String {
+    ///     match controller.election() {
+    ///         Some(it) if it.is_leading() => format!("leads for {} s at least", it.remaining.as_secs()),
+    ///         Some(it) => format!("follows {:?}", it.leader), // the text comes from the server
+    ///         None => "no election".to_owned(),
+    ///     }
+    /// }
+    /// assert_eq!(line(&ControllerHandle::default()), "no election");
+    /// ```
+    #[must_use]
+    pub fn election(&self) -> Option<ElectionStatus> {
+        Some(self.state()?.leadership.as_ref()?.status())
     }
 
     /// Reconciles the owner of each object of `kind` from now on, as [`Reconciler::owns`](super::Reconciler::owns)

@@ -7,6 +7,7 @@ use listwatch_core::Key;
 use listwatch_core::controller::{KeyReport, KeyState};
 use listwatch_core::decode::DecodeError;
 use listwatch_core::queue::Finished;
+use listwatch_core::recorder::{RecorderCounts, RecorderProblem};
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
 use std::path::Path;
@@ -117,6 +118,18 @@ pub enum Report<'a> {
         /// What has happened.
         report: &'a ElectionReport<'a>,
     },
+    /// An Event could not be written: the server refused it, or it could not be reached for long.
+    EventNotWritten {
+        /// The object that it was about, and the last failure.
+        problem: &'a RecorderProblem,
+    },
+    /// The controller has ended, and some of its Events are lost.
+    EventsLost {
+        /// What became of the occurrences.
+        counts: &'a RecorderCounts,
+        /// False if more was to be written, and the time for it was over.
+        is_flushed: bool,
+    },
     /// The controller has ended before its sources had synced.
     NeverStarted,
     /// The controller has ended, and another candidate led all the time.
@@ -163,6 +176,7 @@ impl Report<'_> {
             Self::Warning { key, about, reason, message } => {
                 (key.to_string(), format!("{} {reason}: {message}", about.unwrap_or_default()))
             }
+            Self::EventNotWritten { problem } => ("events".to_owned(), problem.error.to_string()),
             _ => return None,
         };
         Some((about, message))
@@ -214,6 +228,8 @@ impl fmt::Display for Report<'_> {
             #[cfg(feature = "file")]
             Self::Replayed { findings } => findings.counts().fmt(f),
             Self::Election { lease, report } => write!(f, "lease {}: {report}", Printable::new(lease)),
+            Self::EventNotWritten { problem } => problem.fmt(f),
+            Self::EventsLost { counts, is_flushed } => write_lost(f, counts, *is_flushed),
             Self::NeverLed => f.write_str("ended; it never led"),
             Self::NeverStarted => f.write_str("ended before its sources had synced"),
             Self::Ended { left } => {
@@ -248,6 +264,14 @@ fn write_next(f: &mut fmt::Formatter<'_>, next: Finished, retry_in: Option<Durat
 /// When a key that failed and waits for its writes is reconciled again: the end of the wait is not known yet.
 fn write_held(f: &mut fmt::Formatter<'_>, most: Duration) -> fmt::Result {
     write!(f, ", not retried before its writes are shown ({:?} at most)", rounded_up(most))
+}
+
+/// What became of the occurrences of a controller that has ended.
+fn write_lost(f: &mut fmt::Formatter<'_>, counts: &RecorderCounts, is_flushed: bool) -> fmt::Result {
+    let RecorderCounts { recorded, dropped, refused, failed, .. } = counts;
+    write!(f, "not all of {recorded} occurrences became Events: ")?;
+    write!(f, "{dropped} found no room, the server refused {refused}, and {failed} could not be sent")?;
+    if is_flushed { Ok(()) } else { f.write_str("; the last ones were not written in time") }
 }
 
 /// In whole milliseconds, or in whole seconds if it is longer than one.

@@ -8,6 +8,7 @@ use super::handle::ControllerHandle;
 use super::own_kind::OwnKind;
 use super::read;
 use super::reads::Reads;
+use super::recording::recorder;
 use super::run_error::RunError;
 use super::settings::Settings;
 use super::sources::Sources;
@@ -83,7 +84,8 @@ impl<'a> Running<'a> {
         };
         let leadership = candidate.as_ref().map(Candidate::leadership);
         let client = guarded(leadership.as_ref(), informers.client());
-        let name = name.into();
+        let name: Arc<str> = name.into();
+        let recorder = if informers.world().is_replay() { None } else { recorder(&name, seed, &clock) };
         let (sources, cleaned, waits) = (Sources::default(), Cleaned::default(), Waits::default());
         let (stderr, stale) = (Stderr::default(), Mutex::default());
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
@@ -95,6 +97,7 @@ impl<'a> Running<'a> {
             informers,
             client,
             leadership,
+            recorder,
             machine,
             sources,
             followed,

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::election::{Leadership, Work};
 use crate::informers::Informers;
+use crate::recorder::Recorder;
 use core::pin::Pin;
 use core::time::Duration;
 use listwatch_core::controller::{Cause, HoldId, Lifecycle, SharedReconciler};
@@ -39,6 +40,8 @@ pub(super) struct State {
     pub(super) client: Client,
     /// Without it, no election says who works.
     pub(super) leadership: Option<Leadership>,
+    /// Of Events. The replay of a tape has none.
+    pub(super) recorder: Option<Recorder>,
     pub(super) machine: Machine,
     pub(super) sources: Sources,
     pub(super) followed: Followed,

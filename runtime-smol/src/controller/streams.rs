@@ -5,6 +5,7 @@ use super::expected::{Expected, Sight};
 use super::feed::{Fed, Feed};
 use super::own_kind::OwnKind;
 use super::read::Read;
+use super::recording::Events;
 use super::report::Report;
 use super::run_error::RunError;
 use super::state::{Follow, Held, State};
@@ -74,6 +75,7 @@ impl Streams {
         let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own));
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
+        let events = Events::begin(state, &executor);
         let life = async {
             let mut elected = elected.as_mut();
             let end = or(
@@ -88,6 +90,9 @@ impl Streams {
             ending.workers.end(state.clock.now());
             let Unfinished { dropped, blocked } = ending.workers.join(&state.clock).await;
             let left = state.machine.report();
+            if let Some(events) = events {
+                events.end().await;
+            }
             let was_candidate = elected.as_deref().is_some_and(Elected::has_begun);
             if let Some(elected) = elected.filter(|_| blocked.is_empty()) {
                 elected.end().await;

@@ -12,12 +12,14 @@ pub(super) fn default_identity(clock: &Clock) -> String {
     format!("{}_{high:016x}{low:016x}", host())
 }
 
+/// The host's name; empty on a machine that has none.
 #[cfg(unix)]
-fn host() -> String {
+pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// The host's name.
 #[cfg(not(unix))]
-fn host() -> String {
+pub(crate) fn host() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "host".to_owned())
 }

@@ -317,7 +317,12 @@ impl Machine {
 
     /// No work begins any more.
     fn is_over(&self) -> bool {
-        self.is_asked || matches!(self.phase, Phase::Ended { .. })
+        self.is_asked || self.has_ended()
+    }
+
+    /// The candidacy is over for good.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.phase, Phase::Ended { .. })
     }
 }
 

@@ -169,6 +169,26 @@ fn a_lease_that_is_deleted_by_hand_is_created_again_by_its_leader() {
 }
 
 #[test]
+fn the_status_of_a_candidate_tells_its_term_and_the_leader_and_its_end() {
+    let stage = Stage::new();
+    play(&stage, async |executor| {
+        let first = start(&stage, executor, election("a"));
+        assert!(!first.status().is_leading());
+        first.begun().await.unwrap();
+        let second = start(&stage, executor, election("b"));
+        stage.pass(60).await;
+        let (leads, follows) = (first.status(), second.status());
+        assert_eq!((&*leads.lease, &*leads.identity, leads.token.clone()), ("web/it", "a", first.token()));
+        assert!(leads.remaining > Duration::from_secs(7) && leads.remaining <= Duration::from_secs(10), "{leads:?}");
+        assert_eq!((follows.leader.as_deref(), follows.remaining), (Some("a"), Duration::ZERO));
+        assert!(!follows.is_leading() && !follows.has_ended);
+        second.stop();
+        second.ended().await;
+        assert!(second.status().has_ended);
+    });
+}
+
+#[test]
 fn a_report_function_that_panics_does_not_end_the_election() {
     let stage = Stage::new();
     play(&stage, async |executor| {

@@ -174,6 +174,30 @@ fn a_replica_whose_sources_do_not_sync_is_no_candidate_and_ends() {
 }
 
 #[test]
+fn the_handle_of_a_controller_tells_its_election() {
+    let (stage, handle) = (Stage::new(), ControllerHandle::default());
+    assert_eq!(handle.election(), None);
+    stage.cluster.create(map("a")).unwrap();
+    let controller = Controller::new("maps", stage.world.lasting(Duration::from_secs(60)));
+    let maps = controller.informer_of::<MetadataOnly>(MAPS);
+    let statuses = Arc::<Mutex<Vec<_>>>::default();
+    let (noted, asked) = (Arc::clone(&statuses), handle.clone());
+    controller
+        .reconciles(&maps)
+        .lead_by(election("a"))
+        .keys(&handle)
+        .run(async |cx, _key| {
+            noted.lock().unwrap().push((asked.election().unwrap(), cx.fencing_token()));
+            Ok(Outcome::Done)
+        })
+        .unwrap();
+    let statuses = statuses.lock().unwrap();
+    let [(status, token)] = &statuses[..] else { panic!("{statuses:?}") };
+    assert!(status.is_leading() && status.token == *token && status.leader.as_deref() == Some("a"), "{status:?}");
+    assert_eq!(handle.election(), None, "it has ended");
+}
+
+#[test]
 fn a_reconcile_that_panics_does_not_cost_the_term() {
     let stage = Stage::new();
     stage.cluster.create(map("a")).unwrap();

@@ -25,13 +25,13 @@
 //!
 //! ```
 //! use listwatch_runtime_smol::file::SimulatedCluster;
-//! use listwatch_runtime_smol::recorder::{ObjectReference, Occurrence, Recorder, RecorderConfig};
+//! use listwatch_runtime_smol::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, RecorderConfig};
 //! use listwatch_runtime_smol::{Executor, World, run};
 //!
 //! let cluster = SimulatedCluster::new();
 //! let world = World::from(cluster.clone()); // in a program: `Cluster::infer()?`
 //! let recorder = Recorder::new(RecorderConfig::new("backup", "backup-0"), world.clock())?;
-//! let writer = recorder.writer(world.client());
+//! let writer = EventWriter::new(&recorder, world.client());
 //!
 //! let volume = ObjectReference::new("v1", "PersistentVolumeClaim", Some("web"), "data");
 //! recorder.record(Occurrence::normal(volume, "BackedUp").note("12 GB in 3 minutes"));

@@ -4,8 +4,9 @@ use super::context::Context;
 use super::own_kind::SAY_KIND;
 use super::report::Report;
 use super::state::State;
+use crate::clock::Clock;
 use crate::informers::Found;
-use crate::recorder::{ObjectReference, Occurrence, Recorder, config_for};
+use crate::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, config_for};
 use async_executor::{Executor, Task};
 use core::time::Duration;
 use listwatch_core::object::Uid;
@@ -70,7 +71,7 @@ fn reference_to<T>(object: &Found<T>) -> Option<ObjectReference> {
 }
 
 /// The recorder of a controller.
-pub(super) fn recorder(name: &str, seed: u64, clock: &crate::clock::Clock) -> Option<Recorder> {
+pub(super) fn recorder(name: &str, seed: u64, clock: &Clock) -> Option<Recorder> {
     Recorder::new(config_for(name, seed, clock.is_simulated()), clock).ok()
 }
 
@@ -87,7 +88,7 @@ impl Events {
     pub(super) fn begin(state: &Arc<State>, executor: &Executor<'_>) -> Option<Self> {
         let recorder = state.recorder.clone()?;
         let weak = Arc::downgrade(state);
-        let writer = recorder.writer(state.informers.client()).on_problem(move |problem| {
+        let writer = EventWriter::new(&recorder, state.informers.client()).on_problem(move |problem| {
             weak.upgrade().iter().for_each(|state| state.report(&Report::EventNotWritten { problem }));
         });
         Some(Self { state: Arc::clone(state), recorder, writer: executor.spawn(writer) })

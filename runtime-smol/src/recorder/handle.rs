@@ -1,5 +1,3 @@
-use super::writer::EventWriter;
-use crate::client::Client;
 use crate::clock::Clock;
 use crate::waiting::Waiting;
 use core::fmt;
@@ -9,7 +7,7 @@ use std::task::Wake;
 
 /// Takes occurrences from any task or thread, and never waits. A clone is the same recorder.
 ///
-/// An [`EventWriter`] writes them. Without one, they wait in a queue whose oldest gives way; [`counts`](Self::counts)
+/// An [`EventWriter`](super::EventWriter) writes them. Without one, they wait in a queue whose oldest gives way; [`counts`](Self::counts)
 /// tells how many did.
 #[derive(Clone)]
 #[doc(alias("EventRecorder", "EventBroadcaster"))]
@@ -36,11 +34,6 @@ impl Recorder {
         let (now, wall) = self.times();
         self.machine().record(now, wall, occurrence);
         self.0.waiting.wake_by_ref();
-    }
-
-    /// What writes the occurrences, with this client. One of them is needed; if it is dropped, another one goes on.
-    pub fn writer(&self, client: &Client) -> EventWriter {
-        EventWriter::new(self.clone(), client.clone())
     }
 
     /// Ends the recorder: the writer writes what is left, and ends.

@@ -34,8 +34,11 @@ struct Call {
 }
 
 impl EventWriter {
-    pub(super) fn new(recorder: Recorder, client: Client) -> Self {
+    /// Writes the occurrences of this recorder with this client. A recorder has one writer at a time. If it is dropped,
+    /// another one goes on; what it had sent is sent again after its deadline.
+    pub fn new(recorder: &Recorder, client: &Client) -> Self {
         let wait = recorder.waiting().join();
+        let (recorder, client) = (recorder.clone(), client.clone());
         Self { recorder, client, calls: Vec::new(), on_problem: None, sleep: None, wait }
     }
 

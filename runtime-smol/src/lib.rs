@@ -28,7 +28,7 @@
 //! | Which reaction follows a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
 //! | In which state is the informer? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program without a controller create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
-//! | How does a controller tell operators what it did? | by [`Context::event`]; [`recorder`] for other programs | `record.EventRecorder` |
+//! | How does a controller tell operators what it did? | by [`Context::event`](controller::Context::event); [`recorder`] for other programs | `record.EventRecorder` |
 //! | How is a controller tested without a cluster? | by a [`World`] of a [`file::SimulatedCluster`] or a [`file::Playback`], or of [parts](World::from_parts) | fake clientset |
 //! | When does such a test end? | with the recording, after [`World::lasting`], or with the future of [`World::until`] | the test's context |
 //! | How is a session with a cluster recorded? | by `World::recorded_to`, with the controller's requests; [`file::Recorder`] in front of one transport | – |

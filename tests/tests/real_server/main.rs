@@ -10,6 +10,7 @@ mod crashes;
 mod election;
 mod follower;
 mod plane;
+mod recorder;
 mod resources;
 mod sample_controller;
 mod simulated_cluster;

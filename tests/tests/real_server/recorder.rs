@@ -84,7 +84,7 @@ fn the_events_of_a_controller_are_written_when_it_has_ended() {
         cx.event(&map, "Seen", &"ö".repeat(2000));
         cx.warning_event(&map, "Odd", "");
         let mut seen = seen.lock().unwrap();
-        seen.insert(key.clone());
+        seen.insert(key);
         if seen.len() >= 3 {
             handle.stop();
         }

@@ -15,6 +15,7 @@ use super::started::Started;
 use super::state::{State, guarded};
 use super::stderr::Stderr;
 use super::streams::{Ending, Streams};
+use super::tally::Tally;
 use super::termination::Termination;
 use super::thread_bound::ThreadBound;
 use super::threads::{Threads, named, no_thread, shares};
@@ -97,6 +98,7 @@ impl<'a> Running<'a> {
             leadership,
             machine,
             sources,
+            tally: Tally::new(count),
             followed,
             cleaned,
             compared: Compared::default(),

@@ -270,6 +270,8 @@ mod outages;
 mod own_kind;
 mod owner;
 mod read;
+#[cfg(feature = "metrics")]
+mod reading;
 mod reads;
 mod reconciler;
 mod recording;
@@ -285,6 +287,7 @@ mod started;
 mod state;
 mod stderr;
 mod streams;
+mod tally;
 mod termination;
 mod thread_bound;
 mod threads;
@@ -302,6 +305,8 @@ pub use error::{Error, Reconciled};
 pub use handle::ControllerHandle;
 pub use keys::Keys;
 pub use live::Live;
+#[cfg(feature = "metrics")]
+pub(crate) use reading::Reading;
 pub use reconciler::{Controller, Reconciler};
 pub use report::Report;
 pub use run_error::RunError;
@@ -309,6 +314,8 @@ pub use running::{Running, run_all};
 pub use source::Source;
 pub use sources::SourceStatus;
 pub use started::Started;
+#[cfg(feature = "metrics")]
+pub(crate) use tally::BOUNDS;
 pub use termination::Termination;
 
 #[doc(no_inline)]

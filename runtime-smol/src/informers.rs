@@ -105,6 +105,8 @@ mod synced;
 mod tasks;
 mod transport;
 mod wait_error;
+#[cfg(feature = "metrics")]
+mod weak;
 mod world;
 
 pub(crate) use collection::Collection;
@@ -119,6 +121,8 @@ pub(crate) use synced::WhenDenied;
 pub use synced::{HandleSynced, StreamsNotSynced};
 pub(crate) use transport::StreamTransport;
 pub use wait_error::{WaitError, WaitFailure};
+#[cfg(feature = "metrics")]
+pub(crate) use weak::WeakInformers;
 pub use world::World;
 
 use crate::client::Client;

@@ -22,7 +22,7 @@
 //! | How are dependents watched? | by [`Reconciler::owns`] and [`Reconciler::maps`] | `Owns` of controller-runtime |
 //! | How do several users share one watch and one cache? | by [`Informers`]; each has an [`InformerHandle`], and is told changes by a subscriber | `SharedInformerFactory` |
 //! | Is there a resync period? | of a subscriber: [`Subscription::resync`]; a reconcile returns [`Outcome::RequeueAfter`] | `resyncPeriod` |
-//! | Where are transform and metrics? | the type `T` keeps what it names; [`WorkQueue::with_metrics`] | `SetTransform`, `MetricsProvider` |
+//! | Where are transform and metrics? | the type `T` keeps what it names; `metrics::Metrics` of the feature `metrics`, [`WorkQueue::with_metrics`] | `SetTransform`, `MetricsProvider` |
 //! | How does a controller shut down? | [`ControllerHandle::stop`]; of a queue with [`Workers`], [`SharedWorkQueue::shut_down_with_drain`] | `ShutDownWithDrain` |
 //! | How does a controller hear of SIGTERM? | [`Running::run`] listens for it; elsewhere [`Termination`] does | `SetupSignalHandler` |
 //! | Which reaction follows a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
@@ -226,6 +226,7 @@
 //! | `http` (default) | [`http`]: clusters, lists, watches and calls over HTTP and TLS |
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
 //! | `lz4` | `Lz4`, a codec of [`Packed`] objects, which a cache keeps compressed |
+//! | `metrics` | `metrics`: controllers and informers as OpenMetrics text, and a dashboard |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `cli` | the `listwatch` command; no API |
 //!
@@ -269,6 +270,8 @@ pub mod controller;
 pub mod election;
 pub mod events;
 pub mod informers;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "http")]
 pub mod reactor;
 pub mod recorder;

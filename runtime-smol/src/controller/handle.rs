@@ -205,7 +205,20 @@ impl ControllerHandle {
         Ok(())
     }
 
-    fn state(&self) -> Option<Arc<State>> {
+    /// Whether both are clones of one handle.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether the controller that it reached has ended.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn has_ended(&self) -> bool {
+        let state = self.lock().state.clone();
+        state.is_some_and(|state| state.upgrade().is_none_or(|state| !state.has_not_ended()))
+    }
+
+    pub(super) fn state(&self) -> Option<Arc<State>> {
         self.lock().state.as_ref().and_then(Weak::upgrade)
     }
 

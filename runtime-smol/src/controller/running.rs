@@ -16,6 +16,7 @@ use super::started::Started;
 use super::state::{State, guarded};
 use super::stderr::Stderr;
 use super::streams::{Ending, Streams};
+use super::tally::Tally;
 use super::termination::Termination;
 use super::thread_bound::ThreadBound;
 use super::threads::{Threads, named, no_thread, shares};
@@ -100,6 +101,7 @@ impl<'a> Running<'a> {
             recorder,
             machine,
             sources,
+            tally: Tally::new(count),
             followed,
             cleaned,
             compared: Compared::default(),

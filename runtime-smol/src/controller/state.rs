@@ -8,6 +8,7 @@ use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
 use super::sources::Sources;
 use super::stderr::Stderr;
+use super::tally::Tally;
 use super::waits::Waits;
 use crate::caught::caught_call;
 use crate::client::Client;
@@ -44,6 +45,7 @@ pub(super) struct State {
     pub(super) recorder: Option<Recorder>,
     pub(super) machine: Machine,
     pub(super) sources: Sources,
+    pub(super) tally: Tally,
     pub(super) followed: Followed,
     pub(super) cleaned: Cleaned,
     pub(super) compared: Compared,

@@ -88,16 +88,19 @@ impl Worker<'_> {
         }
         self.state.waits.end(&key);
         let cx = Context::new(self.state, key, causes, late);
+        let active = self.state.tally.begin();
         let attempt = Attempt::begin(self.state, &cx, job.failures());
         let called = async { attempt.run(|| self.reconcile.call(cx.clone(), job.key().clone())).await };
         let limited = by(clock, job.deadline(), called);
         let is_lost = || work.as_ref().is_some_and(Work::is_over);
         let ended = caught(woken_at_loss(work.as_ref(), limited), || self.handle.is_over() || is_lost()).await;
         attempt.end(&ended);
+        active.took(clock.now().saturating_since(begun));
         match ended {
             Caught::Done(Some(Ok(outcome))) => _ = self.end(job, &cx, outcome),
             Caught::Done(Some(Err(error))) => self.fail(job, &cx, error),
             Caught::Done(None) => {
+                self.state.tally.timed_out();
                 let after = clock.now().saturating_since(begun);
                 self.state.report(&Report::Overdue { key: job.key(), after });
                 self.end(job, &cx, Outcome::Retry);
@@ -111,7 +114,7 @@ impl Worker<'_> {
                 if self.handle.is_over() {
                     self.handle.give_up();
                 } else {
-                    self.end(job, &cx, INTERRUPTED);
+                    self.give_back(job, &cx, INTERRUPTED);
                 }
             }
         }
@@ -146,8 +149,14 @@ impl Worker<'_> {
         self.state.report(&Report::Panicked { key: cx.key(), message });
     }
 
-    /// Gives the key back. If its reconcile wrote, it waits for the stores first.
+    /// Counts the reconcile, and gives the key back.
     fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
+        self.state.tally.ended(outcome);
+        self.give_back(job, cx, outcome)
+    }
+
+    /// If the key's reconcile wrote, the key waits for the stores first.
+    fn give_back(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
         let (stale, mut writes): (Vec<_>, Vec<_>) =
             cx.take_writes().into_iter().partition(|expected| expected.waits == MOST_WAITS);
         writes.iter_mut().for_each(|expected| expected.waits += 1);

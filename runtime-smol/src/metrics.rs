@@ -1,0 +1,25 @@
+//! Metrics of controllers and informers, as the text of OpenMetrics.
+//!
+//! [`Metrics::encode`] reads the state of what was [added](Metrics::add_controller). Nothing is counted for a scrape
+//! between scrapes. The names of controller-runtime 0.24 are kept where the meaning is the same:
+//!
+//! | family | of |
+//! |---|---|
+//! | `workqueue_*` | the queue of a controller; `priority` is always empty |
+//! | `controller_runtime_*` | its reconciles |
+//! | `leader_election_master_status` | its candidacy |
+//! | `listwatch_parked_keys`, `listwatch_held_keys`, `listwatch_source_*` | its keys and sources |
+//! | `listwatch_stream_*` | each list-and-watch of informers |
+//!
+//! All series of a controller or a stream end with it, counters too. A successor of the same name begins at zero, which
+//! a query with `rate` takes for a restart. Of two that have one name, the second is labelled `name#2`.
+
+mod controllers;
+mod encoder;
+mod scrape;
+mod streams;
+
+pub use scrape::Metrics;
+
+/// A dashboard for Grafana, to be imported.
+pub const DASHBOARD: &str = include_str!("metrics/dashboard.json");

@@ -1,0 +1,83 @@
+use super::encoder::{Families, named};
+use super::{controllers, streams};
+use crate::controller::ControllerHandle;
+use crate::informers::{Informers, WeakInformers};
+use core::fmt;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::registry::Registry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The controllers and informers that are measured. A clone measures the same ones.
+///
+/// ```
+/// use listwatch_runtime_smol::controller::ControllerHandle;
+/// use listwatch_runtime_smol::metrics::Metrics;
+///
+/// let (metrics, handle) = (Metrics::new(), ControllerHandle::default());
+/// metrics.add_controller(&handle); // also before it has a controller
+/// assert!(metrics.encode().ends_with("# EOF\n"));
+/// ```
+#[derive(Clone, Default)]
+pub struct Metrics(Arc<Mutex<Measured>>);
+
+#[derive(Default)]
+struct Measured {
+    controllers: Vec<ControllerHandle>,
+    informers: Vec<WeakInformers>,
+}
+
+impl Metrics {
+    /// Measures nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Measures the controller that the handle reaches, until it ends. A handle that is added again counts once.
+    pub fn add_controller(&self, controller: &ControllerHandle) {
+        let mut measured = self.lock();
+        measured.controllers.retain(|known| !known.is_same(controller) && !known.has_ended());
+        measured.controllers.push(controller.clone());
+    }
+
+    /// Measures the streams of these informers, without keeping them. Informers that are added again count once.
+    pub fn add_informers(&self, informers: &Informers) {
+        let mut measured = self.lock();
+        measured.informers.retain(|known| !known.is_of(informers) && known.are_alive());
+        measured.informers.push(WeakInformers::of(informers));
+    }
+
+    /// The text of OpenMetrics 1.0, for a response of type
+    /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let (mut registry, mut encoded) = (Registry::default(), String::new());
+        registry.register_collector(Box::new(self.clone()));
+        text::encode(&mut encoded, &registry).expect("a string takes all text");
+        encoded
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Measured> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let (controllers, streams) = {
+            let measured = self.lock();
+            let controllers: Vec<_> = measured.controllers.iter().filter_map(ControllerHandle::reading).collect();
+            (controllers, measured.informers.iter().flat_map(WeakInformers::status).collect::<Vec<_>>())
+        };
+        let mut families = Families(encoder);
+        controllers::encode(&mut families, &named(controllers, |it| it.name.to_string()))?;
+        streams::encode(&mut families, &named(streams, |it| it.name.to_string()))
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}

@@ -18,6 +18,7 @@ pub(super) struct Tally(Mutex<Counts>);
 /// Its counters at a moment.
 #[derive(Clone)]
 pub(crate) struct Counts {
+    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "a scrape alone reads it"))]
     pub(crate) workers: usize,
     pub(crate) active: usize,
     pub(crate) success: u64,

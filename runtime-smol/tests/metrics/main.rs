@@ -24,7 +24,7 @@ fn run(name: &str) -> Ran {
     let (clock, metrics, scrapes) = (Clock::simulated(), Metrics::new(), Arc::<Mutex<Vec<String>>>::default());
     let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
     let world = World::from_parts(clock.clone(), client, move |_| Box::new(recording.transport()));
-    let (scraped, sleeps, measured) = (Arc::clone(&scrapes), clock.clone(), metrics.clone());
+    let (scraped, sleeps, measured) = (Arc::clone(&scrapes), clock, metrics.clone());
     let informers = Informers::new(world.until(async move {
         sleeps.sleep(Duration::from_secs(1)).await;
         scraped.lock().expect("not poisoned").extend([measured.encode(), measured.encode()]);

@@ -273,6 +273,7 @@ pub mod informers;
 pub mod reactor;
 pub mod recorder;
 pub mod saved;
+pub mod traced;
 pub mod workers;
 
 pub use async_executor::Executor;

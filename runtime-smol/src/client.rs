@@ -2,6 +2,7 @@
 
 mod blocking;
 mod pending;
+mod sender;
 
 use crate::clock::Clock;
 use blocking::Blocking;
@@ -16,6 +17,8 @@ use listwatch_core::transport::TransportError;
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
 use pending::{OpenCalls, Pending};
+pub(crate) use sender::Sender;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// How long a server has to tell its identity.
@@ -55,6 +58,10 @@ pub struct Client {
     clock: Clock,
     timeout: Option<Duration>,
     gate: Option<Arc<dyn Gate>>,
+    /// The reconcile whose requests it sends.
+    sender: Option<Sender>,
+    /// How many requests of reconciles all clones sent.
+    sent: Arc<AtomicU64>,
 }
 
 /// Decides which requests a client sends.
@@ -71,7 +78,8 @@ impl Client {
     #[must_use]
     #[doc(alias = "try_default")]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
-        Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None, gate: None }
+        let calls = Arc::new(Mutex::new(Calls::new(Box::new(transport) as _)));
+        Self { calls, clock, timeout: None, gate: None, sender: None, sent: Arc::default() }
     }
 
     /// Sends requests by a client that blocks, each on a thread of the `blocking` crate's pool, under any executor.
@@ -97,13 +105,18 @@ impl Client {
     /// [`ApiError`] says which: the request cannot be sent, the server refuses it or answers too late, or the answer
     /// cannot be decoded.
     pub async fn call<T>(&self, call: ApiCall<T>) -> Result<T, ApiError> {
-        let response = self.respond(&call).await?;
+        let (call, response) = self.respond(call).await?;
         call.read(&response)
     }
 
     /// A clone that sends changes only while `gate` lets it.
     pub(crate) fn behind(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// A clone whose requests tell the server of this reconcile.
+    pub(crate) fn of(&self, sender: Sender) -> Self {
+        Self { sender: Some(sender), ..self.clone() }
     }
 
     /// Sends a request now, past gates and witnesses. Its caller gives it up by dropping the future.
@@ -114,18 +127,27 @@ impl Client {
         Pending::open(&self.calls, &self.clock, request, Some(Duration::MAX))
     }
 
-    /// Sends a request; its answer is whatever the server said.
-    pub(crate) async fn respond<T>(&self, call: &ApiCall<T>) -> Result<ApiResponse, ApiError> {
+    /// Sends a request, and returns it with its answer, whatever the server said.
+    pub(crate) async fn respond<T>(&self, call: ApiCall<T>) -> Result<(ApiCall<T>, ApiResponse), ApiError> {
+        let call = call.map_request(|request| self.signed(request));
         let (timeout, request) = (call.timeout().or(self.timeout), call.request()?);
         if let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) {
             gate.check()?;
         }
+        let response = Pending::open(&self.calls, &self.clock, request, timeout).await?;
+        Ok((call, response))
+    }
+
+    /// The request with what it tells of the reconcile that sends it: to the server, and to a recording.
+    fn signed(&self, mut request: ApiRequest) -> ApiRequest {
+        if let Some(sender) = self.sender {
+            request = request.with_trace(sender.trace(self.sent.fetch_add(1, Ordering::Relaxed)));
+        }
         #[cfg(feature = "file")]
-        let request = match crate::witness::present() {
-            Some(witness) => &request.clone().sent_by(witness.reconcile()),
-            None => request,
-        };
-        Ok(Pending::open(&self.calls, &self.clock, request, timeout).await?)
+        if let Some(witness) = crate::witness::present() {
+            request = request.sent_by(witness.reconcile());
+        }
+        request
     }
 
     /// The identity of the cluster, by which its recordings are told from those of others: the uid of the namespace

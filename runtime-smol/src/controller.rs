@@ -265,6 +265,7 @@ mod live;
 mod mapper;
 #[cfg(feature = "file")]
 mod noted;
+mod numbered;
 mod obstacle;
 mod outages;
 mod own_kind;
@@ -318,6 +319,8 @@ pub use started::Started;
 pub(crate) use tally::BOUNDS;
 pub use termination::Termination;
 
+#[doc(no_inline)]
+pub use listwatch_core::api::ReconcileId;
 #[doc(no_inline)]
 pub use listwatch_core::controller::{Awaited, Cause, CauseKind, KeyReport, KeyState, Lifecycle, Write, predicate};
 #[doc(no_inline)]

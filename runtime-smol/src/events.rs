@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
 use crate::saved::{SaveTo, Saving, saving};
+use crate::traced::StreamTrace;
 use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -81,6 +82,7 @@ pub struct EventsIn<D: Decode, L, C: Cache<D::Object> = Indexer<<D as Decode>::O
     /// The event that was polled, held while wakers are called: a panic of one does not lose it.
     polled: Option<EventOf<D::Object>>,
     saving: Option<Box<dyn Saving<D, C>>>,
+    trace: StreamTrace,
     until: Until<D, L, C>,
 }
 
@@ -116,7 +118,8 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         let tracker = SyncTracker::new(clock.now());
         let (budget, waits_outside, outside) = (Budget::new(), false, None);
         let (polled, until) = (None, Box::new(|_: &_| false));
-        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, polled, saving, until }
+        let trace = StreamTrace::default();
+        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, polled, saving, trace, until }
     }
 
     /// Holds a [`Clock::outside`] while the transport is pending. Use it for a transport to a real server under a
@@ -208,6 +211,18 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         }
     }
 
+    /// Tells the program's subscriber of failures and states.
+    fn trace(&mut self) {
+        let Self { driver, clock, polled, trace, .. } = self;
+        let informer = driver.informer();
+        match polled {
+            Some(EventOf::Failed(report)) => trace.failed(informer.resource(), report),
+            Some(event) if event.key().is_some() => return,
+            _ => {}
+        }
+        trace.note(informer.resource(), || informer.status(clock.now()));
+    }
+
     /// Updates the tracker, until the first state is there.
     fn announce(&self) {
         if !self.tracker.has_synced() {
@@ -280,9 +295,11 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L,
         if let Poll::Ready(event) = polled {
             this.polled = Some(event);
             this.track();
+            this.trace();
             return Poll::Ready(this.polled.take());
         }
         this.announce();
+        this.trace();
         if (this.until)(&this.driver) {
             this.outside = None;
             return Poll::Ready(this.driver.informer_mut().poll_event());

@@ -276,6 +276,7 @@ pub mod metrics;
 pub mod reactor;
 pub mod recorder;
 pub mod saved;
+pub mod traced;
 pub mod workers;
 
 pub use async_executor::Executor;

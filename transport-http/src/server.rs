@@ -8,6 +8,7 @@ use crate::secret::Secret;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rustls::ClientConfig;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +48,7 @@ pub(crate) struct Call<'a> {
     /// Path and query.
     pub(crate) target: &'a str,
     /// Names and values.
-    pub(crate) headers: &'a [(&'static str, &'a str)],
+    pub(crate) headers: &'a [(&'static str, Cow<'static, str>)],
     pub(crate) body: &'a [u8],
     /// How long the server may send nothing.
     pub(crate) idle: Option<Duration>,
@@ -191,7 +192,7 @@ impl Server {
     ) -> Result<Response<Body>, ureq::Error> {
         let mut request = Request::builder().method(call.method.clone()).uri(format!("{}{}", self.base, call.target));
         for (name, value) in call.headers {
-            request = request.header(*name, *value);
+            request = request.header(*name, &**value);
         }
         for (name, value) in self.auth.headers(&session.credential) {
             request = request.header(name, value);

@@ -47,6 +47,12 @@ impl<T> ApiCall<T> {
         self.with_query("dryRun", "All")
     }
 
+    /// Changes the request in a way for which this type has no method.
+    pub fn map_request(mut self, change: impl FnOnce(ApiRequest) -> ApiRequest) -> Self {
+        self.request = self.request.map(change);
+        self
+    }
+
     /// Sets a time limit for this call, instead of the one of its [`Calls`](super::Calls).
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -8,6 +8,7 @@
 //! | [`ApiClient`] | carries one request, and blocks its caller |
 //! | [`ApiFn`] | answers by a function, in tests |
 //! | [`Discovery`] | finds a resource by the name that kubectl would take |
+//! | [`TraceContext`] | names the reconcile behind a request, for the server's audit log and traces |
 //! | [`ConflictRetry`] | delays and limits the repetition of a change after a conflict |
 
 mod api_fn;
@@ -23,6 +24,7 @@ mod retry;
 mod scale;
 #[cfg(test)]
 mod tests;
+mod trace_context;
 mod transport;
 
 pub use api_fn::ApiFn;
@@ -36,6 +38,7 @@ pub use patch::Patch;
 pub use request::{ApiRequest, ApiResponse, Method, RequestLine};
 pub use retry::ConflictRetry;
 pub use scale::{Scale, ScaleSpec, ScaleStatus};
+pub use trace_context::{ReconcileId, TraceContext};
 pub use transport::{ApiTransport, Reply};
 
 use crate::transport::TransportError;

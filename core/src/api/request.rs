@@ -1,3 +1,4 @@
+use super::TraceContext;
 use crate::request::PercentEncoded;
 use crate::text::Printable;
 use alloc::string::String;
@@ -38,6 +39,8 @@ pub struct ApiRequest {
     pub body: Vec<u8>,
     /// The number of the reconcile that sends it.
     sender: Option<u64>,
+    /// The reconcile, for the server.
+    trace: Option<TraceContext>,
 }
 
 /// Which request it was, without its query, which may be long. It is displayed as `GET /api/v1/pods`.
@@ -88,6 +91,7 @@ impl ApiRequest {
             content_type: None,
             body: Vec::new(),
             sender: None,
+            trace: None,
         }
     }
 
@@ -96,6 +100,19 @@ impl ApiRequest {
     pub fn sent_by(mut self, reconcile: u64) -> Self {
         self.sender = Some(reconcile);
         self
+    }
+
+    /// Tells the server which reconcile sends the request. Recordings do not have it.
+    #[must_use]
+    pub fn with_trace(mut self, trace: TraceContext) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
+    /// What the server is told of the reconcile that sends the request.
+    #[must_use]
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.trace
     }
 
     /// The number of the reconcile that sends the request.

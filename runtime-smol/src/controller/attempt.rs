@@ -20,11 +20,11 @@ pub(super) struct Attempt {
 
 #[cfg(feature = "file")]
 impl Attempt {
-    /// An attempt after so many failures.
-    pub(super) fn begin(state: &State, cx: &Context, failures: u32) -> Self {
+    /// The reconcile of this number, which is the key's attempt of that one.
+    pub(super) fn begin(state: &State, cx: &Context, number: u64, attempt: u32) -> Self {
         let begin = |tape| {
-            let (key, attempt, causes) = (cx.key(), failures.saturating_add(1), cx.causes());
-            let beginning = Beginning { key, attempt, causes, late: cx.timed_out_writes() };
+            let (key, causes, late) = (cx.key(), cx.causes(), cx.timed_out_writes());
+            let beginning = Beginning { number, key, attempt, causes, late };
             Noted::begin(tape, &state.clock, &state.name, &beginning)
         };
         Self { noted: state.informers.world().tape().map(begin) }
@@ -56,7 +56,7 @@ impl Attempt {
 /// Without tapes, nothing is noted.
 #[cfg(not(feature = "file"))]
 impl Attempt {
-    pub(super) fn begin(_: &State, _: &Context, _failures: u32) -> Self {
+    pub(super) fn begin(_: &State, _: &Context, _number: u64, _attempt: u32) -> Self {
         Self {}
     }
 

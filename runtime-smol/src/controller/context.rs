@@ -6,14 +6,14 @@ use super::report::Report;
 use super::state::State;
 use super::writes::Writes;
 use super::written::Written;
-use crate::client::Client;
+use crate::client::{Client, Sender};
 use crate::clock::Clock;
 use crate::informers::{Found, InformerHandle, Informers};
 use crate::stable_hash::StableHash;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
+use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ReconcileId};
 use listwatch_core::change::Desired;
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::election::FencingToken;
@@ -45,6 +45,9 @@ pub struct Context(Arc<Inner>);
 
 struct Inner {
     state: Arc<State>,
+    sender: Sender,
+    /// That of the controller's world, for this reconcile.
+    client: Client,
     key: Key,
     causes: Vec<(Cause, Duration)>,
     timed_out: Vec<Write>,
@@ -57,31 +60,52 @@ struct Inner {
 const MAX_FIELD_MANAGER: usize = 128;
 
 impl Context {
-    pub(super) fn new(state: &Arc<State>, key: Key, causes: Vec<(Cause, Duration)>, late: Vec<Expected>) -> Self {
+    pub(super) fn new(
+        state: &Arc<State>,
+        sender: Sender,
+        key: Key,
+        causes: Vec<(Cause, Duration)>,
+        late: Vec<Expected>,
+    ) -> Self {
         let stale = state.stale_writes(&key);
         let all: Vec<_> = late.iter().chain(&stale).cloned().collect();
         let timed_out = all.iter().map(|expected| expected.write.clone()).collect();
         let writes = Mutex::new(Writes::new(late, stale));
-        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late: all, writes }))
+        let (state, client) = (Arc::clone(state), state.client.of(sender));
+        Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, late: all, writes }))
     }
 
     /// That of a reconcile on a tape. Its late writes are known by their paths alone.
     #[cfg(feature = "file")]
     pub(super) fn replayed(
         state: &Arc<State>,
+        sender: Sender,
         key: Key,
         causes: Vec<(Cause, Duration)>,
         timed_out: Vec<Write>,
     ) -> Self {
         let (late, writes) = (Vec::new(), Mutex::new(Writes::new(Vec::new(), Vec::new())));
-        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late, writes }))
+        let (state, client) = (Arc::clone(state), state.client.of(sender));
+        Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, late, writes }))
     }
 
-    /// The client of the controller's world. If the controller has an [election](super::Reconciler::lead_by), it sends
+    /// The id of this reconcile. Each request by this context carries it in the headers `Audit-ID` and `traceparent`, so
+    /// that kube-apiserver's audit log has it as the `auditID` of each write ([`TraceContext`]). The requests of clones do
+    /// too, and those of a task that the reconcile spawns with one; requests by any other client do not.
+    ///
+    /// Under a simulated clock each run has the same ids, and the replay of a tape has those of the tape.
+    ///
+    /// [`TraceContext`]: crate::api::TraceContext
+    #[must_use]
+    pub fn id(&self) -> ReconcileId {
+        self.0.sender.id()
+    }
+
+    /// The client of the controller's world, whose requests carry the [id](Self::id). If the controller has an [election](super::Reconciler::lead_by), it sends
     /// changes only while this replica leads.
     #[must_use]
     pub fn client(&self) -> &Client {
-        &self.0.state.client
+        &self.0.client
     }
 
     /// The clock of the controller's world.
@@ -137,7 +161,7 @@ impl Context {
         kind: &InformerHandle<T>,
         call: ApiCall<R>,
     ) -> Result<(R, Vec<u8>), ApiError> {
-        let response = self.0.state.client_of(&Informers::of(kind)).respond(&call).await?;
+        let (call, response) = self.client_of(kind).respond(call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response) {
             self.on_written(kind, call.request()?, written);
@@ -147,6 +171,11 @@ impl Context {
 
     pub(super) fn state(&self) -> &State {
         &self.0.state
+    }
+
+    /// The client of an informer's world, for this reconcile.
+    pub(super) fn client_of<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>) -> Client {
+        self.0.state.client_of(&Informers::of(kind)).of(self.0.sender)
     }
 
     /// The key that is reconciled.

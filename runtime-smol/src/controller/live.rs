@@ -1,6 +1,6 @@
 use super::context::Context;
 use super::written::{version_in, version_of};
-use crate::informers::{Found, InformerHandle, Informers};
+use crate::informers::{Found, InformerHandle};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::api::ApiError;
@@ -42,7 +42,7 @@ impl Live<'_> {
         key: &Key,
     ) -> Result<(Found<T>, Vec<u8>), ApiError> {
         let get = kind.api_for::<T>(key).get(key.name()).with_meta();
-        let response = Informers::of(kind).client().respond(&get).await?;
+        let (get, response) = self.0.client_of(kind).respond(get).await?;
         let read = get.read(&response);
         // The server has the object, whether or not it can be read as a `T`.
         let version = read.as_ref().map_or_else(|_| version_in(&response), |object| version_of(&object.meta));

@@ -38,6 +38,7 @@ struct Reads {
 
 /// What a reconcile begins with.
 pub(super) struct Beginning<'b> {
+    pub(super) number: u64,
     pub(super) key: &'b Key,
     pub(super) attempt: u32,
     pub(super) causes: &'b [(Cause, Duration)],
@@ -46,9 +47,9 @@ pub(super) struct Beginning<'b> {
 
 impl Noted {
     pub(super) fn begin(tape: &Tape, clock: &Clock, of: &Arc<str>, beginning: &Beginning<'_>) -> Arc<Self> {
-        let (tape, reconcile, progress) = (tape.clone(), tape.next_reconcile(), Mutex::default());
+        let (tape, reconcile, progress) = (tape.clone(), beginning.number, Mutex::default());
         let noted = Self { tape, clock: clock.clone(), of: Arc::clone(of), reconcile, progress };
-        let Beginning { key, attempt, causes, late } = beginning;
+        let Beginning { key, attempt, causes, late, .. } = beginning;
         noted.note(|reconcile, of| Note::Began {
             reconcile,
             of,

@@ -12,7 +12,9 @@ use super::state::State;
 use super::streams::Streams;
 use super::worker::Reconcile;
 use crate::caught::{Caught, caught, caught_call};
+use crate::client::Sender;
 use crate::replay::{Line, LineKind, Replay, Replayed};
+use crate::traced::ReconcileSpan;
 use crate::witness::Attended;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -172,18 +174,21 @@ impl<'d> Driver<'d> {
     fn begin(&mut self, number: u64) {
         let Some(replayed) = self.replay.begin(number) else { return };
         let state = self.state;
-        let cx = replayed.with_record(|record| {
+        let id = state.id_of(number);
+        let (span, cx) = replayed.with_record(|record| {
             let key = Key::from(&*record.key);
             let causes = record.causes.iter().filter_map(|text| cause_of(text, &state.followed)).collect();
             let late = record.late.iter().map(write_of).collect();
-            Context::replayed(state, key, causes, late)
+            let span = ReconcileSpan::begin(&state.name, &key, record.attempt, id);
+            let sender = Sender::new(id, span.is_sampled());
+            (span, Context::replayed(state, sender, key, causes, late))
         });
         let before = self.runs.iter().find(|(_, run)| run.cx.key() == cx.key()).map(|(number, _)| *number);
         before.into_iter().for_each(|before| self.give_up(before));
         let (reconcile, called, witness) = (self.reconcile, cx.clone(), Arc::clone(&replayed));
         let call = async move {
             let key = called.key().clone();
-            Attended::new(witness as _, || reconcile.call(called, key)).await
+            Attended::new(witness as _, || span.attend(|| reconcile.call(called, key))).await
         };
         let waker = Arc::new(RunWaker { is_woken: AtomicBool::new(true), driver: Arc::clone(&self.woken) });
         let future = Box::pin(async move { caught(call, || false).await });

@@ -33,6 +33,7 @@ use core::fmt;
 use smol::future::{or, pending};
 #[cfg(feature = "file")]
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 
@@ -100,6 +101,7 @@ impl<'a> Running<'a> {
             leadership,
             recorder,
             machine,
+            reconciles: AtomicU64::new(0),
             sources,
             tally: Tally::new(count),
             followed,

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::election::{Leadership, Work};
 use crate::informers::Informers;
 use crate::recorder::Recorder;
+use crate::traced;
 use core::pin::Pin;
 use core::time::Duration;
 use listwatch_core::controller::{Cause, HoldId, Lifecycle, SharedReconciler};
@@ -25,6 +26,7 @@ use listwatch_core::text::Printable;
 use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The machine that decides which key is reconciled when.
@@ -44,6 +46,8 @@ pub(super) struct State {
     /// Of Events. The replay of a tape has none.
     pub(super) recorder: Option<Recorder>,
     pub(super) machine: Machine,
+    /// How many began, without a tape.
+    pub(super) reconciles: AtomicU64,
     pub(super) sources: Sources,
     pub(super) tally: Tally,
     pub(super) followed: Followed,
@@ -154,9 +158,20 @@ impl State {
 
     /// Reports to the program. A panic of its function has been printed by the panic hook.
     pub(super) fn report(&self, report: &Report<'_>) {
+        self.tell(report, None);
+    }
+
+    /// The same, at the end of a reconcile that took so long.
+    pub(super) fn report_end(&self, report: &Report<'_>, took: Duration) {
+        self.tell(report, Some(took));
+    }
+
+    fn tell(&self, report: &Report<'_>, took: Option<Duration>) {
+        let is_traced = traced::report(&self.name, report, took);
         let _ = caught_call(|| match (&self.on_report, self.informers.world().on_line()) {
             (Some(on_report), _) => on_report(&self.name, report),
             (None, Some(on_line)) => on_line(&format!("{}: {report}", Printable::new(&*self.name))),
+            (None, None) if is_traced => {}
             (None, None) => self.stderr.write(self.clock.now(), &self.name, report),
         });
     }

@@ -8,8 +8,10 @@ use super::report::Report;
 use super::state::{Held, State};
 use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
+use crate::client::Sender;
 use crate::clock::Clock;
 use crate::election::Work;
+use crate::traced::{self, ReconcileSpan};
 use crate::workers::WorkerHandle;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -87,41 +89,52 @@ impl Worker<'_> {
             self.state.report(&Report::WriteTimedOut { key: job.key(), written: &expected.write.object });
         }
         self.state.waits.end(&key);
-        let cx = Context::new(self.state, key, causes, late);
+        let number = self.state.next_number();
+        let (id, attempt) = (self.state.id_of(number), job.failures().saturating_add(1));
+        let span = ReconcileSpan::begin(&self.state.name, &key, attempt, id);
+        let cx = Context::new(self.state, Sender::new(id, span.is_sampled()), key, causes, late);
         let active = self.state.tally.begin();
-        let attempt = Attempt::begin(self.state, &cx, job.failures());
-        let called = async { attempt.run(|| self.reconcile.call(cx.clone(), job.key().clone())).await };
+        let attempt = Attempt::begin(self.state, &cx, number, attempt);
+        let called = async { attempt.run(|| span.attend(|| self.reconcile.call(cx.clone(), job.key().clone()))).await };
         let limited = by(clock, job.deadline(), called);
         let is_lost = || work.as_ref().is_some_and(Work::is_over);
         let ended = caught(woken_at_loss(work.as_ref(), limited), || self.handle.is_over() || is_lost()).await;
         attempt.end(&ended);
-        active.took(clock.now().saturating_since(begun));
+        let took = clock.now().saturating_since(begun);
+        active.took(took);
+        span.within(|| self.conclude(job, &cx, ended, took));
+    }
+
+    fn conclude(&self, job: Job<'_>, cx: &Context, ended: Caught<Option<Reconciled>>, took: Duration) {
         match ended {
-            Caught::Done(Some(Ok(outcome))) => _ = self.end(job, &cx, outcome),
-            Caught::Done(Some(Err(error))) => self.fail(job, &cx, error),
+            Caught::Done(Some(Ok(outcome))) => {
+                traced::ended(Some(outcome), took);
+                self.end(job, cx, outcome);
+            }
+            Caught::Done(Some(Err(error))) => self.fail(job, cx, error, took),
             Caught::Done(None) => {
                 self.state.tally.timed_out();
-                let after = clock.now().saturating_since(begun);
-                self.state.report(&Report::Overdue { key: job.key(), after });
-                self.end(job, &cx, Outcome::Retry);
+                self.state.report_end(&Report::Overdue { key: job.key(), after: took }, took);
+                self.end(job, cx, Outcome::Retry);
             }
             Caught::Panicked(message) => {
-                self.report_panic(&cx, &message);
-                self.end(job, &cx, Outcome::Panicked);
+                self.state.report_end(&Report::Panicked { key: cx.key(), message: &message }, took);
+                self.end(job, cx, Outcome::Panicked);
             }
             Caught::Stopped(panic) => {
-                panic.iter().for_each(|message| self.report_panic(&cx, message));
+                panic.iter().for_each(|message| self.report_panic(cx, message));
+                traced::ended(None, took);
                 if self.handle.is_over() {
                     self.handle.give_up();
                 } else {
-                    self.give_back(job, &cx, INTERRUPTED);
+                    self.give_back(job, cx, INTERRUPTED);
                 }
             }
         }
     }
 
     /// The error is the program's own: its `source` and its drop may panic.
-    fn fail(&self, job: Job<'_>, cx: &Context, error: Error) {
+    fn fail(&self, job: Job<'_>, cx: &Context, error: Error, took: Duration) {
         match caught_call(|| outcome_of(&error)) {
             Ok(outcome) => {
                 let ended = self.end(job, cx, outcome);
@@ -133,10 +146,11 @@ impl Worker<'_> {
                     Ended::Held { .. } if outcome == Outcome::Terminal => (Finished::GaveUp, None, None),
                     Ended::Held { until, .. } => (Finished::RetryAt(until), None, wait(until)),
                 };
-                self.state.report(&Report::Failed { key: cx.key(), error: &error, next, retry_in, held_for });
+                let failed = Report::Failed { key: cx.key(), error: &error, next, retry_in, held_for };
+                self.state.report_end(&failed, took);
             }
             Err(message) => {
-                self.report_panic(cx, &message);
+                self.state.report_end(&Report::Panicked { key: cx.key(), message: &message }, took);
                 self.end(job, cx, Outcome::Panicked);
             }
         }

@@ -6,6 +6,7 @@ use super::report::ElectionReport;
 use super::watch::LeaseWatch;
 use crate::caught::{Caught, caught, caught_call};
 use crate::informers::World;
+use crate::traced;
 use core::fmt;
 use listwatch_core::Resource;
 use listwatch_core::election::StopReason;
@@ -144,10 +145,14 @@ async fn term<R>(leadership: &Leadership, work: &mut impl AsyncFnMut(Leadership)
 /// Writes lines for operators.
 fn to_operator(world: &World, lease: &str) -> Tell {
     let (world, lease) = (world.clone(), lease.to_owned());
-    Box::new(move |report| match world.on_line() {
-        Some(on_line) => on_line(&format!("lease {lease}: {report}")),
-        // Without a standard error, nobody reads it.
-        None => _ = writeln!(std::io::stderr(), "lease {lease}: {report}"),
+    Box::new(move |report| {
+        let is_traced = traced::election(None, &lease, report);
+        match world.on_line() {
+            Some(on_line) => on_line(&format!("lease {lease}: {report}")),
+            None if is_traced => {}
+            // Without a standard error, nobody reads it.
+            None => _ = writeln!(std::io::stderr(), "lease {lease}: {report}"),
+        }
     })
 }
 

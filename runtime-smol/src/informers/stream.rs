@@ -11,6 +11,7 @@ use crate::events::{Events, SharedEvents};
 #[cfg(feature = "file")]
 use crate::replay::Replay;
 use crate::saved::Saving;
+use crate::traced;
 use core::future::poll_fn;
 use core::mem;
 use core::pin::Pin;
@@ -299,6 +300,7 @@ impl<T: FromJson> Stream<T> {
 
     fn report(&self, error: &StreamError<'_>) {
         self.board.note_error(error);
+        traced::stream_error(self.board.name().resource(), error);
         if let Some(on_error) = &self.on_error {
             // The panic of a callback has been printed. There is nobody else to tell.
             let _ = caught_call(|| on_error(self.board.name(), error));

@@ -2,6 +2,7 @@ use crate::limits::Limits;
 use crate::server::Call;
 use listwatch_core::api::{ApiRequest, Method};
 use listwatch_core::request::{Query, Request, Verb};
+use std::borrow::Cow;
 use std::time::Duration;
 use ureq::http;
 
@@ -11,7 +12,7 @@ pub(crate) struct OutgoingRequest {
     method: http::Method,
     /// Path and query.
     target: String,
-    headers: Vec<(&'static str, &'static str)>,
+    headers: Vec<(&'static str, Cow<'static, str>)>,
     body: Vec<u8>,
     /// How long the server may send nothing.
     idle: Option<Duration>,
@@ -24,7 +25,7 @@ impl OutgoingRequest {
         Self {
             method: http::Method::GET,
             target: request.to_string(),
-            headers: vec![("accept", request.accept()), ("accept-encoding", encoding)],
+            headers: vec![("accept", request.accept().into()), ("accept-encoding", encoding.into())],
             body: Vec::new(),
             idle: idle(request, limits),
         }
@@ -32,8 +33,10 @@ impl OutgoingRequest {
 
     /// A single request.
     pub(crate) fn single(request: &ApiRequest, limits: &Limits) -> Self {
-        let mut headers = vec![("accept", request.accept), ("accept-encoding", "gzip")];
-        headers.extend(request.content_type.map(|content_type| ("content-type", content_type)));
+        let mut headers = vec![("accept", request.accept.into()), ("accept-encoding", "gzip".into())];
+        headers.extend(request.content_type.map(|content_type| ("content-type", content_type.into())));
+        let trace = request.trace().map(|trace| trace.headers()).into_iter().flatten();
+        headers.extend(trace.map(|(name, value)| (name, value.into())));
         Self {
             method: method(request.method),
             target: request.to_string(),

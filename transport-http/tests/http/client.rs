@@ -5,7 +5,8 @@ use crate::support::{EMPTY, KEPT, PATIENCE, SECRET, Scratch, Server, cluster, he
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::api::{
-    Api, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, DeleteOptions, Discovery, Method, Patch, Reply,
+    Api, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, DeleteOptions, Discovery, Method, Patch,
+    ReconcileId, Reply, TraceContext,
 };
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{ReadContext, TransportErrorKind};
@@ -138,6 +139,30 @@ fn a_change_is_repeated_with_a_renewed_token() {
     pods().create(&json!({ "a": 1 })).send(&cluster.client().unwrap()).unwrap();
     let body = r#"{"a":1}"#.to_owned();
     assert_eq!(*tokens.lock().unwrap(), [("Bearer old".to_owned(), body.clone()), ("Bearer newer".to_owned(), body)]);
+}
+
+#[test]
+fn the_reconcile_of_a_request_is_told_in_two_headers_also_when_it_is_repeated() {
+    let (files, (requests, asked)) = (Scratch::new(), mpsc::channel());
+    let renewed = files.write("token", "old");
+    let server = Server::of(move |mut connection, head| {
+        std::fs::write(&renewed, "newer").unwrap();
+        let of = |name: &str| header(&head, name).map(str::to_owned);
+        let is_first = of("authorization").unwrap() == "Bearer old";
+        requests.send((of("audit-id"), of("traceparent"))).unwrap();
+        send(&mut connection, if is_first { REFUSED } else { EMPTY });
+    });
+    let cluster = cluster(&files.kubeconfig(&format!("server: '{}'", server.url()), "tokenFile: token"));
+    let client = cluster.client().unwrap();
+    let trace = TraceContext::new(ReconcileId::new(0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c), 0xb7ad_6b71_6920_3331);
+    client.send(&get("/version").with_trace(trace)).unwrap();
+    let audit_id = "0af76519-16cd-83dd-8448-eb211c80319c".to_owned();
+    let traceparent = "00-0af7651916cd83dd8448eb211c80319c-b7ad6b7169203331-00".to_owned();
+    for _ in 0..2 {
+        assert_eq!(asked.recv().unwrap(), (Some(audit_id.clone()), Some(traceparent.clone())));
+    }
+    client.send(&get("/version")).unwrap();
+    assert_eq!(asked.recv().unwrap(), (None, None), "a request of nobody's");
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! What an informer does, and what fails there.
+
+use super::emit::{event_at, told};
+use super::targets::REFLECTOR;
+use crate::informers::{StreamError, StreamName};
+use listwatch_core::Resource;
+use listwatch_core::informer::InformerStatus;
+use listwatch_core::object::Version;
+use listwatch_core::reflector::FailureReport;
+use listwatch_core::text::Printable;
+use tracing::field::display;
+use tracing::{Level, enabled, event};
+
+/// The state of an informer that was told last.
+#[derive(Debug, Default)]
+pub(crate) struct StreamTrace(Option<&'static str>);
+
+impl StreamTrace {
+    /// A request failed. It is retried.
+    pub(crate) fn failed(&mut self, resource: &Resource, report: &FailureReport) {
+        self.0 = Some("failing");
+        told(|| {
+            let class = report.failure.class();
+            let help = || StreamName::new(resource.clone()).help(class, report.operation);
+            event!(
+                target: REFLECTOR,
+                Level::WARN,
+                resource = display(Printable::new(resource.path())),
+                state = "failing",
+                operation = debug(report.operation),
+                class = display(class),
+                status = report.failure.status().map(|status| status.code),
+                attempts = report.attempts,
+                retry_in_s = report.retry_in.as_secs_f64(),
+                help = help().map(|help| display(Printable::new(help))),
+                "{}",
+                Printable::new(report)
+            );
+        });
+    }
+
+    /// Tells the state if it has changed.
+    pub(crate) fn note(&mut self, resource: &Resource, status: impl FnOnce() -> InformerStatus) {
+        told(|| {
+            if !enabled!(target: REFLECTOR, Level::INFO) {
+                return;
+            }
+            let status = status();
+            let (level, state, version) = state(&status);
+            if self.0.replace(state) == Some(state) || state == "failing" {
+                return;
+            }
+            event_at!(
+                level,
+                target: REFLECTOR,
+                resource = display(Printable::new(resource.path())),
+                state,
+                version = version.map(|version| display(Printable::new(version))),
+                "{}",
+                Printable::new(&status)
+            );
+        });
+    }
+}
+
+/// Tells what else went wrong in a stream.
+pub(crate) fn stream_error(resource: &Resource, error: &StreamError<'_>) {
+    let path = || display(Printable::new(resource.path()));
+    told(|| match error {
+        // The informer's events have told it.
+        StreamError::Failed(_) => {}
+        StreamError::Undecodable(undecodable) => {
+            let key = undecodable.key.as_ref().map(|key| display(Printable::new(key.as_str())));
+            event!(target: REFLECTOR, Level::WARN, resource = path(), key, "{}", Printable::new(error));
+        }
+        StreamError::Panicked(_) => {
+            event!(target: REFLECTOR, Level::ERROR, resource = path(), "{}", Printable::new(error));
+        }
+    });
+}
+
+fn state(status: &InformerStatus) -> (Level, &'static str, Option<&Version>) {
+    match status {
+        InformerStatus::Idle => (Level::DEBUG, "idle", None),
+        InformerStatus::Listing { .. } => (Level::DEBUG, "listing", None),
+        InformerStatus::Streaming { .. } => (Level::DEBUG, "streaming", None),
+        InformerStatus::Delivering { .. } => (Level::DEBUG, "delivering", None),
+        InformerStatus::Synced { received, applied, .. } => {
+            (Level::INFO, "synced", applied.as_ref().or(received.as_ref()))
+        }
+        InformerStatus::Restored { .. } => (Level::INFO, "restored", None),
+        InformerStatus::Failing { .. } => (Level::WARN, "failing", None),
+        InformerStatus::Stopped => (Level::DEBUG, "stopped", None),
+        _ => (Level::DEBUG, "unknown", None),
+    }
+}

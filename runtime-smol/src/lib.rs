@@ -29,6 +29,7 @@
 //! | In which state is the informer? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program without a controller create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
 //! | How does a controller tell operators what it did? | by [`Context::event`](controller::Context::event); [`recorder`] for other programs | `record.EventRecorder` |
+//! | Which reconcile made a write? | the `Audit-ID` of the server's audit log begins with [`Context::id`](controller::Context::id), which is in the span of the feature `tracing` | – |
 //! | How is a controller tested without a cluster? | by a [`World`] of a [`file::SimulatedCluster`] or a [`file::Playback`], or of [parts](World::from_parts) | fake clientset |
 //! | When does such a test end? | with the recording, after [`World::lasting`], or with the future of [`World::until`] | the test's context |
 //! | How is a session with a cluster recorded? | by `World::recorded_to`, with the controller's requests; [`file::Recorder`] in front of one transport | – |
@@ -227,6 +228,7 @@
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
 //! | `lz4` | `Lz4`, a codec of [`Packed`] objects, which a cache keeps compressed |
 //! | `metrics` | `metrics`: controllers and informers as OpenMetrics text, and a dashboard |
+//! | `tracing` | [`traced`]: spans of reconciles, and events of informers, reports and elections, for the crate `tracing` |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `cli` | the `listwatch` command; no API |
 //!

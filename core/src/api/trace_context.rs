@@ -50,9 +50,9 @@ impl fmt::Debug for ReconcileId {
 /// What a request tells its server about its sender, in two headers of a fixed size. Their values are hexadecimal digits
 /// and dashes alone, so no value can end a header.
 ///
-/// * `Audit-ID` is the id of the reconcile. kube-apiserver takes it as the `auditID` of its audit log's entry
-///   (apiserver `pkg/endpoints/request`, `WithAuditID`), and returns it.
-/// * `traceparent` is W3C Trace Context, version 00: the trace is the reconcile, and each request has its own parent id.
+/// * `Audit-ID` is the id of the reconcile, a dash, and the request's own id. kube-apiserver takes it as the `auditID` of
+///   its audit log's entries (apiserver `pkg/endpoints/filters`, `withAuditInit`), and returns it.
+/// * `traceparent` is W3C Trace Context, version 00: the trace is the reconcile, and the parent is the request's own id.
 ///
 /// ```
 /// use listwatch_core::api::{ApiRequest, Method, ReconcileId, TraceContext};
@@ -61,7 +61,8 @@ impl fmt::Debug for ReconcileId {
 /// let request = ApiRequest::new(Method::Get, "/version").with_trace(context);
 /// let headers = request.trace().map(|trace| trace.headers());
 /// let [audit_id, traceparent] = headers.expect("the request has a context");
-/// assert_eq!(audit_id, ("audit-id", "00000000-0000-8000-8000-0000000000ab".to_owned()));
+/// let id = "00000000-0000-8000-8000-0000000000ab-0000000000000007";
+/// assert_eq!(audit_id, ("audit-id", id.to_owned()));
 /// let parent = "00-000000000000800080000000000000ab-0000000000000007-01";
 /// assert_eq!(traceparent, ("traceparent", parent.to_owned()));
 /// ```
@@ -98,6 +99,7 @@ impl TraceContext {
         let Self { id, parent, is_sampled } = self;
         let flags = u8::from(*is_sampled);
         let traceparent = alloc::format!("00-{:032x}-{parent:016x}-{flags:02x}", id.as_u128());
-        [("audit-id", alloc::format!("{id}")), ("traceparent", traceparent)]
+        // Readers of an audit log join the stages of one request by this id, so no two requests may share it.
+        [("audit-id", alloc::format!("{id}-{parent:016x}")), ("traceparent", traceparent)]
     }
 }

@@ -62,7 +62,8 @@ fn each_request_of_a_reconcile_has_its_id_and_those_of_others_have_none() {
         for (.., trace) in theirs {
             let [(_, audit_id), (_, traceparent)] = trace.unwrap().headers();
             let trace_id = id.to_string().replace('-', "");
-            assert_eq!(audit_id, id.to_string());
+            let parent = traceparent.split('-').nth(2).unwrap();
+            assert_eq!(audit_id, format!("{id}-{parent}"));
             // Nobody records a span.
             assert!(
                 traceparent.starts_with(&format!("00-{trace_id}-")) && traceparent.ends_with("-00"),

@@ -20,6 +20,8 @@ const START: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#;
 /// A write, as the server saw it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Write {
+    /// The id of the request.
+    pub(crate) id: String,
     /// The user. Of an impersonated user, the log tells once the write is answered.
     pub(crate) user: String,
     pub(crate) agent: String,
@@ -52,6 +54,7 @@ impl Write {
         let number = parameters.filter_map(|one| one.split_once('=')).find(|(name, _)| *name == NUMBER);
         let impersonated = text("/impersonatedUser/username");
         Self {
+            id: text("/auditID"),
             user: if impersonated.is_empty() { text("/user/username") } else { impersonated },
             agent: text("/userAgent"),
             verb: text("/verb"),

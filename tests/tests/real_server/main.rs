@@ -4,6 +4,7 @@
 mod access;
 mod acting;
 mod audit;
+mod audit_ids;
 mod by_hand;
 mod client;
 mod crashes;

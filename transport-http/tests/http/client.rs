@@ -156,7 +156,7 @@ fn the_reconcile_of_a_request_is_told_in_two_headers_also_when_it_is_repeated() 
     let client = cluster.client().unwrap();
     let trace = TraceContext::new(ReconcileId::new(0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c), 0xb7ad_6b71_6920_3331);
     client.send(&get("/version").with_trace(trace)).unwrap();
-    let audit_id = "0af76519-16cd-83dd-8448-eb211c80319c".to_owned();
+    let audit_id = "0af76519-16cd-83dd-8448-eb211c80319c-b7ad6b7169203331".to_owned();
     let traceparent = "00-0af7651916cd83dd8448eb211c80319c-b7ad6b7169203331-00".to_owned();
     for _ in 0..2 {
         assert_eq!(asked.recv().unwrap(), (Some(audit_id.clone()), Some(traceparent.clone())));

@@ -30,9 +30,11 @@ impl ReconcileSpan {
     }
 }
 
+/// Has a field, so that it is made and changed as that of the feature is.
 #[derive(Debug, Default)]
-pub(crate) struct StreamTrace;
+pub(crate) struct StreamTrace(());
 
+#[expect(clippy::needless_pass_by_ref_mut, reason = "with the feature, it remembers what was told")]
 impl StreamTrace {
     pub(crate) fn failed(&mut self, _resource: &Resource, _report: &FailureReport) {}
 

@@ -227,6 +227,7 @@
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
 //! | `lz4` | `Lz4`, a codec of [`Packed`] objects, which a cache keeps compressed |
 //! | `metrics` | `metrics`: controllers and informers as OpenMetrics text, and a dashboard |
+//! | `endpoint` | `endpoint`: metrics, probes and a status page over HTTP; with `metrics` |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `cli` | the `listwatch` command; no API |
 //!
@@ -268,6 +269,8 @@ pub mod clock;
 pub mod coming_from {}
 pub mod controller;
 pub mod election;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
 pub mod events;
 pub mod informers;
 #[cfg(feature = "metrics")]
@@ -276,6 +279,9 @@ pub mod metrics;
 pub mod reactor;
 pub mod recorder;
 pub mod saved;
+#[cfg(any(feature = "cli", feature = "endpoint"))]
+#[doc(hidden)]
+pub mod served;
 pub mod workers;
 
 pub use async_executor::Executor;

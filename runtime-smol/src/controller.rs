@@ -306,6 +306,8 @@ pub use error::{Error, Reconciled};
 pub use handle::ControllerHandle;
 pub use keys::Keys;
 pub use live::Live;
+#[cfg(feature = "endpoint")]
+pub(crate) use reading::Inspection;
 #[cfg(feature = "metrics")]
 pub(crate) use reading::Reading;
 pub use reconciler::{Controller, Reconciler};

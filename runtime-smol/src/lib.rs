@@ -228,6 +228,7 @@
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
 //! | `lz4` | `Lz4`, a codec of [`Packed`] objects, which a cache keeps compressed |
 //! | `metrics` | `metrics`: controllers and informers as OpenMetrics text, and a dashboard |
+//! | `endpoint` | `endpoint`: metrics, probes and a status page over HTTP; with `metrics` |
 //! | `tracing` | [`traced`]: spans of reconciles, and events of informers, reports and elections, for the crate `tracing` |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `cli` | the `listwatch` command; no API |
@@ -270,6 +271,8 @@ pub mod clock;
 pub mod coming_from {}
 pub mod controller;
 pub mod election;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
 pub mod events;
 pub mod informers;
 #[cfg(feature = "metrics")]
@@ -278,6 +281,9 @@ pub mod metrics;
 pub mod reactor;
 pub mod recorder;
 pub mod saved;
+#[cfg(any(feature = "cli", feature = "endpoint"))]
+#[doc(hidden)]
+pub mod served;
 pub mod traced;
 pub mod workers;
 

@@ -19,7 +19,11 @@ mod encoder;
 mod scrape;
 mod streams;
 
+#[cfg(feature = "endpoint")]
+pub(crate) use encoder::named;
 pub use scrape::Metrics;
+#[cfg(feature = "endpoint")]
+pub(crate) use streams::state_of;
 
 /// A dashboard for Grafana, to be imported.
 pub const DASHBOARD: &str = include_str!("metrics/dashboard.json");

@@ -218,6 +218,13 @@ impl ControllerHandle {
         state.is_some_and(|state| state.upgrade().is_none_or(|state| !state.has_not_ended()))
     }
 
+    /// Whether no controller has begun yet, and one still may.
+    #[cfg(feature = "endpoint")]
+    pub(crate) fn is_awaited(&self) -> bool {
+        let attached = self.lock();
+        attached.state.is_none() && !attached.is_stopped
+    }
+
     pub(super) fn state(&self) -> Option<Arc<State>> {
         self.lock().state.as_ref().and_then(Weak::upgrade)
     }

@@ -3,7 +3,13 @@
 use super::handle::ControllerHandle;
 use super::sources::SourceStatus;
 use super::tally::Counts;
+#[cfg(feature = "endpoint")]
+use crate::election::{ElectionStatus, Leadership};
+#[cfg(feature = "endpoint")]
+use listwatch_core::controller::{KeyReport, Lifecycle};
 use listwatch_core::queue::{QueueMetrics, QueueStats};
+#[cfg(feature = "endpoint")]
+use listwatch_core::{Instant, Key};
 use std::sync::Arc;
 
 /// What a scrape reads of a controller that lives.
@@ -17,7 +23,31 @@ pub(crate) struct Reading {
     pub(crate) leads: Option<(String, bool)>,
 }
 
+/// What a status page reads of a controller that lives.
+#[cfg(feature = "endpoint")]
+pub(crate) struct Inspection {
+    pub(crate) reading: Reading,
+    pub(crate) now: Instant,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) keys: Vec<KeyReport<Key>>,
+    pub(crate) election: Option<ElectionStatus>,
+}
+
 impl ControllerHandle {
+    /// None before and after the controller's life.
+    #[cfg(feature = "endpoint")]
+    pub(crate) fn inspection(&self) -> Option<Inspection> {
+        let reading = self.reading()?;
+        let state = self.state()?;
+        Some(Inspection {
+            reading,
+            now: state.clock.now(),
+            lifecycle: state.machine.lifecycle(),
+            keys: state.machine.report(),
+            election: state.leadership.as_ref().map(Leadership::status),
+        })
+    }
+
     /// None before and after the controller's life.
     pub(crate) fn reading(&self) -> Option<Reading> {
         let state = self.state().filter(|state| state.has_not_ended())?;

@@ -113,17 +113,19 @@ impl<T: FromJson> Stream<T> {
         on_error: Option<OnError>,
         saving: Option<Saves<T>>,
     ) -> Self {
-        let transport = StreamTransport::new(world, board.name().resource().clone(), name.clone());
+        #[cfg(feature = "file")]
+        let replay = world.replay().zip(name.clone()).map(|(replay, name)| ReplayedStream {
+            replay: Arc::clone(replay),
+            clock: Clock::simulated(),
+            name,
+        });
+        let transport = StreamTransport::new(world, board.name().resource().clone(), name);
         let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)), saving);
         Self {
             board,
             clock: world.clock().clone(),
             #[cfg(feature = "file")]
-            replay: world.replay().zip(name).map(|(replay, name)| ReplayedStream {
-                replay: Arc::clone(replay),
-                clock: Clock::simulated(),
-                name,
-            }),
+            replay,
             on_error,
             state: Mutex::new(State { phase, waker: None }),
         }

@@ -62,7 +62,7 @@ impl Families<'_> {
 }
 
 /// Each item with a name of its own: of those that have the same, the second has `#2` at its end.
-pub(super) fn named<T>(items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<(String, T)> {
+pub(crate) fn named<T>(items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<(String, T)> {
     let mut used = HashMap::<String, usize>::new();
     let mut unique = |item: T| {
         let name = name(&item);

@@ -1,6 +1,10 @@
 use super::encoder::{Families, named};
 use super::{controllers, streams};
 use crate::controller::ControllerHandle;
+#[cfg(feature = "endpoint")]
+use crate::controller::Inspection;
+#[cfg(feature = "endpoint")]
+use crate::informers::StreamStatus;
 use crate::informers::{Informers, WeakInformers};
 use core::fmt;
 use prometheus_client::collector::Collector;
@@ -56,6 +60,25 @@ impl Metrics {
         registry.register_collector(Box::new(self.clone()));
         text::encode(&mut encoded, &registry).expect("a string takes all text");
         encoded
+    }
+
+    /// The controllers that live.
+    #[cfg(feature = "endpoint")]
+    pub(crate) fn inspections(&self) -> Vec<Inspection> {
+        let controllers = self.lock().controllers.clone();
+        controllers.iter().filter_map(ControllerHandle::inspection).collect()
+    }
+
+    /// The number of controllers that have not begun.
+    #[cfg(feature = "endpoint")]
+    pub(crate) fn awaited(&self) -> usize {
+        self.lock().controllers.iter().filter(|it| it.is_awaited()).count()
+    }
+
+    /// The streams of the informers that are there.
+    #[cfg(feature = "endpoint")]
+    pub(crate) fn streams(&self) -> Vec<StreamStatus> {
+        self.lock().informers.iter().flat_map(WeakInformers::status).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Measured> {

@@ -45,7 +45,7 @@ fn stream(name: &str) -> Labels {
     vec![("stream", name.to_owned())]
 }
 
-fn state_of(status: &InformerStatus) -> &'static str {
+pub(crate) fn state_of(status: &InformerStatus) -> &'static str {
     match status {
         InformerStatus::Listing { .. } => "listing",
         InformerStatus::Streaming { .. } => "streaming",

@@ -93,7 +93,8 @@ fn compare(plane: &Plane, resource: &str, options: &str, create: impl Fn(&str), 
     let ours: Vec<_> = [&headers[0]].into_iter().chain(&ours).map(cells).collect();
     let theirs: Vec<_> = [&headers[1]].into_iter().chain(&theirs).map(|line| told(line)).collect();
     assert_eq!(ours, theirs, "{resource} {options}");
-    assert!(theirs.len() > 5, "{theirs:#?}");
+    // The columns, the first, the changed and the last object. A busy server has one event of several changes.
+    assert!(theirs.len() > 4, "{theirs:#?}");
 }
 
 #[test]

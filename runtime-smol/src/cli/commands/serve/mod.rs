@@ -5,7 +5,6 @@ mod body;
 mod date;
 mod discovery;
 mod http;
-mod places;
 mod site;
 mod table;
 mod timeline;
@@ -16,6 +15,7 @@ use crate::output::seconds::Seconds;
 use crate::output::{self, messages};
 use crate::system::stop::stop;
 use listwatch_runtime_smol::file::{History, RecordedResource};
+use listwatch_runtime_smol::served;
 use listwatch_runtime_smol::text::Printable;
 use listwatch_runtime_smol::time::WallTime;
 use listwatch_runtime_smol::{Clock, Executor, run};
@@ -61,11 +61,7 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
             messages::print("warning: whoever reaches this address can read the recording, without a credential");
         }
         output::print(greeting(options, &timeline, &resources, address).as_bytes()).map_err(CommandError::Output)?;
-        let answer = {
-            let site = site.clone();
-            move |asked: http::Asked| site.answer(&asked)
-        };
-        let serving = async { match http::serve(listener, &executor, answer).await {} };
+        let serving = async { match served::serve(listener, &executor, http::LIMITS, site.clone()).await {} };
         let playing = async {
             if let Some(passing) = passing(options) {
                 timeline.play(&site, passing, &clock).await;

@@ -4,12 +4,14 @@ use super::audience::Audience;
 use super::body::AnswerBody;
 use super::date::RecordedDate;
 use super::discovery;
-use super::http::Asked;
+use super::http::{self, Asked};
 use super::table::{TableEvents, TableForm, Tables};
+use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use hyper::{Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use listwatch_runtime_smol::Clock;
 use listwatch_runtime_smol::file::{Answer, Call, RecordedResource, ServedKind, SimulatedCluster};
+use listwatch_runtime_smol::served;
 use listwatch_runtime_smol::time::WallTime;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -36,6 +38,19 @@ struct Resources {
     places: HashMap<String, usize>,
 }
 
+impl served::Site for Site {
+    type Asked = Asked;
+    type Body = AnswerBody;
+
+    async fn read(&self, request: Request<Incoming>) -> Result<Asked, Response<AnswerBody>> {
+        http::read(request).await
+    }
+
+    fn answer(&self, asked: Asked) -> Response<AnswerBody> {
+        self.respond(&asked)
+    }
+}
+
 impl Site {
     /// A cluster without resources.
     pub(super) fn new(clock: Clock, writable: bool, date: WallTime) -> Self {
@@ -59,7 +74,7 @@ impl Site {
     }
 
     /// Answers a request, by a 500 if that panics.
-    pub(super) fn answer(&self, asked: &Asked) -> Response<AnswerBody> {
+    fn respond(&self, asked: &Asked) -> Response<AnswerBody> {
         caught(|| self.answer_or_panic(asked))
     }
 

@@ -1,0 +1,163 @@
+//! What each request is answered.
+
+use super::answer::{PLAIN, Whole, answer};
+use super::page::page;
+use super::prometheus::classic;
+use super::readiness::Readiness;
+use super::recent::Recent;
+use super::snapshot::Snapshot;
+use crate::caught::caught_call;
+use crate::clock::Clock;
+use crate::metrics::Metrics;
+use crate::served::{Site, is_for_this_server};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, ALLOW, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::{Method, Request, Response, StatusCode};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const JSON: &str = "application/json";
+const HTML: &str = "text/html; charset=utf-8";
+const PATHS: &str = "/metrics\n/healthz\n/readyz\n/debug/listwatch\n";
+
+/// The pages of an endpoint.
+#[derive(Clone)]
+pub(super) struct OpsSite(Arc<Shared>);
+
+struct Shared {
+    metrics: Metrics,
+    readiness: Readiness,
+    is_loopback: bool,
+    clock: Clock,
+    openmetrics: Recent,
+    prometheus: Recent,
+    json: Recent,
+    html: Recent,
+}
+
+/// A request that is not refused.
+pub(super) struct Asked {
+    path: String,
+    query: String,
+    accept: String,
+}
+
+impl OpsSite {
+    pub(super) fn new(metrics: Metrics, readiness: Readiness, address: IpAddr) -> Self {
+        Self(Arc::new(Shared {
+            metrics,
+            readiness,
+            is_loopback: address.is_loopback(),
+            clock: Clock::real(),
+            openmetrics: Recent::default(),
+            prometheus: Recent::default(),
+            json: Recent::default(),
+            html: Recent::default(),
+        }))
+    }
+}
+
+impl Site for OpsSite {
+    type Asked = Asked;
+    type Body = Whole;
+
+    async fn read(&self, request: Request<Incoming>) -> Result<Asked, Response<Whole>> {
+        let headers = request.headers();
+        if headers.get_all(HOST).iter().nth(1).is_some() {
+            return Err(plain(StatusCode::BAD_REQUEST, "the request names its server more than once\n"));
+        }
+        let is_ours = if self.0.is_loopback { is_for_this_server(headers, request.uri()) } else { true };
+        if !is_ours || headers.contains_key(ORIGIN) {
+            let message = "the request names another server, or comes from a page of a browser\n";
+            return Err(plain(StatusCode::FORBIDDEN, message));
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return Err(refused);
+        }
+        let uri = request.uri();
+        let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
+        Ok(Asked { path, query, accept: accepted(headers) })
+    }
+
+    fn answer(&self, asked: Asked) -> Response<Whole> {
+        caught_call(|| self.0.answer(&asked)).unwrap_or_else(|_panic| {
+            plain(StatusCode::INTERNAL_SERVER_ERROR, "the program's own code panicked; its standard error says where\n")
+        })
+    }
+}
+
+impl Shared {
+    fn answer(&self, asked: &Asked) -> Response<Whole> {
+        match asked.path.as_str() {
+            "/healthz" => plain(StatusCode::OK, "ok\n"),
+            "/readyz" => {
+                let (is_ready, text) = self.readiness.answer();
+                answer(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, PLAIN, text)
+            }
+            "/metrics" if accepts(&asked.accept, "application/openmetrics-text") => {
+                answer(StatusCode::OK, OPENMETRICS, self.openmetrics())
+            }
+            "/metrics" => {
+                let text = || classic(&String::from_utf8_lossy(&self.openmetrics()));
+                answer(StatusCode::OK, PROMETHEUS, self.prometheus.get(&self.clock, text))
+            }
+            "/debug/listwatch" => self.debug(asked),
+            "/" => plain(StatusCode::OK, PATHS),
+            _ => plain(StatusCode::NOT_FOUND, PATHS),
+        }
+    }
+
+    fn openmetrics(&self) -> Bytes {
+        self.openmetrics.get(&self.clock, || self.metrics.encode())
+    }
+
+    fn debug(&self, asked: &Asked) -> Response<Whole> {
+        let snapshot = || Snapshot::of(&self.metrics, self.readiness.obstacles());
+        let is_json = match asked.query.split('&').find_map(|part| part.strip_prefix("format=")) {
+            Some(format) => format == "json",
+            None => accepts(&asked.accept, JSON) && !accepts(&asked.accept, "text/html"),
+        };
+        if is_json {
+            let text = || serde_json::to_string(&snapshot()).expect("text and numbers have a form in JSON");
+            return answer(StatusCode::OK, JSON, self.json.get(&self.clock, text));
+        }
+        answer(StatusCode::OK, HTML, self.html.get(&self.clock, || page(&snapshot())))
+    }
+}
+
+fn plain(status: StatusCode, message: &'static str) -> Response<Whole> {
+    answer(status, PLAIN, message)
+}
+
+fn accepted(headers: &HeaderMap) -> String {
+    let values = headers.get_all(ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",").to_ascii_lowercase()
+}
+
+/// Whether a media type is named, and not with a weight of zero.
+fn accepts(accepted: &str, media_type: &str) -> bool {
+    accepted.split(',').any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_named = parts.next() == Some(media_type);
+        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
+        is_named && weight != Some(0.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_type_is_accepted_by_its_name() {
+        let scrape = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
+        assert!(accepts(scrape, "application/openmetrics-text"));
+        assert!(!accepts("*/*", "application/openmetrics-text"));
+        assert!(!accepts("application/openmetrics-text; q=0, text/plain", "application/openmetrics-text"));
+        assert!(accepts("text/html, application/json", JSON));
+    }
+}

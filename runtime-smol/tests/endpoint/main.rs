@@ -1,0 +1,4 @@
+//! The endpoint for operators, as clients on a socket have it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod pages;

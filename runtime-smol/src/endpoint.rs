@@ -3,19 +3,19 @@
 //! | path | answer |
 //! |---|---|
 //! | `/metrics` | [`Metrics`] as OpenMetrics 1.0, or as the older text of Prometheus, by `Accept` |
-//! | `/healthz` | 200 while the process can answer |
-//! | `/readyz` | 200 once every store has synced and every [check](EndpointBuilder::check) passes; else 503, and why |
+//! | `/healthz` | 200 while every [health check](EndpointBuilder::health_check) passes; else 503, and why |
+//! | `/readyz` | 200 once every store has synced and every [ready check](EndpointBuilder::ready_check) passes; else 503, and why |
 //! | `/debug/listwatch` | streams, queues, keys and elections: a page, or JSON by `Accept` or `?format=json` |
 //!
 //! The endpoint has a thread of its own: a reconcile that blocks the executor does not block it, and no client delays a
-//! reconcile. It keeps no controller and no informer alive. What has ended is not shown any more.
+//! reconcile. Checks run on threads that may wait, each once at a time. It keeps no controller and no informer alive. What has ended is not shown any more.
 //!
 //! There is no authentication. It listens on 127.0.0.1 unless [told otherwise](EndpointBuilder::address). There it
 //! refuses a `Host` that is neither an address nor `localhost` (DNS rebinding), and anywhere a request with `Origin`. An
 //! answer names streams, keys, leases and the server's last refusals. It has no object, no credential, and no message of
 //! a panic.
 //!
-//! `/metrics` and `/debug/listwatch` are computed at most once a second, whatever clients do. Requests are `GET` or
+//! `/metrics`, `/debug/listwatch` and checks are computed at most once a second, whatever clients do. Requests are `GET` or
 //! `HEAD`, with a head of 16 KiB at most; 64 connections are open at a time.
 //!
 //! ```
@@ -36,6 +36,7 @@
 
 mod answer;
 mod builder;
+mod checks;
 mod keys;
 mod page;
 mod prometheus;

@@ -1,8 +1,10 @@
-use super::readiness::{Check, Readiness};
+use super::checks::Checks;
+use super::readiness::Readiness;
 use super::running::Endpoint;
 use super::site::OpsSite;
 use crate::metrics::Metrics;
 use core::fmt;
+use std::error::Error;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,12 +14,18 @@ use std::sync::Arc;
 pub struct EndpointBuilder {
     metrics: Metrics,
     address: IpAddr,
-    checks: Vec<(Arc<str>, Check)>,
+    health: Checks,
+    readiness: Checks,
 }
 
 impl EndpointBuilder {
     pub(super) fn new(metrics: &Metrics) -> Self {
-        Self { metrics: metrics.clone(), address: Ipv4Addr::LOCALHOST.into(), checks: Vec::new() }
+        Self {
+            metrics: metrics.clone(),
+            address: Ipv4Addr::LOCALHOST.into(),
+            health: Checks::default(),
+            readiness: Checks::default(),
+        }
     }
 
     /// The address to listen on; without it 127.0.0.1. The probes of a kubelet need that of the pod, or 0.0.0.0. Then
@@ -27,25 +35,42 @@ impl EndpointBuilder {
         self
     }
 
-    /// Another condition of `/readyz` (`AddReadyzCheck` of controller-runtime). Its error is shown. While it blocks,
-    /// nothing is answered; if it panics, the answer is 500.
-    pub fn check(
+    /// Another condition of `/healthz` (`AddHealthzCheck` of controller-runtime): while it fails, a kubelet restarts the
+    /// container. As a [ready check](Self::ready_check) otherwise.
+    #[doc(alias("AddHealthzCheck", "livenessProbe"))]
+    pub fn health_check(
         mut self,
         name: &str,
-        check: impl Fn() -> Result<(), Box<dyn std::error::Error>> + Send + Sync + 'static,
+        check: impl Fn() -> Result<(), Box<dyn Error>> + Send + Sync + 'static,
     ) -> Self {
-        self.checks.push((name.into(), Box::new(check)));
+        self.health.add(name, Arc::new(check));
+        self
+    }
+
+    /// Another condition of `/readyz` (`AddReadyzCheck` of controller-runtime).
+    ///
+    /// The answer shows the first 1,000 characters of its error. It may block: an answer waits for ten seconds, and other
+    /// requests wait with it, or get a result of the last second. A panic is an error without its message.
+    #[doc(alias("AddReadyzCheck", "readinessProbe"))]
+    pub fn ready_check(
+        mut self,
+        name: &str,
+        check: impl Fn() -> Result<(), Box<dyn Error>> + Send + Sync + 'static,
+    ) -> Self {
+        self.readiness.add(name, Arc::new(check));
         self
     }
 
     /// Listens, and serves on a thread of its own until the [`Endpoint`] is dropped. With port 0, the system chooses one.
     ///
     /// # Errors
-    /// The address is taken or not this machine's, or there can be no further thread.
+    /// The address is taken or not this machine's, or there can be no further thread. The error names the address.
     pub fn start(self, port: u16) -> io::Result<Endpoint> {
         let address = SocketAddr::new(self.address, port);
-        let site = OpsSite::new(self.metrics.clone(), Readiness::new(self.metrics, self.checks), address.ip());
-        Endpoint::start(address, site)
+        let readiness = Readiness::new(self.metrics.clone(), self.readiness);
+        let site = OpsSite::new(self.metrics, self.health, readiness, address.ip());
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("endpoint {address}: {error}"));
+        Endpoint::start(address, site).map_err(named)
     }
 }
 

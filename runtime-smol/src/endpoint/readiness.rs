@@ -1,12 +1,8 @@
+use super::checks::Checks;
 use super::snapshot::stream_line;
+use crate::clock::Clock;
 use crate::metrics::Metrics;
 use core::fmt::Write as _;
-use listwatch_core::text::Printable;
-use std::error::Error;
-use std::sync::Arc;
-
-/// A condition of the program's.
-pub(super) type Check = Box<dyn Fn() -> Result<(), Box<dyn Error>> + Send + Sync>;
 
 /// How many obstacles an answer names.
 const NAMED: usize = 100;
@@ -14,16 +10,16 @@ const NAMED: usize = 100;
 /// What `/readyz` depends on.
 pub(super) struct Readiness {
     metrics: Metrics,
-    checks: Vec<(Arc<str>, Check)>,
+    checks: Checks,
 }
 
 impl Readiness {
-    pub(super) fn new(metrics: Metrics, checks: Vec<(Arc<str>, Check)>) -> Self {
+    pub(super) fn new(metrics: Metrics, checks: Checks) -> Self {
         Self { metrics, checks }
     }
 
-    /// A line for each thing that is not ready.
-    pub(super) fn obstacles(&self) -> Vec<String> {
+    /// A line for each part that is not ready.
+    pub(super) async fn obstacles(&self, clock: &Clock) -> Vec<String> {
         let mut obstacles: Vec<_> =
             self.metrics.streams().iter().filter(|it| !it.status.is_synced()).map(stream_line).collect();
         match self.metrics.awaited() {
@@ -31,24 +27,20 @@ impl Readiness {
             1 => obstacles.push("a controller has not begun".to_owned()),
             many => obstacles.push(format!("{many} controllers have not begun")),
         }
-        obstacles.extend(self.checks.iter().filter_map(|(name, check)| {
-            let error = check().err()?;
-            Some(format!("{}: {}", Printable::new(name), Printable::new(error)))
-        }));
+        obstacles.extend(self.checks.obstacles(clock).await);
         obstacles
     }
+}
 
-    /// Whether the answer is yes, and its text.
-    pub(super) fn answer(&self) -> (bool, String) {
-        let obstacles = self.obstacles();
-        if obstacles.is_empty() {
-            return (true, "ready\n".to_owned());
-        }
-        let mut text = String::from("not ready\n");
-        obstacles.iter().take(NAMED).for_each(|line| _ = writeln!(text, "{line}"));
-        if obstacles.len() > NAMED {
-            _ = writeln!(text, "and {} more", obstacles.len() - NAMED);
-        }
-        (false, text)
+/// The text of an answer to a probe.
+pub(super) fn probed(healthy: &str, obstacles: &[String]) -> String {
+    if obstacles.is_empty() {
+        return format!("{healthy}\n");
     }
+    let mut text = format!("not {healthy}\n");
+    obstacles.iter().take(NAMED).for_each(|line| _ = writeln!(text, "{line}"));
+    if obstacles.len() > NAMED {
+        _ = writeln!(text, "and {} more", obstacles.len() - NAMED);
+    }
+    text
 }

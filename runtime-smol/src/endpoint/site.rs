@@ -1,9 +1,10 @@
 //! What each request is answered.
 
 use super::answer::{PLAIN, Whole, answer};
+use super::checks::Checks;
 use super::page::page;
 use super::prometheus::classic;
-use super::readiness::Readiness;
+use super::readiness::{Readiness, probed};
 use super::recent::Recent;
 use super::snapshot::Snapshot;
 use crate::caught::caught_call;
@@ -20,6 +21,9 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const JSON: &str = "application/json";
 const HTML: &str = "text/html; charset=utf-8";
+const HEALTH: &str = "/healthz";
+const READINESS: &str = "/readyz";
+const DEBUG: &str = "/debug/listwatch";
 const PATHS: &str = "/metrics\n/healthz\n/readyz\n/debug/listwatch\n";
 
 /// The pages of an endpoint.
@@ -28,6 +32,7 @@ pub(super) struct OpsSite(Arc<Shared>);
 
 struct Shared {
     metrics: Metrics,
+    health: Checks,
     readiness: Readiness,
     is_loopback: bool,
     clock: Clock,
@@ -42,12 +47,15 @@ pub(super) struct Asked {
     path: String,
     query: String,
     accept: String,
+    /// Why the program is not healthy, or not ready, by the path.
+    obstacles: Vec<String>,
 }
 
 impl OpsSite {
-    pub(super) fn new(metrics: Metrics, readiness: Readiness, address: IpAddr) -> Self {
+    pub(super) fn new(metrics: Metrics, health: Checks, readiness: Readiness, address: IpAddr) -> Self {
         Self(Arc::new(Shared {
             metrics,
+            health,
             readiness,
             is_loopback: address.is_loopback(),
             clock: Clock::real(),
@@ -80,7 +88,9 @@ impl Site for OpsSite {
         }
         let uri = request.uri();
         let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
-        Ok(Asked { path, query, accept: accepted(headers) })
+        let accept = accepted(headers);
+        let obstacles = self.0.obstacles(&path).await;
+        Ok(Asked { path, query, accept, obstacles })
     }
 
     fn answer(&self, asked: Asked) -> Response<Whole> {
@@ -91,13 +101,23 @@ impl Site for OpsSite {
 }
 
 impl Shared {
+    async fn obstacles(&self, path: &str) -> Vec<String> {
+        match path {
+            HEALTH => self.health.obstacles(&self.clock).await,
+            READINESS | DEBUG => self.readiness.obstacles(&self.clock).await,
+            _ => Vec::new(),
+        }
+    }
+
     fn answer(&self, asked: &Asked) -> Response<Whole> {
+        let probed = |healthy| {
+            let is_good = asked.obstacles.is_empty();
+            let status = if is_good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            answer(status, PLAIN, probed(healthy, &asked.obstacles))
+        };
         match asked.path.as_str() {
-            "/healthz" => plain(StatusCode::OK, "ok\n"),
-            "/readyz" => {
-                let (is_ready, text) = self.readiness.answer();
-                answer(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, PLAIN, text)
-            }
+            HEALTH => probed("healthy"),
+            READINESS => probed("ready"),
             "/metrics" if accepts(&asked.accept, "application/openmetrics-text") => {
                 answer(StatusCode::OK, OPENMETRICS, self.openmetrics())
             }
@@ -105,7 +125,7 @@ impl Shared {
                 let text = || classic(&String::from_utf8_lossy(&self.openmetrics()));
                 answer(StatusCode::OK, PROMETHEUS, self.prometheus.get(&self.clock, text))
             }
-            "/debug/listwatch" => self.debug(asked),
+            DEBUG => self.debug(asked),
             "/" => plain(StatusCode::OK, PATHS),
             _ => plain(StatusCode::NOT_FOUND, PATHS),
         }
@@ -116,7 +136,7 @@ impl Shared {
     }
 
     fn debug(&self, asked: &Asked) -> Response<Whole> {
-        let snapshot = || Snapshot::of(&self.metrics, self.readiness.obstacles());
+        let snapshot = || Snapshot::of(&self.metrics, asked.obstacles.clone());
         let is_json = match asked.query.split('&').find_map(|part| part.strip_prefix("format=")) {
             Some(format) => format == "json",
             None => accepts(&asked.accept, JSON) && !accepts(&asked.accept, "text/html"),

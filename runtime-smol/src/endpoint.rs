@@ -18,18 +18,27 @@
 //! `/metrics`, `/debug/listwatch` and checks are computed at most once a second, whatever clients do. Requests are `GET` or
 //! `HEAD`, with a head of 16 KiB at most; 64 connections are open at a time.
 //!
-//! ```
-//! use listwatch_runtime_smol::controller::ControllerHandle;
+//! ```no_run
+//! use listwatch_runtime_smol::controller::{Controller, Outcome};
+//! use listwatch_runtime_smol::decode::MetadataOnly;
 //! use listwatch_runtime_smol::endpoint::Endpoint;
+//! use listwatch_runtime_smol::http::Cluster;
 //! use listwatch_runtime_smol::metrics::Metrics;
+//! use std::net::Ipv4Addr;
 //!
-//! # fn main() -> std::io::Result<()> {
-//! let (metrics, handle) = (Metrics::new(), ControllerHandle::default());
-//! metrics.add_controller(&handle); // and `add_informers`
-//! let endpoint = Endpoint::builder(&metrics).start(0)?; // 0: any free port
-//! println!("http://{}/debug/listwatch", endpoint.address());
-//! # Ok(())
-//! # } // its drop stops it
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let controller = Controller::new("pods", Cluster::infer()?);
+//!     let pods = controller.informer_of::<MetadataOnly>("v1/pods");
+//!     let running = controller.reconciles(&pods).calls(async |_cx, key| {
+//!         println!("{key}");
+//!         Ok(Outcome::Done)
+//!     });
+//!     let metrics = Metrics::new();
+//!     metrics.add(&running);
+//!     // All addresses of the pod, as the probes of a kubelet need it. The drop stops it.
+//!     let _endpoint = Endpoint::builder(&metrics).address(Ipv4Addr::UNSPECIFIED).start(8080)?;
+//!     Ok(running.run()?)
+//! }
 //! ```
 //!
 //! [`Metrics`]: crate::metrics::Metrics

@@ -1,6 +1,6 @@
 //! Metrics of controllers and informers, as the text of OpenMetrics.
 //!
-//! [`Metrics::encode`] reads the state of what was [added](Metrics::add_controller). Nothing is counted for a scrape
+//! [`Metrics::encode`] reads the state of what was [added](Metrics::add). Nothing is counted for a scrape
 //! between scrapes. The names of controller-runtime 0.24 are kept where the meaning is the same:
 //!
 //! | family | of |

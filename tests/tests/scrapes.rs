@@ -82,7 +82,6 @@ fn ten_thousand_scrapes_leave_nothing_behind() {
     let running = controller.reconciles(&maps).on_report(|_, _| {}).calls(async |_cx, key| {
         if key.name().ends_with('7') { Err(std::io::Error::other("it fails").into()) } else { Ok(Outcome::Done) }
     });
-    metrics.add_controller(&running.handle());
-    metrics.add_informers(&informers);
+    metrics.add(&running);
     running.run().unwrap();
 }

@@ -140,6 +140,12 @@ impl<'a> Running<'a> {
         self.handle.clone()
     }
 
+    /// The informers of its sources.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn informers(&self) -> &Informers {
+        &self.streams.ending.state.informers
+    }
+
     /// Runs the controller until the process is asked to end ([`Termination`]), or a handle
     /// [stops](ControllerHandle::stop) it. Then no reconcile begins, and those that run have until the end of the
     /// [drain](super::Reconciler::drain).

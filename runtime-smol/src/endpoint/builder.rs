@@ -18,16 +18,15 @@ pub struct EndpointBuilder {
     readiness: Checks,
 }
 
-impl EndpointBuilder {
-    pub(super) fn new(metrics: &Metrics) -> Self {
-        Self {
-            metrics: metrics.clone(),
-            address: Ipv4Addr::LOCALHOST.into(),
-            health: Checks::default(),
-            readiness: Checks::default(),
-        }
+impl Endpoint {
+    /// An endpoint of the controllers and informers that are measured, also of those that are added later.
+    pub fn builder(metrics: &Metrics) -> EndpointBuilder {
+        let address = Ipv4Addr::LOCALHOST.into();
+        EndpointBuilder { metrics: metrics.clone(), address, health: Checks::default(), readiness: Checks::default() }
     }
+}
 
+impl EndpointBuilder {
     /// The address to listen on; without it 127.0.0.1. The probes of a kubelet need that of the pod, or 0.0.0.0. Then
     /// whoever reaches the pod can read all answers.
     pub fn address(mut self, address: impl Into<IpAddr>) -> Self {

@@ -6,6 +6,9 @@ use core::fmt::{self, Display, Write as _};
 
 const STYLE: &str = include_str!("page.css");
 
+/// How many keys of a state are shown without a click.
+const UNFOLDED: usize = 20;
+
 /// A text in which no character means anything to a browser.
 struct Escaped<T>(T);
 
@@ -139,7 +142,8 @@ fn election(page: &mut String, it: &ElectionLine) -> fmt::Result {
 }
 
 fn keys(page: &mut String, state: &str, group: &KeyGroup) -> fmt::Result {
-    let open = if matches!(state, "running" | "backingOff" | "parked") { " open" } else { "" };
+    let is_open = matches!(state, "running" | "backingOff" | "parked") && group.count <= UNFOLDED;
+    let open = if is_open { " open" } else { "" };
     write!(page, "<details{open}><summary>{}: {}</summary><table>", Escaped(words(state)), group.count)?;
     page.push_str("<thead><tr><th>key</th><th>failures</th><th>since</th><th>until</th></tr></thead><tbody>");
     let seconds = |page: &mut String, seconds: Option<f64>, before: &str, after: &str| match seconds {

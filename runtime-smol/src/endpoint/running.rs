@@ -1,6 +1,4 @@
-use super::builder::EndpointBuilder;
 use super::site::OpsSite;
-use crate::metrics::Metrics;
 use crate::served::{Limits, serve};
 use async_executor::Executor;
 use core::time::Duration;
@@ -31,11 +29,6 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint of the controllers and informers that are measured, also of those that are added later.
-    pub fn builder(metrics: &Metrics) -> EndpointBuilder {
-        EndpointBuilder::new(metrics)
-    }
-
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {

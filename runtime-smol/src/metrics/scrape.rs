@@ -1,8 +1,8 @@
 use super::encoder::{Families, named};
 use super::{controllers, streams};
-use crate::controller::ControllerHandle;
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
+use crate::controller::{ControllerHandle, Running};
 #[cfg(feature = "endpoint")]
 use crate::informers::StreamStatus;
 use crate::informers::{Informers, WeakInformers};
@@ -36,6 +36,12 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Measures this controller and its informers.
+    pub fn add(&self, controller: &Running<'_>) {
+        self.add_controller(&controller.handle());
+        self.add_informers(controller.informers());
     }
 
     /// Measures the controller that the handle reaches, until it ends. A handle that is added again counts once.

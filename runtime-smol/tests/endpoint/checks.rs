@@ -5,6 +5,7 @@ use crate::program::program;
 use core::time::Duration;
 use listwatch_runtime_smol::endpoint::Endpoint;
 use listwatch_runtime_smol::metrics::Metrics;
+use listwatch_tests::wait::wait_until;
 use std::io::ErrorKind;
 use std::sync::mpsc;
 
@@ -66,9 +67,5 @@ fn the_port_is_free_again_after_the_drop() {
     let address = endpoint.address();
     assert_eq!(get(address, "/healthz").status, 200);
     drop(endpoint);
-    let again = || Endpoint::builder(&Metrics::new()).start(address.port()).is_ok();
-    assert!((0..500).any(|_| again() || {
-        std::thread::sleep(Duration::from_millis(10));
-        false
-    }));
+    wait_until(|| Endpoint::builder(&Metrics::new()).start(address.port()).is_ok());
 }

@@ -54,7 +54,6 @@ pub(crate) fn program<F: Future<Output = ()> + Send + 'static>(
         }
         _ => Ok(Outcome::Done),
     });
-    metrics.add_controller(&running.handle());
-    metrics.add_informers(&informers);
+    metrics.add(&running);
     running.run().unwrap();
 }

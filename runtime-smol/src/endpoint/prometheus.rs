@@ -15,7 +15,10 @@ pub(super) fn classic(openmetrics: &str) -> String {
             (Some("#"), Some(what @ ("HELP" | "TYPE")), Some(family), Some(rest)) if counters.contains(family) => {
                 writeln!(text, "# {what} {family}_total {rest}")
             }
-            _ => writeln!(text, "{line}"),
+            _ => match line.split_once(".0\"} ").filter(|(series, _)| series.contains("_bucket{")) {
+                Some((series, value)) => writeln!(text, "{series}\"}} {value}"),
+                None => writeln!(text, "{line}"),
+            },
         };
     }
     text

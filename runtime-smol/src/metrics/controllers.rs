@@ -2,8 +2,8 @@
 
 use super::encoder::{Buckets, Families, Labels, number};
 use crate::controller::{BOUNDS, Reading};
-use core::fmt;
 use core::time::Duration;
+use core::{fmt, iter};
 use listwatch_core::queue::{Durations, QueueMetrics};
 
 type Named = (String, Reading);
@@ -120,7 +120,9 @@ fn controller(name: &str) -> Labels {
 
 fn buckets(durations: &Durations) -> Buckets {
     let above = durations.count - durations.buckets.iter().sum::<u64>();
-    let bounds = Durations::BOUNDS.iter().map(Duration::as_secs_f64).chain([f64::MAX]);
+    // The bounds of client-go are products, and so is their error: 9.999999999999999e-06.
+    let bounds = iter::successors(Some(10e-9), |bound| Some(bound * 10.0)).take(Durations::BOUNDS.len());
+    let bounds = bounds.chain([f64::MAX]);
     let counts = bounds.zip(durations.buckets.into_iter().chain([above])).collect();
     Buckets { total: durations.total, counts }
 }

@@ -1,4 +1,4 @@
-use super::encoder::{Families, named};
+use super::encoder::{Families, named, with_bounds_of_go};
 use super::{controllers, streams};
 use crate::controller::ControllerHandle;
 #[cfg(feature = "endpoint")]
@@ -59,7 +59,7 @@ impl Metrics {
         let (mut registry, mut encoded) = (Registry::default(), String::new());
         registry.register_collector(Box::new(self.clone()));
         text::encode(&mut encoded, &registry).expect("a string takes all text");
-        encoded
+        with_bounds_of_go(&encoded)
     }
 
     /// The controllers that live.

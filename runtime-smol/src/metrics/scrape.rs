@@ -1,5 +1,5 @@
 use super::encoder::{Families, named, with_bounds_of_go};
-use super::{controllers, streams};
+use super::{clients, controllers, streams};
 use crate::controller::ControllerHandle;
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
@@ -88,14 +88,17 @@ impl Metrics {
 
 impl Collector for Metrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (controllers, streams) = {
+        let (mut controllers, streams, mut asked) = {
             let measured = self.lock();
             let controllers: Vec<_> = measured.controllers.iter().filter_map(ControllerHandle::reading).collect();
-            (controllers, measured.informers.iter().flat_map(WeakInformers::status).collect::<Vec<_>>())
+            let asked: Vec<_> = measured.informers.iter().filter_map(WeakInformers::asked).collect();
+            (controllers, measured.informers.iter().flat_map(WeakInformers::status).collect::<Vec<_>>(), asked)
         };
+        asked.extend(controllers.iter_mut().filter_map(|it| it.asked.take()));
         let mut families = Families(encoder);
         controllers::encode(&mut families, &named(controllers, |it| it.name.to_string()))?;
-        streams::encode(&mut families, &named(streams, |it| it.name.to_string()))
+        streams::encode(&mut families, &named(streams, |it| it.name.to_string()))?;
+        clients::encode(&mut families, asked.into_iter())
     }
 }
 

@@ -1,5 +1,11 @@
 //! Metrics of a controller that a recording drives, as a scrape has them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod families;
+mod stage;
+mod troubles;
+
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
 use listwatch_runtime_smol::controller::{Controller, Outcome};

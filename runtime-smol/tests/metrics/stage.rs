@@ -71,6 +71,6 @@ pub(crate) fn scraped() -> String {
         stage.pass(60).await;
         *taken.lock().unwrap() = stage.metrics.encode();
     });
-    let text = scraped.lock().unwrap().clone();
-    text
+    let scraped = scraped.lock().unwrap();
+    scraped.clone()
 }

@@ -1,5 +1,4 @@
 //! That scrapes cost no memory that stays. The figures are those of the whole process, so this test is alone in it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::time::Duration;
 use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome};

@@ -26,7 +26,7 @@ mod scrape;
 mod streams;
 
 #[cfg(feature = "endpoint")]
-pub(crate) use encoder::named;
+pub(crate) use encoder::{bound, named};
 pub use scrape::Metrics;
 #[cfg(feature = "endpoint")]
 pub(crate) use streams::state_of;

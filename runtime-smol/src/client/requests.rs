@@ -23,7 +23,7 @@ impl Requests {
     pub(crate) fn count(&self, method: Method, status: Option<u16>) {
         #[cfg(feature = "metrics")]
         {
-            // Three digits, as HTTP has them. A peer that invents others makes one series.
+            // A peer that invents statuses makes no series of its own for each.
             let status = status.map(|status| if (100..600).contains(&status) { status } else { 0 });
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             *counts.entry((method.name(), status)).or_default() += 1;
@@ -35,5 +35,21 @@ impl Requests {
     #[cfg(feature = "metrics")]
     pub(crate) fn counts(&self) -> Counts {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(all(test, feature = "metrics"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_invents_statuses_makes_one_series_of_them() {
+        let requests = Requests::default();
+        (0..=u16::MAX).for_each(|status| requests.count(Method::Get, Some(status)));
+        requests.count(Method::Patch, None);
+        let counts = requests.counts();
+        assert_eq!(counts.len(), 500 + 1 + 1);
+        assert_eq!(counts[&("GET", Some(0))], 65_536 - 500);
+        assert_eq!(counts[&("PATCH", None)], 1);
     }
 }

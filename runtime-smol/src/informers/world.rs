@@ -1,8 +1,6 @@
 //! Where informers and calls go, and by which clock.
 
 use crate::client::Client;
-#[cfg(feature = "metrics")]
-use crate::client::Requests;
 use crate::clock::Clock;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
@@ -23,6 +21,8 @@ use std::sync::Arc;
 #[cfg(feature = "file")]
 use stream_names::StreamNames;
 
+#[cfg(feature = "metrics")]
+mod asked;
 mod end;
 #[cfg(feature = "file")]
 mod recorded;
@@ -38,6 +38,9 @@ mod server;
 mod simulated;
 #[cfg(feature = "file")]
 mod stream_names;
+
+#[cfg(feature = "metrics")]
+pub(crate) use asked::Asked;
 
 /// A transport of one informer, whatever it goes to.
 pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
@@ -79,14 +82,6 @@ pub struct World {
     names: Arc<StreamNames>,
     #[cfg(feature = "file")]
     replay: Option<Arc<Replay>>,
-}
-
-/// The requests to a server. Clones of a world share them.
-#[cfg(feature = "metrics")]
-pub(crate) struct Asked {
-    /// Empty if it is no server.
-    pub(crate) host: String,
-    pub(crate) requests: Arc<Requests>,
 }
 
 /// Makes the transport of a list-and-watch, which has a name on a tape if the world has one.
@@ -397,16 +392,6 @@ impl World {
     /// Tells the clones of this world from other worlds, as long as one of them is there.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.transports).addr()
-    }
-
-    /// The requests that were sent so far, and where to.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn asked(&self) -> Asked {
-        let server = self.server.as_deref().unwrap_or_default();
-        let authority = server.split_once("://").map_or(server, |(_, rest)| rest).split(['/', '?', '#']).next();
-        // An operator may have written a password before the `@`.
-        let host = authority.and_then(|it| it.rsplit('@').next()).unwrap_or_default().to_owned();
-        Asked { host, requests: Arc::clone(self.client.requests()) }
     }
 
     /// Whether both are clones of one world.

@@ -65,7 +65,8 @@ impl Families<'_> {
 pub(super) fn with_bounds_of_go(text: &str) -> String {
     let mut written = String::with_capacity(text.len() + text.len() / 64);
     for line in text.split_inclusive('\n') {
-        match bound(line) {
+        let bound = bound(line).and_then(|(before, bound, after)| Some((before, bound.parse::<f64>().ok()?, after)));
+        match bound.filter(|(_, bound, _)| bound.is_finite()) {
             Some((before, bound, after)) => written.extend([before, &go(bound), after]),
             None => written.push_str(line),
         }
@@ -73,13 +74,12 @@ pub(super) fn with_bounds_of_go(text: &str) -> String {
     written
 }
 
-/// The number in the label `le`. A quote within a value is escaped.
-fn bound(line: &str) -> Option<(&str, f64, &str)> {
+/// The label `le` of a line, and what is before and after it. A quote within a value is escaped.
+pub(crate) fn bound(line: &str) -> Option<(&str, &str, &str)> {
     let is_series = !line.starts_with('#') && line.contains("_bucket{");
     let begin = line.find("{le=\"").or_else(|| line.find(",le=\"")).filter(|_| is_series)? + 5;
     let end = begin + line.get(begin..)?.find('"')?;
-    let bound = line.get(begin..end)?.parse().ok().filter(|bound: &f64| bound.is_finite())?;
-    Some((line.get(..begin)?, bound, line.get(end..)?))
+    Some((line.get(..begin)?, line.get(begin..end)?, line.get(end..)?))
 }
 
 /// A number as OpenMetrics is written by Go: shortest digits, a point or an exponent of two digits.

@@ -41,6 +41,7 @@ fn what_a_prometheus_scrapes_is_what_the_program_did() {
     every_scrape_succeeded(&prometheus, seconds);
     every_series_has_type_and_help(&prometheus);
     values_are_those_counted(&prometheus, &counted);
+    bounds_are_those_of_controller_runtime(&prometheus);
     every_query_of_the_dashboard_has_series(&prometheus);
     series_did_not_grow_with_keys(&prometheus, series, program.keys(), half);
     println!("{seconds} s: {series:?} series, {} keys, {counted:?}", program.keys());
@@ -85,6 +86,22 @@ fn values_are_those_counted(prometheus: &Prometheus, counted: &BTreeMap<String, 
             assert_eq!(prometheus.number(&query), *value, "{query}");
         }
     }
+}
+
+/// In both formats, a query that names a bucket of theirs finds ours.
+fn bounds_are_those_of_controller_runtime(prometheus: &Prometheus) {
+    let theirs = include_str!("../../../tests/peers/controller-runtime/families.txt");
+    let mut histograms = 0;
+    for family in theirs.split("\n\n") {
+        let line = |what: &str| family.lines().find_map(|line| line.strip_prefix(what));
+        let Some(name) = line("family ").filter(|_| family.contains("type histogram")) else { continue };
+        histograms += 1;
+        for (job, what) in JOBS.into_iter().zip(["bounds ", "classic "]) {
+            let bounds = line(what).unwrap().split(' ').map(str::to_owned).collect();
+            assert_eq!(prometheus.bounds(job, name), bounds, "{name} in {job}");
+        }
+    }
+    assert_eq!(histograms, 3);
 }
 
 fn every_query_of_the_dashboard_has_series(prometheus: &Prometheus) {

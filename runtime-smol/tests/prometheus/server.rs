@@ -2,7 +2,7 @@
 
 use crate::http::{classic, get};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -73,6 +73,13 @@ impl Prometheus {
         let names = names.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned());
         // Those are Prometheus's own.
         names.filter(|name| name != "up" && !name.starts_with("scrape_")).collect()
+    }
+
+    /// The bounds of a histogram of a job, as they are spelled.
+    pub(crate) fn bounds(&self, job: &str, histogram: &str) -> BTreeSet<String> {
+        let matched = escaped(&format!("{histogram}_bucket{{job=\"{job}\"}}"));
+        let bounds = self.api(&format!("label/le/values?match[]={matched}"));
+        bounds.as_array().unwrap().iter().map(|bound| bound.as_str().unwrap().to_owned()).collect()
     }
 
     /// The type and the help of each family of a job.

@@ -2,6 +2,7 @@
 
 mod blocking;
 mod pending;
+mod requests;
 mod sender;
 
 use crate::clock::Clock;
@@ -17,6 +18,7 @@ use listwatch_core::transport::TransportError;
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
 use pending::{OpenCalls, Pending};
+pub(crate) use requests::Requests;
 pub(crate) use sender::Sender;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -62,6 +64,7 @@ pub struct Client {
     sender: Option<Sender>,
     /// How many requests of reconciles all clones sent.
     sent: Arc<AtomicU64>,
+    requests: Arc<Requests>,
 }
 
 /// Decides which requests a client sends.
@@ -79,7 +82,7 @@ impl Client {
     #[doc(alias = "try_default")]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
         let calls = Arc::new(Mutex::new(Calls::new(Box::new(transport) as _)));
-        Self { calls, clock, timeout: None, gate: None, sender: None, sent: Arc::default() }
+        Self { calls, clock, timeout: None, gate: None, sender: None, sent: Arc::default(), requests: Arc::default() }
     }
 
     /// Sends requests by a client that blocks, each on a thread of the `blocking` crate's pool, under any executor.
@@ -124,7 +127,7 @@ impl Client {
         &self,
         request: &ApiRequest,
     ) -> impl Future<Output = Result<ApiResponse, TransportError>> + Send + Unpin + use<> {
-        Pending::open(&self.calls, &self.clock, request, Some(Duration::MAX))
+        self.open(request, Some(Duration::MAX))
     }
 
     /// Sends a request, and returns it with its answer, whatever the server said.
@@ -134,8 +137,17 @@ impl Client {
         if let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) {
             gate.check()?;
         }
-        let response = Pending::open(&self.calls, &self.clock, request, timeout).await?;
+        let response = self.open(request, timeout).await?;
         Ok((call, response))
+    }
+
+    /// What the clones of this client, and the streams of its world, have asked.
+    pub(crate) fn requests(&self) -> &Arc<Requests> {
+        &self.requests
+    }
+
+    fn open(&self, request: &ApiRequest, timeout: Option<Duration>) -> Pending {
+        Pending::open(&self.calls, &self.clock, &self.requests, request, timeout)
     }
 
     /// The request with what it tells of the reconcile that sends it: to the server, and to a recording.
@@ -158,7 +170,7 @@ impl Client {
     pub async fn cluster_uid(&self) -> Option<String> {
         let mut request = ApiRequest::new(Method::Get, "/api/v1/namespaces/kube-system");
         request.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-        let response = Pending::open(&self.calls, &self.clock, &request, Some(IDENTIFIED)).await.ok()?;
+        let response = self.open(&request, Some(IDENTIFIED)).await.ok()?;
         let namespace: serde_json::Value = serde_json::from_slice(&response.body).ok()?;
         let uid =
             namespace["metadata"]["uid"].as_str().filter(|uid| response.status == 200 && uid.len() <= LONGEST_UID);

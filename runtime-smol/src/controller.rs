@@ -318,7 +318,7 @@ pub use source::Source;
 pub use sources::SourceStatus;
 pub use started::Started;
 #[cfg(feature = "metrics")]
-pub(crate) use tally::BOUNDS;
+pub(crate) use tally::{AGES, BOUNDS};
 pub use termination::Termination;
 
 #[doc(no_inline)]

@@ -123,6 +123,8 @@ pub(crate) use transport::StreamTransport;
 pub use wait_error::{WaitError, WaitFailure};
 #[cfg(feature = "metrics")]
 pub(crate) use weak::WeakInformers;
+#[cfg(feature = "metrics")]
+pub(crate) use world::Asked;
 pub use world::World;
 
 use crate::client::Client;

@@ -9,18 +9,24 @@
 //! | `controller_runtime_*` | its reconciles |
 //! | `leader_election_master_status` | its candidacy |
 //! | `listwatch_parked_keys`, `listwatch_held_keys`, `listwatch_source_*` | its keys and sources |
+//! | `listwatch_event_age_seconds` | from the arrival of a change until a reconcile has dealt with it |
 //! | `listwatch_stream_*` | each list-and-watch of informers |
+//! | `rest_client_requests` | all requests of their worlds, lists and watches among them |
+//!
+//! The age of an event is told by this program's clock: a server's differs, and its dates have whole seconds. It ends with
+//! the first success after the change, so failures, waits for a worker and back-offs are in it.
 //!
 //! All series of a controller or a stream end with it, counters too. A successor of the same name begins at zero, which
 //! a query with `rate` takes for a restart. Of two that have one name, the second is labelled `name#2`.
 
+mod clients;
 mod controllers;
 mod encoder;
 mod scrape;
 mod streams;
 
 #[cfg(feature = "endpoint")]
-pub(crate) use encoder::named;
+pub(crate) use encoder::{bound, named};
 pub use scrape::Metrics;
 #[cfg(feature = "endpoint")]
 pub(crate) use streams::state_of;

@@ -1,10 +1,11 @@
+use super::requests::Requests;
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Calls, Reply};
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Calls, Method, Reply};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +17,8 @@ pub(super) type OpenCalls = Calls<Box<dyn ApiTransport + Send>>;
 pub(super) struct Pending {
     calls: Arc<Mutex<OpenCalls>>,
     clock: Clock,
+    requests: Arc<Requests>,
+    method: Method,
     state: State,
     sleep: Option<Sleep>,
     /// Held while the transport waits for a peer outside of the clock's time.
@@ -34,6 +37,7 @@ impl Pending {
     pub(super) fn open(
         calls: &Arc<Mutex<OpenCalls>>,
         clock: &Clock,
+        requests: &Arc<Requests>,
         request: &ApiRequest,
         timeout: Option<Duration>,
     ) -> Self {
@@ -43,13 +47,18 @@ impl Pending {
             let _second = guarded(calls, OpenCalls::abort_unopened);
         }
         let state = opened.map_or_else(State::Failed, State::Open);
-        Self { calls: Arc::clone(calls), clock: clock.clone(), state, sleep: None, outside: None }
+        let requests = Arc::clone(requests);
+        let (calls, clock, method) = (Arc::clone(calls), clock.clone(), request.method);
+        Self { calls, clock, requests, method, state, sleep: None, outside: None }
     }
 
     /// Polls the transport for the answer.
     fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Reply> {
         let id = match core::mem::replace(&mut self.state, State::Over) {
-            State::Failed(error) => return Poll::Ready(Reply::Failed(error)),
+            State::Failed(error) => {
+                self.requests.count(self.method, None);
+                return Poll::Ready(Reply::Failed(error));
+            }
             State::Over => return Poll::Ready(Reply::Idle { until: None }),
             State::Open(id) => id,
         };
@@ -61,8 +70,13 @@ impl Pending {
             self.give_up();
             Poll::Ready(Reply::Failed(error))
         });
-        if matches!(reply, Poll::Ready(Reply::Answered(_) | Reply::Failed(_))) {
-            self.state = State::Over;
+        let status = match &reply {
+            Poll::Ready(Reply::Answered(response)) => Some(response.status),
+            Poll::Ready(Reply::Failed(_)) => None,
+            _ => return reply,
+        };
+        if matches!(core::mem::replace(&mut self.state, State::Over), State::Open(_)) {
+            self.requests.count(self.method, status);
         }
         reply
     }
@@ -83,6 +97,7 @@ impl Pending {
 
     fn give_up(&mut self) {
         if let State::Open(id) = core::mem::replace(&mut self.state, State::Over) {
+            self.requests.count(self.method, None);
             // The call has ended: nothing is left that could report a failure of the abort.
             let _result = guarded(&self.calls, |calls| calls.abort(id));
         }

@@ -5,6 +5,7 @@ use super::sources::SourceStatus;
 use super::tally::Counts;
 #[cfg(feature = "endpoint")]
 use crate::election::{ElectionStatus, Leadership};
+use crate::informers::Asked;
 #[cfg(feature = "endpoint")]
 use listwatch_core::controller::{KeyReport, Lifecycle};
 use listwatch_core::queue::{QueueMetrics, QueueStats};
@@ -21,6 +22,8 @@ pub(crate) struct Reading {
     pub(crate) sources: Vec<SourceStatus>,
     /// The lease of its election, and whether it leads.
     pub(crate) leads: Option<(String, bool)>,
+    /// The requests of its world.
+    pub(crate) asked: Option<Asked>,
 }
 
 /// What a status page reads of a controller that lives.
@@ -58,6 +61,7 @@ impl ControllerHandle {
             times: state.machine.metrics(now),
             counts: state.tally.counts(),
             sources: state.sources.status(now),
+            asked: Some(state.informers.world().asked()),
             leads: state.leadership.as_ref().map(|it| (it.lease().to_owned(), it.token().is_some())),
         })
     }

@@ -1,8 +1,10 @@
 //! What a controller counts of its reconciles.
 
+#[cfg(feature = "metrics")]
 use super::sources::lock;
 use core::time::Duration;
 use listwatch_core::queue::Outcome;
+#[cfg(feature = "metrics")]
 use std::sync::Mutex;
 
 /// The upper bounds of the buckets, in milliseconds: those of `controller_runtime_reconcile_time_seconds`.
@@ -12,13 +14,17 @@ pub(crate) const BOUNDS: [u64; 40] = [
     60_000,
 ];
 
-/// The counters of a controller.
-pub(super) struct Tally(Mutex<Counts>);
+/// The upper bounds of the buckets of the ages of events, in milliseconds.
+pub(crate) const AGES: [u64; 14] =
+    [1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
+
+/// The counters of a controller. Without the feature `metrics`, it counts nothing and locks nothing.
+pub(super) struct Tally(#[cfg(feature = "metrics")] Mutex<Counts>);
 
 /// Its counters at a moment.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "a scrape alone reads it"))]
 pub(crate) struct Counts {
-    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "a scrape alone reads it"))]
     pub(crate) workers: usize,
     pub(crate) active: usize,
     pub(crate) success: u64,
@@ -30,12 +36,16 @@ pub(crate) struct Counts {
     /// The number of reconciles up to each of the bounds and above the one before; the last is of those above all.
     pub(crate) buckets: [u64; BOUNDS.len() + 1],
     pub(crate) total: Duration,
+    /// The same of the [ages](AGES) of events.
+    pub(crate) ages: [u64; AGES.len() + 1],
+    pub(crate) total_age: Duration,
 }
 
 /// A reconcile that runs. Dropped, it runs no more.
 pub(super) struct Active<'t>(&'t Tally);
 
 impl Tally {
+    #[cfg(feature = "metrics")]
     pub(super) fn new(workers: usize) -> Self {
         Self(Mutex::new(Counts {
             workers,
@@ -47,45 +57,72 @@ impl Tally {
             timeouts: 0,
             buckets: [0; BOUNDS.len() + 1],
             total: Duration::ZERO,
+            ages: [0; AGES.len() + 1],
+            total_age: Duration::ZERO,
         }))
     }
 
+    #[cfg(not(feature = "metrics"))]
+    pub(super) fn new(_workers: usize) -> Self {
+        Self()
+    }
+
     pub(super) fn begin(&self) -> Active<'_> {
-        lock(&self.0).active += 1;
+        self.count(|counts| counts.active += 1);
         Active(self)
     }
 
     pub(super) fn timed_out(&self) {
-        lock(&self.0).timeouts += 1;
+        self.count(|counts| counts.timeouts += 1);
     }
 
     pub(super) fn ended(&self, outcome: Outcome) {
-        let mut counts = lock(&self.0);
-        match outcome {
-            Outcome::Done => counts.success += 1,
-            Outcome::RequeueAfter(_) => counts.requeue_after += 1,
-            _ => counts.error += 1,
-        }
-        counts.terminal += u64::from(outcome == Outcome::Terminal);
+        self.count(|counts| {
+            match outcome {
+                Outcome::Done => counts.success += 1,
+                Outcome::RequeueAfter(_) => counts.requeue_after += 1,
+                _ => counts.error += 1,
+            }
+            counts.terminal += u64::from(outcome == Outcome::Terminal);
+        });
+    }
+
+    /// A reconcile succeeded so long after the arrival of the oldest change that caused it.
+    pub(super) fn aged(&self, age: Duration) {
+        self.count(|counts| {
+            counts.ages[bucket(&AGES, age)] += 1;
+            counts.total_age = counts.total_age.saturating_add(age);
+        });
     }
 
     #[cfg(feature = "metrics")]
     pub(super) fn counts(&self) -> Counts {
         lock(&self.0).clone()
     }
+
+    fn count(&self, count: impl FnOnce(&mut Counts)) {
+        #[cfg(feature = "metrics")]
+        count(&mut lock(&self.0));
+        #[cfg(not(feature = "metrics"))]
+        drop(count);
+    }
 }
 
 impl Active<'_> {
     pub(super) fn took(self, duration: Duration) {
-        let mut counts = lock(&self.0.0);
-        let bucket = BOUNDS.partition_point(|bound| Duration::from_millis(*bound) < duration);
-        counts.buckets[bucket] += 1;
-        counts.total = counts.total.saturating_add(duration);
+        self.0.count(|counts| {
+            counts.buckets[bucket(&BOUNDS, duration)] += 1;
+            counts.total = counts.total.saturating_add(duration);
+        });
     }
 }
 
 impl Drop for Active<'_> {
     fn drop(&mut self) {
-        lock(&self.0.0).active -= 1;
+        self.0.count(|counts| counts.active -= 1);
     }
+}
+
+fn bucket(bounds: &[u64], duration: Duration) -> usize {
+    bounds.partition_point(|bound| Duration::from_millis(*bound) < duration)
 }

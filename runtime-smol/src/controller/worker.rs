@@ -109,6 +109,9 @@ impl Worker<'_> {
         match ended {
             Caught::Done(Some(Ok(outcome))) => {
                 traced::ended(Some(outcome), took);
+                if let Some(age) = cx.causes().iter().map(|(_, age)| *age).max() {
+                    self.state.tally.aged(age.saturating_add(took));
+                }
                 self.end(job, cx, outcome);
             }
             Caught::Done(Some(Err(error))) => self.fail(job, cx, error, took),

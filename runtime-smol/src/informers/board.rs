@@ -42,6 +42,8 @@ impl Board {
             panics: 0,
             panic: None,
             held_back: None,
+            failures: Vec::new(),
+            objects: None,
         };
         let state = Mutex::new(State { status, at: now, held_since: None, wakers: Vec::new() });
         Self { name, clock, tracker: SyncTracker::new(now), patient: SyncTracker::new(now), state }
@@ -103,6 +105,11 @@ impl Board {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Notes how many objects the store has, if all of them are of this stream.
+    pub(super) fn note_objects(&self, objects: usize) {
+        self.lock().status.objects = Some(objects);
+    }
+
     /// Notes whether a subscriber holds the stream back.
     pub(super) fn note_held(&self, is_held: bool) {
         let now = self.clock.now();
@@ -117,7 +124,10 @@ impl Board {
         }
         let mut state = self.lock();
         match error {
-            StreamError::Failed(report) => state.status.failure = Some(Arc::new((*report).clone())),
+            StreamError::Failed(report) => {
+                state.status.count(report);
+                state.status.failure = Some(Arc::new((*report).clone()));
+            }
             StreamError::Undecodable(_) => state.status.undecodable += 1,
             StreamError::Panicked(message) => {
                 state.status.panics += 1;

@@ -20,7 +20,7 @@ use core::time::Duration;
 use futures_core::Stream as _;
 #[cfg(feature = "file")]
 use listwatch_core::Resource;
-use listwatch_core::cache::StoreWriter;
+use listwatch_core::cache::{Cache as _, Indexer, StoreWriter};
 use listwatch_core::decode::{FromJson, Json};
 use listwatch_core::informer::{SharedDriver, SharedInformer};
 use listwatch_core::{Driver, Event};
@@ -272,6 +272,9 @@ impl<T: FromJson> Stream<T> {
     fn note(&self, events: &SharedEvents<T, StreamTransport>) {
         let (informer, now) = (events.driver().informer(), self.clock().now());
         self.board.note(informer.poll_synced(now), informer.status(now));
+        if informer.cache().namespace().is_none() {
+            self.board.note_objects(informer.cache().read(Indexer::len));
+        }
     }
 
     /// Waits for `delay`, or for the stop.

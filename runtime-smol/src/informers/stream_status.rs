@@ -7,7 +7,7 @@ use listwatch_core::Event;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::Key;
-use listwatch_core::reflector::FailureReport;
+use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
 use listwatch_core::text::Printable;
 use listwatch_core::time::Span;
 use std::sync::Arc;
@@ -34,6 +34,10 @@ pub struct StreamStatus {
     /// For how long a subscriber that [waits](listwatch_core::informer::Subscription::wait) has held the stream back,
     /// where one does now. The cache gets no change meanwhile.
     pub held_back: Option<Duration>,
+    /// The numbers of failures, and of those of watches after which the whole state is read again, by class.
+    pub(crate) failures: Vec<(FailureClass, [u64; 2])>,
+    /// The number of objects in the store, unless other streams have objects in it.
+    pub(crate) objects: Option<usize>,
 }
 
 impl StreamStatus {
@@ -43,6 +47,19 @@ impl StreamStatus {
     pub fn help(&self) -> Option<String> {
         let report = self.failure.as_ref().filter(|_| self.is_failing())?;
         self.name.help(report.failure.class(), report.operation)
+    }
+
+    /// There are as many classes as there are reasons.
+    pub(super) fn count(&mut self, report: &FailureReport) {
+        let class = report.failure.class();
+        let place = self.failures.iter().position(|(known, _)| *known == class).unwrap_or_else(|| {
+            self.failures.push((class, [0; 2]));
+            self.failures.len() - 1
+        });
+        let is_watch = matches!(report.operation, Operation::Watch | Operation::Resume);
+        let is_relisted = is_watch && !matches!(report.reaction, Reaction::Rewatch | Reaction::Resume);
+        let [failures, relists] = &mut self.failures[place].1;
+        (*failures, *relists) = (*failures + 1, *relists + u64::from(is_relisted));
     }
 
     pub(crate) fn is_failing(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::world::{AnyTransport, World};
 use core::task::Poll;
+use listwatch_core::api::Method;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{ListerWatcher, Resource};
@@ -14,28 +15,52 @@ pub(crate) struct StreamTransport {
     /// That of the stream on a tape.
     name: Option<Arc<str>>,
     opened: Option<AnyTransport>,
+    /// The request whose answer has not begun.
+    unanswered: Option<RequestId>,
 }
 
 impl StreamTransport {
     pub(super) fn new(world: &World, resource: Resource, name: Option<Arc<str>>) -> Self {
-        Self { world: world.clone(), resource, name, opened: None }
+        Self { world: world.clone(), resource, name, opened: None, unanswered: None }
+    }
+}
+
+impl StreamTransport {
+    /// The open request is answered, or over without an answer.
+    fn count(&mut self, status: Option<u16>) {
+        if self.unanswered.take().is_some() {
+            self.world.client().requests().count(Method::Get, status);
+        }
     }
 }
 
 impl ListerWatcher for StreamTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
+        self.count(None);
+        self.unanswered = Some(id);
         let transport = || self.world.transport(&self.resource, self.name.as_ref());
         self.opened.get_or_insert_with(transport).open(id, request);
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         match &mut self.opened {
-            Some(opened) => opened.poll_read(context, buf),
+            Some(opened) => {
+                let read = opened.poll_read(context, buf);
+                match &read {
+                    Poll::Ready(Incoming::Head { head, .. }) => self.count(Some(head.status)),
+                    Poll::Ready(Incoming::Failed { id, .. }) if self.unanswered == Some(*id) => self.count(None),
+                    _ => {}
+                }
+                read
+            }
             None => Poll::Ready(Incoming::Idle { until: None }),
         }
     }
 
     fn abort(&mut self, id: RequestId) {
+        if self.unanswered == Some(id) {
+            self.count(None);
+        }
         self.opened.iter_mut().for_each(|opened| opened.abort(id));
     }
 }

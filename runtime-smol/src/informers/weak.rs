@@ -1,6 +1,7 @@
 use super::Informers;
 use super::registry::Registry;
 use super::stream_status::StreamStatus;
+use super::world::Asked;
 use std::sync::{Arc, Weak};
 
 /// Informers, without keeping them.
@@ -22,5 +23,10 @@ impl WeakInformers {
     /// Nothing once they are gone.
     pub(crate) fn status(&self) -> Vec<StreamStatus> {
         self.0.upgrade().map_or_else(Vec::new, |registry| registry.status())
+    }
+
+    /// The requests of their world.
+    pub(crate) fn asked(&self) -> Option<Asked> {
+        Some(self.0.upgrade()?.world.asked())
     }
 }

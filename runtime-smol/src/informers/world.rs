@@ -21,6 +21,8 @@ use std::sync::Arc;
 #[cfg(feature = "file")]
 use stream_names::StreamNames;
 
+#[cfg(feature = "metrics")]
+mod asked;
 mod end;
 #[cfg(feature = "file")]
 mod recorded;
@@ -36,6 +38,9 @@ mod server;
 mod simulated;
 #[cfg(feature = "file")]
 mod stream_names;
+
+#[cfg(feature = "metrics")]
+pub(crate) use asked::Asked;
 
 /// A transport of one informer, whatever it goes to.
 pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;

@@ -1,10 +1,11 @@
 //! The families of controllers.
 
 use super::encoder::{Buckets, Families, Labels, number};
-use crate::controller::{BOUNDS, Reading};
-use core::fmt;
+use crate::controller::{AGES, BOUNDS, Reading};
 use core::time::Duration;
+use core::{fmt, iter};
 use listwatch_core::queue::{Durations, QueueMetrics};
+use std::collections::BTreeMap;
 
 type Named = (String, Reading);
 
@@ -71,19 +72,19 @@ fn reconciles(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result
     let help = "Reconciles that were dropped at their deadline";
     families.counter("controller_runtime_reconcile_timeouts", help, of(|it| it.counts.timeouts))?;
     let times = controllers.iter().map(|(name, it)| {
-        let bounds = BOUNDS.iter().map(|bound| Duration::from_millis(*bound).as_secs_f64()).chain([f64::MAX]);
-        let counts = bounds.zip(it.counts.buckets).collect();
-        (controller(name), Buckets { total: it.counts.total, counts })
+        (controller(name), Buckets { total: it.counts.total, counts: counted(&BOUNDS, &it.counts.buckets) })
     });
     families.histogram("controller_runtime_reconcile_time_seconds", "Seconds that a reconcile took", times)?;
     let of =
         |read: fn(&Reading) -> usize| controllers.iter().map(move |(name, it)| (controller(name), number(read(it))));
     families.gauge("controller_runtime_max_concurrent_reconciles", "Workers", of(|it| it.counts.workers))?;
     families.gauge("controller_runtime_active_workers", "Reconciles that run now", of(|it| it.counts.active))?;
-    let leads = controllers.iter().filter_map(|(_, it)| {
-        let (lease, leads) = it.leads.as_ref()?;
-        Some((vec![("name", lease.clone())], f64::from(u8::from(*leads))))
-    });
+    // Controllers may share a candidacy, and so a lease.
+    let mut leases = BTreeMap::new();
+    for (lease, leads) in controllers.iter().filter_map(|(_, it)| it.leads.as_ref()) {
+        *leases.entry(lease).or_insert(false) |= *leads;
+    }
+    let leads = leases.into_iter().map(|(lease, leads)| (vec![("name", lease.clone())], f64::from(u8::from(leads))));
     families.gauge("leader_election_master_status", "1 while the candidate of this lease leads, else 0", leads)
 }
 
@@ -102,12 +103,24 @@ fn ours(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result {
             })
         })
     };
+    let ages = controllers.iter().map(|(name, it)| {
+        (controller(name), Buckets { total: it.counts.total_age, counts: counted(&AGES, &it.counts.ages) })
+    });
+    let help =
+        "Seconds from the arrival of the oldest change to the end of the first reconcile that succeeded after it";
+    families.histogram("listwatch_event_age_seconds", help, ages)?;
     let help = "1 once all objects of the source's first state became keys, else 0";
     families.gauge("listwatch_source_synced", help, sources(|it| f64::from(u8::from(it.has_synced))))?;
     let help = "Changes that wait at most to become keys";
     families.gauge("listwatch_source_backlog", help, sources(|it| number(it.backlog)))?;
     let help = "Seconds that the oldest of these changes has waited";
     families.gauge("listwatch_source_lag_seconds", help, sources(|it| it.lag.as_secs_f64()))
+}
+
+/// The counts of buckets with such bounds, in milliseconds.
+fn counted(bounds: &[u64], counts: &[u64]) -> Vec<(f64, u64)> {
+    let bounds = bounds.iter().map(|bound| Duration::from_millis(*bound).as_secs_f64()).chain([f64::MAX]);
+    bounds.zip(counts.iter().copied()).collect()
 }
 
 fn queue(name: &str) -> Labels {
@@ -120,7 +133,9 @@ fn controller(name: &str) -> Labels {
 
 fn buckets(durations: &Durations) -> Buckets {
     let above = durations.count - durations.buckets.iter().sum::<u64>();
-    let bounds = Durations::BOUNDS.iter().map(Duration::as_secs_f64).chain([f64::MAX]);
+    // The bounds of client-go are products, and so is their error: 9.999999999999999e-06.
+    let bounds = iter::successors(Some(10e-9), |bound| Some(bound * 10.0)).take(Durations::BOUNDS.len());
+    let bounds = bounds.chain([f64::MAX]);
     let counts = bounds.zip(durations.buckets.into_iter().chain([above])).collect();
     Buckets { total: durations.total, counts }
 }

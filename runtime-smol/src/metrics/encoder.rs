@@ -61,6 +61,39 @@ impl Families<'_> {
     }
 }
 
+/// The text with the bounds of buckets as programs of Go write them, because a query names them: `1e-08` for `1e-8`.
+pub(super) fn with_bounds_of_go(text: &str) -> String {
+    let mut written = String::with_capacity(text.len() + text.len() / 64);
+    for line in text.split_inclusive('\n') {
+        let bound = bound(line).and_then(|(before, bound, after)| Some((before, bound.parse::<f64>().ok()?, after)));
+        match bound.filter(|(_, bound, _)| bound.is_finite()) {
+            Some((before, bound, after)) => written.extend([before, &go(bound), after]),
+            None => written.push_str(line),
+        }
+    }
+    written
+}
+
+/// The label `le` of a line, and what is before and after it. A quote within a value is escaped.
+pub(crate) fn bound(line: &str) -> Option<(&str, &str, &str)> {
+    let is_series = !line.starts_with('#') && line.contains("_bucket{");
+    let begin = line.find("{le=\"").or_else(|| line.find(",le=\"")).filter(|_| is_series)? + 5;
+    let end = begin + line.get(begin..)?.find('"')?;
+    Some((line.get(..begin)?, line.get(begin..end)?, line.get(end..)?))
+}
+
+/// A number as OpenMetrics is written by Go: shortest digits, a point or an exponent of two digits.
+fn go(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    match scientific.split_once('e').and_then(|(digits, exponent)| Some((digits, exponent.parse::<i32>().ok()?))) {
+        Some((digits, exponent)) if !(-4..21).contains(&exponent) => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+        }
+        _ => format!("{number:?}"),
+    }
+}
+
 /// Each item with a name of its own: of those that have the same, the second has `#2` at its end.
 pub(crate) fn named<T>(items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<(String, T)> {
     let mut used = HashMap::<String, usize>::new();
@@ -91,6 +124,18 @@ fn escaped(mut labels: Labels) -> Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_are_written_as_by_go() {
+        for (number, text) in
+            [(1e-8, "1e-08"), (1e-5 - 2e-21, "9.999999999999999e-06"), (0.001, "0.001"), (1e3, "1000.0")]
+        {
+            assert_eq!(go(number), text);
+        }
+        let line = "a_bucket{x=\",le=\\\"2\\\"\",le=\"1e-8\"} 7\n";
+        assert_eq!(with_bounds_of_go(line), line.replace("1e-8", "1e-08"));
+        assert_eq!(with_bounds_of_go("a_bucket{le=\"+Inf\"} 1\n# EOF\n"), "a_bucket{le=\"+Inf\"} 1\n# EOF\n");
+    }
 
     #[test]
     fn of_two_that_have_one_name_the_second_is_numbered() {

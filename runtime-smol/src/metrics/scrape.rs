@@ -1,5 +1,5 @@
-use super::encoder::{Families, named};
-use super::{controllers, streams};
+use super::encoder::{Families, named, with_bounds_of_go};
+use super::{clients, controllers, streams};
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
 use crate::controller::{ControllerHandle, Running};
@@ -65,7 +65,7 @@ impl Metrics {
         let (mut registry, mut encoded) = (Registry::default(), String::new());
         registry.register_collector(Box::new(self.clone()));
         text::encode(&mut encoded, &registry).expect("a string takes all text");
-        encoded
+        with_bounds_of_go(&encoded)
     }
 
     /// The controllers that live.
@@ -94,14 +94,17 @@ impl Metrics {
 
 impl Collector for Metrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (controllers, streams) = {
+        let (mut controllers, streams, mut asked) = {
             let measured = self.lock();
             let controllers: Vec<_> = measured.controllers.iter().filter_map(ControllerHandle::reading).collect();
-            (controllers, measured.informers.iter().flat_map(WeakInformers::status).collect::<Vec<_>>())
+            let asked: Vec<_> = measured.informers.iter().filter_map(WeakInformers::asked).collect();
+            (controllers, measured.informers.iter().flat_map(WeakInformers::status).collect::<Vec<_>>(), asked)
         };
+        asked.extend(controllers.iter_mut().filter_map(|it| it.asked.take()));
         let mut families = Families(encoder);
         controllers::encode(&mut families, &named(controllers, |it| it.name.to_string()))?;
-        streams::encode(&mut families, &named(streams, |it| it.name.to_string()))
+        streams::encode(&mut families, &named(streams, |it| it.name.to_string()))?;
+        clients::encode(&mut families, asked.into_iter())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The families of streams.
 
-use super::encoder::{Families, Labels};
+use super::encoder::{Families, Labels, number};
 use crate::informers::StreamStatus;
 use core::fmt;
 use core::time::Duration;
@@ -36,9 +36,28 @@ pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStat
     families.counter("listwatch_stream_undecodable_objects", "Objects that could not be decoded", undecodable)?;
     let panics = streams.iter().map(|(name, it)| (stream(name), it.panics));
     families.counter("listwatch_stream_panics", "Panics of the program's code in the stream", panics)?;
+    counted(families, streams)?;
     let held = streams.iter().map(|(name, it)| (stream(name), it.held_back.unwrap_or_default().as_secs_f64()));
     let help = "Seconds that a subscriber has held the stream back; 0 if none does";
     families.gauge("listwatch_stream_held_back_seconds", help, held)
+}
+
+fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
+    let by_reason = |which: usize| {
+        streams.iter().flat_map(move |(name, it)| {
+            it.failures.iter().filter(move |(_, counts)| counts[which] > 0).map(move |(class, counts)| {
+                let mut labels = stream(name);
+                labels.push(("reason", format!("{class:?}")));
+                (labels, counts[which])
+            })
+        })
+    };
+    let help = "Failures of lists and watches by their class";
+    families.counter("listwatch_stream_failures", help, by_reason(0))?;
+    let help = "Watches after which the whole state was read again, by the class of the failure";
+    families.counter("listwatch_stream_relists", help, by_reason(1))?;
+    let objects = streams.iter().filter_map(|(name, it)| Some((stream(name), number(it.objects?))));
+    families.gauge("listwatch_stream_objects", "Objects in the store of the stream", objects)
 }
 
 fn stream(name: &str) -> Labels {

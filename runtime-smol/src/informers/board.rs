@@ -9,6 +9,7 @@ use listwatch_core::Instant;
 use listwatch_core::informer::{InformerStatus, SyncTracker, Synced};
 use listwatch_core::reflector::FailureClass;
 use listwatch_core::sync::StdLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a stream writes, and its informer's handles read.
@@ -19,6 +20,7 @@ pub(super) struct Board {
     /// The same for those that wait for a resource that is not there yet.
     patient: SyncTracker<StdLock>,
     state: Mutex<State>,
+    received_bytes: Arc<AtomicU64>,
 }
 
 struct State {
@@ -44,13 +46,28 @@ impl Board {
             held_back: None,
             failures: Vec::new(),
             objects: None,
+            received_bytes: 0,
+            received: None,
+            applied: None,
         };
         let state = Mutex::new(State { status, at: now, held_since: None, wakers: Vec::new() });
-        Self { name, clock, tracker: SyncTracker::new(now), patient: SyncTracker::new(now), state }
+        Self {
+            name,
+            clock,
+            tracker: SyncTracker::new(now),
+            patient: SyncTracker::new(now),
+            state,
+            received_bytes: Arc::default(),
+        }
     }
 
     pub(super) fn name(&self) -> &StreamName {
         &self.name
+    }
+
+    /// Where the transport adds up the bytes that it receives.
+    pub(super) fn received_bytes(&self) -> &Arc<AtomicU64> {
+        &self.received_bytes
     }
 
     /// The status now.
@@ -61,6 +78,7 @@ impl Board {
         };
         let now = self.clock.now();
         status.status = status.status.later(now.saturating_since(at));
+        status.received_bytes = self.received_bytes.load(Ordering::Relaxed);
         status.held_back = held_since.map(|since| now.saturating_since(since));
         status
     }
@@ -96,7 +114,9 @@ impl Board {
         let now = self.clock.now();
         let wakers = {
             let mut state = self.lock();
-            (state.status.status, state.at) = (status.clone(), now);
+            let before = mem::replace(&mut state.status.status, status.clone());
+            state.at = now;
+            state.status.keep_versions(before);
             mem::take(&mut state.wakers)
         };
         let patiently = if is_not_found(&synced) { Poll::Pending } else { synced.clone() };

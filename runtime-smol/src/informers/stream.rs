@@ -120,6 +120,7 @@ impl<T: FromJson> Stream<T> {
             name,
         });
         let transport = StreamTransport::new(world, board.name().resource().clone(), name);
+        let transport = transport.counting(board.received_bytes());
         let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)), saving);
         Self {
             board,

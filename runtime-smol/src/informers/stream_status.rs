@@ -6,7 +6,7 @@ use core::time::Duration;
 use listwatch_core::Event;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
-use listwatch_core::object::Key;
+use listwatch_core::object::{Key, Version};
 use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
 use listwatch_core::text::Printable;
 use listwatch_core::time::Span;
@@ -38,6 +38,11 @@ pub struct StreamStatus {
     pub(crate) failures: Vec<(FailureClass, [u64; 2])>,
     /// The number of objects in the store, unless other streams have objects in it.
     pub(crate) objects: Option<usize>,
+    /// The bytes of lists and watches, as the transport delivered them.
+    pub(crate) received_bytes: u64,
+    /// The versions of the last status that had them: the cache keeps its state while requests fail.
+    pub(crate) received: Option<Version>,
+    pub(crate) applied: Option<Version>,
 }
 
 impl StreamStatus {
@@ -60,6 +65,13 @@ impl StreamStatus {
         let is_relisted = is_watch && !matches!(report.reaction, Reaction::Rewatch | Reaction::Resume);
         let [failures, relists] = &mut self.failures[place].1;
         (*failures, *relists) = (*failures + 1, *relists + u64::from(is_relisted));
+    }
+
+    /// Keeps what a status knew that was replaced.
+    pub(super) fn keep_versions(&mut self, before: InformerStatus) {
+        if let InformerStatus::Synced { received, applied, .. } = before {
+            (self.received, self.applied) = (received, applied);
+        }
     }
 
     pub(crate) fn is_failing(&self) -> bool {

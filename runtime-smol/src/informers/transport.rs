@@ -7,6 +7,7 @@ use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{ListerWatcher, Resource};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A stream's own transport in its world. So the program's function that makes it is called where a panic is caught.
 pub(crate) struct StreamTransport {
@@ -17,15 +18,22 @@ pub(crate) struct StreamTransport {
     opened: Option<AnyTransport>,
     /// The request whose answer has not begun.
     unanswered: Option<RequestId>,
+    /// The bytes of all bodies.
+    received: Arc<AtomicU64>,
 }
 
 impl StreamTransport {
     pub(super) fn new(world: &World, resource: Resource, name: Option<Arc<str>>) -> Self {
-        Self { world: world.clone(), resource, name, opened: None, unanswered: None }
+        Self { world: world.clone(), resource, name, opened: None, unanswered: None, received: Arc::default() }
     }
 }
 
 impl StreamTransport {
+    /// Adds up the bytes of bodies there.
+    pub(super) fn counting(self, received: &Arc<AtomicU64>) -> Self {
+        Self { received: Arc::clone(received), ..self }
+    }
+
     /// The open request is answered, or over without an answer.
     fn count(&mut self, status: Option<u16>) {
         if self.unanswered.take().is_some() {
@@ -48,6 +56,9 @@ impl ListerWatcher for StreamTransport {
                 let read = opened.poll_read(context, buf);
                 match &read {
                     Poll::Ready(Incoming::Head { head, .. }) => self.count(Some(head.status)),
+                    Poll::Ready(Incoming::Data { len, .. }) => {
+                        self.received.fetch_add(u64::try_from(*len).unwrap_or(u64::MAX), Ordering::Relaxed);
+                    }
                     Poll::Ready(Incoming::Failed { id, .. }) if self.unanswered == Some(*id) => self.count(None),
                     _ => {}
                 }

@@ -22,10 +22,10 @@ pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStat
     let help = "Seconds since the last event or bookmark of a synced stream, the save of a restored one, or the begin of \
                 a list or an outage";
     families.gauge("listwatch_stream_age_seconds", help, ages)?;
-    let of = |read: fn(&InformerStatus) -> Option<&Version>| {
+    let of = |read: fn(&StreamStatus) -> Option<&Version>| {
         streams.iter().filter_map(move |(name, it)| {
             // Versions are compared as numbers since Kubernetes 1.35. Any other text is left out.
-            Some((stream(name), read(&it.status)?.to_string().parse::<u64>().ok()? as f64))
+            Some((stream(name), read(it)?.to_string().parse::<u64>().ok()? as f64))
         })
     };
     let help = "Resource version up to which every change was received";
@@ -56,6 +56,9 @@ fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> f
     families.counter("listwatch_stream_failures", help, by_reason(0))?;
     let help = "Watches after which the whole state was read again, by the class of the failure";
     families.counter("listwatch_stream_relists", help, by_reason(1))?;
+    let bytes = streams.iter().map(|(name, it)| (stream(name), it.received_bytes));
+    let help = "Bytes of lists and watches, after a transport has decompressed them";
+    families.counter("listwatch_stream_received_bytes", help, bytes)?;
     let objects = streams.iter().filter_map(|(name, it)| Some((stream(name), number(it.objects?))));
     families.gauge("listwatch_stream_objects", "Objects in the store of the stream", objects)
 }
@@ -87,10 +90,16 @@ fn age_of(status: &InformerStatus) -> Option<Duration> {
     }
 }
 
-fn received(status: &InformerStatus) -> Option<&Version> {
-    if let InformerStatus::Synced { received, .. } = status { received.as_ref() } else { None }
+fn received(stream: &StreamStatus) -> Option<&Version> {
+    match &stream.status {
+        InformerStatus::Synced { received, .. } => received.as_ref(),
+        _ => stream.received.as_ref(),
+    }
 }
 
-fn applied(status: &InformerStatus) -> Option<&Version> {
-    if let InformerStatus::Synced { applied, .. } = status { applied.as_ref() } else { None }
+fn applied(stream: &StreamStatus) -> Option<&Version> {
+    match &stream.status {
+        InformerStatus::Synced { applied, .. } => applied.as_ref(),
+        _ => stream.applied.as_ref(),
+    }
 }

@@ -55,13 +55,42 @@ fn requests_and_relists_have_their_reasons() {
         assert!(lists >= 2.0, "a list or a watch-list of the maps, and the lease: {lists}");
         assert_eq!(stage.value("rest_client_requests_total{code=\"201\",host=\"\",method=\"POST\"}"), 1.0);
         assert!(!stage.metrics.encode().contains("listwatch_stream_relists_total{"));
+        let before = stage.metrics.encode();
         stage.cluster.fail_next("WATCH /api/v1/configmaps", Fault::Refused(410)).unwrap();
         stage.cluster.disconnect();
         stage.pass(60).await;
         let scrape = stage.metrics.encode();
+        let bytes = |scrape: &str| {
+            let series =
+                scrape.lines().find(|line| line.starts_with("listwatch_stream_received_bytes_total{")).unwrap();
+            series.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+        };
+        assert!(bytes(&before) > 500 && bytes(&scrape) > bytes(&before), "the list, and the list again");
         let relists = scrape.lines().find(|line| line.starts_with("listwatch_stream_relists_total{")).unwrap();
         assert!(relists.contains("reason=\"Expired\"") && relists.ends_with(" 1"), "{relists}");
         assert_eq!(value(&scrape, "rest_client_requests_total{code=\"410\",host=\"\",method=\"GET\"}"), 1.0);
+    });
+}
+
+#[test]
+fn versions_are_told_while_requests_fail_because_the_cache_keeps_its_state() {
+    Stage::play(|stage| async move {
+        stage.pass(5).await;
+        let version = |scrape: &str, which: &str| {
+            let name = format!("listwatch_stream_{which}_version{{");
+            scrape.lines().find(|line| line.starts_with(&name)).map(str::to_owned).unwrap()
+        };
+        let before = stage.metrics.encode();
+        for request in ["LIST /api/v1/configmaps", "WATCH /api/v1/configmaps"] {
+            (0..100).for_each(|_| stage.cluster.fail_next(request, Fault::Refused(503)).unwrap());
+        }
+        stage.cluster.disconnect();
+        stage.pass(60).await;
+        let scrape = stage.metrics.encode();
+        assert!(scrape.lines().any(|line| line.contains("state=\"failing\"") && line.ends_with(" 1.0")), "{scrape}");
+        for which in ["received", "applied"] {
+            assert_eq!(version(&scrape, which), version(&before, which));
+        }
     });
 }
 

@@ -167,9 +167,11 @@ async fn work(clock: &Clock, cluster: &SimulatedCluster, counts: &Counts, time: 
         if names.len() > MOST_MAPS {
             cluster.delete("v1/configmaps", &format!("web/{}", names.pop_front().unwrap())).unwrap();
         }
+        // Relists that follow each other within two minutes have longer and longer delays.
+        let expires = number % 1500 == 20 || number == 60;
         match number % 40 {
             10 => cluster.disconnect(),
-            20 => {
+            _ if expires => {
                 cluster.fail_next("WATCH /api/v1/configmaps", Fault::Refused(410)).unwrap();
                 cluster.disconnect();
             }

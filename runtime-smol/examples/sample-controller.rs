@@ -1,5 +1,5 @@
 //! Kubernetes' sample-controller: each Foo owns a Deployment of its replicas, and shows in its status how many are
-//! available.
+//! available. Its Events say what it did, or that another's Deployment has the name.
 //!
 //! Without an argument it runs on the cluster of `$KUBECONFIG`, `~/.kube/config` or its pod, until SIGTERM or Ctrl-C.
 //! With the path of a recording, it plays that one. `deploy` has its CRD, its image and its manifests.
@@ -9,7 +9,7 @@
 //! cargo run -p listwatch-runtime-smol --example sample-controller
 //! ```
 
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+use listwatch_runtime_smol::controller::{ActError, Controller, Outcome, RunError};
 use listwatch_runtime_smol::{Found, World, file::Playback, http::Cluster, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -53,8 +53,14 @@ pub(crate) fn sample(world: impl Into<World>) -> Result<(), RunError> {
     controller.reconciles(&foos).owns(&deployments).workers(8).run(async |cx, key| {
         let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
         let name = key.sibling(&foo.spec.deployment_name);
-        let deployment = cx.ensure(&deployments, name, &deployment_of(&foo)).owned_by(&foo).await?;
+        let ensured = cx.ensure(&deployments, name, &deployment_of(&foo)).owned_by(&foo).await;
+        if let Err(ActError::NotControlled { key, .. }) = &ensured {
+            let note = format!("Resource {:?} already exists and is not managed by Foo", key.name());
+            cx.warning_event(&foo, "ErrResourceExists", &note);
+        }
+        let deployment = ensured?;
         cx.change_status(&foo, |foo| foo.status = deployment.status.clone()).await?;
+        cx.event(&foo, "Synced", "Foo synced successfully");
         Ok(Outcome::Done)
     })
 }

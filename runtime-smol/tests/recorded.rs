@@ -45,7 +45,7 @@ fn two_runs_in_the_simulation_make_the_same_tape() {
         let (path, cluster) = (no_file(name), with_foo());
         let world = World::from(cluster.clone()).recorded_to(&path).unwrap();
         sample(world.lasting(Duration::from_secs(60))).unwrap();
-        assert_eq!(cluster.requests(), ["POST /apis/apps/v1/namespaces/web/deployments 201"]);
+        assert_eq!(cluster.requests()[0], "POST /apis/apps/v1/namespaces/web/deployments 201");
         std::fs::read(&path).unwrap()
     });
     assert!(tapes[0] == tapes[1], "they differ");

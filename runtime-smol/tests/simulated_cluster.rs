@@ -23,11 +23,39 @@ mod finalizer;
 
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 
+/// The requests, but for those of Events.
+fn requests(cluster: &SimulatedCluster) -> Vec<String> {
+    let requests = cluster.requests();
+    requests.iter().map(ToString::to_string).filter(|request| !request.contains("/events.k8s.io/")).collect()
+}
+
+#[test]
+fn the_sample_controller_tells_in_one_series_of_events_that_it_synced_a_foo_and_in_another_that_it_cannot() {
+    let cluster = with_foo();
+    run_for(&cluster, 60);
+    let deployment = json!({ "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": "others", "namespace": "web" }, "spec": { "replicas": 1 } });
+    cluster.create(deployment).unwrap();
+    cluster.patch(FOOS, "web/a", json!({ "spec": { "deploymentName": "others" } })).unwrap();
+    run_for(&cluster, 60);
+    let told = |event: &Value| {
+        assert_eq!((&event["regarding"]["kind"], &event["regarding"]["name"]), (&json!("Foo"), &json!("a")));
+        ["type", "reason", "note"].map(|field| event[field].as_str().unwrap().to_owned())
+    };
+    let events = cluster.list("events.k8s.io/v1/events").unwrap();
+    let warning = "Resource \"others\" already exists and is not managed by Foo";
+    assert_eq!(
+        events.iter().map(told).collect::<Vec<_>>(),
+        [["Normal", "Synced", "Foo synced successfully"], ["Warning", "ErrResourceExists", warning]]
+    );
+    assert!(events[0]["series"]["count"].as_u64() >= Some(2), "{events:#?}");
+}
+
 #[test]
 fn a_foo_gets_a_deployment() {
     let cluster = with_foo();
     sample(World::from(cluster.clone()).lasting(Duration::from_secs(60))).unwrap();
-    assert_eq!(cluster.requests(), ["POST /apis/apps/v1/namespaces/web/deployments 201"]);
+    assert_eq!(requests(&cluster), ["POST /apis/apps/v1/namespaces/web/deployments 201"]);
     assert_eq!(cluster.get(DEPLOYMENTS, "web/b").unwrap()["spec"]["replicas"], 2);
 }
 
@@ -56,7 +84,7 @@ fn a_scenario_changes_the_cluster_while_the_controller_runs() {
         sample(world.until(scenario)).unwrap();
         assert_eq!(cluster.faults_left(), [""; 0]);
         assert_eq!(cluster.list(DEPLOYMENTS).unwrap(), Vec::<Value>::new());
-        cluster.requests().iter().map(ToString::to_string).collect::<Vec<_>>()
+        requests(&cluster)
     };
     let requests = run();
     assert_eq!(
@@ -86,7 +114,7 @@ fn a_second_world_is_the_controller_after_a_restart() {
     cluster.clear_requests();
     cluster.patch(FOOS, "web/a", json!({ "spec": { "deploymentName": "c" } })).unwrap();
     run_for(&cluster, 60);
-    assert_eq!(cluster.requests(), ["POST /apis/apps/v1/namespaces/web/deployments 201"]);
+    assert_eq!(requests(&cluster), ["POST /apis/apps/v1/namespaces/web/deployments 201"]);
     let created = &cluster.get(DEPLOYMENTS, "web/c").unwrap()["metadata"]["creationTimestamp"];
     assert_eq!(created, "2000-01-01T01:00:00Z");
     assert_eq!(cluster.date().to_string(), "2000-01-01T01:01:00Z");
@@ -106,7 +134,7 @@ fn requests_get_lost_on_their_way_there_and_back() {
         run_for(&cluster, 120);
         assert_eq!(cluster.requests()[0], *format!("POST {DEPLOYMENT} {first}"), "{fault:?}");
         assert_eq!((cluster.list(DEPLOYMENTS).unwrap().len(), cluster.faults_left()), (1, Vec::new()), "{fault:?}");
-        let made = cluster.requests().iter().filter(|request| request.to_string().contains("201")).count();
+        let made = requests(&cluster).iter().filter(|request| request.contains("201")).count();
         assert_eq!(made, 1, "{fault:?}: {:?}", cluster.requests());
     }
 }

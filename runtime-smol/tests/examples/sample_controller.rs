@@ -6,16 +6,19 @@ use crate::process::Example;
 use crate::stage::{Asked, Stage};
 use core::time::Duration;
 use example::sample;
+use listwatch_runtime_smol::World;
 use listwatch_runtime_smol::file::Playback;
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_tests::wait::wait_until;
 use serde_json::json;
 use std::error::Error;
 use std::path::Path;
+use std::sync::mpsc::channel;
 
 const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/foos";
 const FOO: &str = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/web/foos/a";
 const DEPLOYMENTS: &str = "/apis/apps/v1/deployments";
+const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/web/deployments/a-web";
 
 /// After this time, the controller has seen a change, and its request is on the way.
@@ -27,7 +30,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn stage() -> Stage {
-    let stage = Stage::new(&[FOOS, DEPLOYMENTS]);
+    let stage = Stage::new(&[FOOS, DEPLOYMENTS, EVENTS]);
     stage.apply(FOO, json!({ "spec": { "deploymentName": "a-web", "replicas": 1 } }));
     stage
 }
@@ -63,9 +66,14 @@ pub(crate) fn requests_of_a_life() -> Vec<Asked> {
     stage.requests()
 }
 
+fn without_events(mut requests: Vec<Asked>) -> Vec<Asked> {
+    requests.retain(|asked| !asked.target.contains("/events.k8s.io/"));
+    requests
+}
+
 #[test]
 fn a_foo_has_a_deployment_of_its_replicas_and_shows_how_many_are_available() {
-    let requests = requests_of_a_life();
+    let requests = without_events(requests_of_a_life());
     let created = requests.iter().filter(|asked| asked.method == "POST").count();
     let is_single = |asked: &&Asked| asked.method == "GET" && asked.target.contains("/namespaces/web/");
     let conflicts = requests.iter().filter(is_single).count();
@@ -78,8 +86,10 @@ fn a_deployment_of_another_owner_is_left_alone() {
     stage.apply(DEPLOYMENT, json!({ "spec": { "replicas": 5 }, "status": { "availableReplicas": 5 } }));
     let an_hour = stage.clock.sleep(Duration::from_secs(3600));
     sample(stage.world().until(an_hour)).unwrap();
-    let requests = stage.requests();
+    let (requests, all) = (without_events(stage.requests()), stage.requests());
     assert!(requests.iter().all(|asked| asked.method == "GET"), "{requests:#?}");
+    let told = all.iter().find(|asked| asked.method == "POST").unwrap();
+    assert_eq!((&told.body["type"], &told.body["reason"]), (&json!("Warning"), &json!("ErrResourceExists")));
 }
 
 #[test]
@@ -89,10 +99,15 @@ fn the_controller_plays_the_tape_of_its_own_run() {
     let tape = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sample-controller.jsonl");
     std::fs::write(&tape, stage.capture()).unwrap();
     let tape = Playback::from_file(tape).unwrap();
-    let played = tape.transport();
-    sample(tape).unwrap();
-    let calls = played.summary();
-    assert!(calls.calls.answered > 0 && calls.calls.left == 0 && calls.unrecorded == 0, "{calls:?}");
+    let (played, (told, lines)) = (tape.transport(), channel());
+    sample(World::from(tape).on_report_line(move |line| told.send(line.to_owned()).unwrap())).unwrap();
+    let lines: Vec<_> = lines.try_iter().collect();
+    assert!(!lines.iter().any(|line| line.contains("failed, next attempt")), "{lines:#?}");
+    // The change of a series tells its date, which is another one in the playback.
+    let is_series = |asked: &Asked| asked.method == "PATCH" && asked.target.contains("/events.k8s.io/");
+    let series = stage.requests().into_iter().filter(is_series).count() as u64;
+    let calls = played.summary().calls;
+    assert!(calls.answered > 0 && calls.left <= series, "{calls:?}, {series} series");
 }
 
 #[test]

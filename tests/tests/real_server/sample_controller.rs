@@ -39,7 +39,17 @@ fn play(stage: &Stage) -> Value {
     stage.scale(&stage.deployments, "others", 0);
     stage.create_foo("late", "others", 5);
     until(|| stage.has_reported("ErrResourceExists"));
+    check_events(stage);
     foo
+}
+
+/// Each Foo has one series of Events: that it is synced, or that its Deployment is another's.
+fn check_events(stage: &Stage) {
+    let synced = ["Normal", "Synced", "Foo synced successfully"].map(str::to_owned);
+    let note = "Resource \"others\" already exists and is not managed by Foo";
+    let exists = ["Warning", "ErrResourceExists", note].map(str::to_owned);
+    until(|| !stage.events_about("created").is_empty() && !stage.events_about("late").is_empty());
+    assert_eq!((stage.events_about("created"), stage.events_about("late")), (vec![synced], vec![exists]));
 }
 
 #[test]

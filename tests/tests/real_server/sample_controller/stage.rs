@@ -133,6 +133,19 @@ impl Stage {
         self.plane.get(&self.deployments, name)
     }
 
+    /// The Events about a Foo: type, reason and note of each series, sorted.
+    pub(crate) fn events_about(&self, foo: &str) -> Vec<[String; 3]> {
+        let events = Resource::named("events.k8s.io/v1/events").unwrap().in_namespace(&self.namespace);
+        let mut events = self.plane.objects(&events).unwrap();
+        events.retain(|event| event["regarding"]["kind"] == "Foo" && event["regarding"]["name"] == foo);
+        assert!(events.iter().all(|event| event["reportingController"] == NAME), "{events:#?}");
+        let text = |event: &Value, field: &str| event[field].as_str().unwrap().to_owned();
+        let mut told: Vec<_> =
+            events.iter().map(|it| ["type", "reason", "note"].map(|field| text(it, field))).collect();
+        told.sort();
+        told
+    }
+
     pub(crate) fn scale(&self, resource: &Resource, name: &str, replicas: u32) {
         self.plane.change(resource, name, &json!({ "spec": { "replicas": replicas } }));
     }
@@ -170,7 +183,8 @@ impl Stage {
         self.stop().unwrap().unwrap().unwrap();
         let findings = self.replayed();
         assert!((0..2).all(|_| self.replayed() == findings), "{findings}");
-        self.log.read().into_iter().filter(|write| write.namespace == self.namespace).collect()
+        let is_event = |write: &Write| write.resource == "events";
+        self.log.read().into_iter().filter(|it| it.namespace == self.namespace && !is_event(it)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
-use crate::Resource;
 use crate::api::ApiResponse;
 use crate::object::{Key, Version};
+use crate::request::Resource;
 use crate::time::Instant;
 use crate::transport::{TransportError, TransportErrorKind};
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -33,6 +33,7 @@
 //! | [`transport`] | where bytes come from | [`ListerWatcher`] |
 //! | [`saved`] | a cache that outlives its program | [`Writing`](saved::Writing), [`Saved`](saved::Saved), [`Flash`](saved::Flash) |
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
+//! | [`audit`] | a store compared with a fresh list, without disturbing it | [`Audit`](audit::Audit) |
 //! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
 //! | [`election`] | one leader of many candidates, by a lease | [`LeaderElector`](election::LeaderElector) |
 //! | [`recorder`] | Events for operators: series, a spam filter, a bounded queue | [`EventRecorder`](recorder::EventRecorder) |
@@ -138,6 +139,8 @@ pub mod request;
 
 #[cfg(feature = "json")]
 pub mod api;
+#[cfg(feature = "json")]
+pub mod audit;
 #[cfg(feature = "json")]
 pub mod change;
 #[cfg(feature = "json")]

@@ -42,6 +42,10 @@ const MODULES: &[(&str, &[&str])] = &[
     ("queue", &["time", "random", "storage", "object"]),
     ("saved", &["time", "text", "object", "request", "decode", "transport::ResponseHead"]),
     ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
+    (
+        "audit",
+        &["time", "text", "object", "request", "api", "transport::TransportError", "transport::TransportErrorKind"],
+    ),
     ("change", &["text", "object::Meta", "object::MetaBuilder"]),
     (
         "election",

@@ -1,0 +1,361 @@
+use super::page::{Row, page};
+use super::{AuditConfig, AuditError, AuditReport, Difference, Replica};
+use crate::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ObjectList};
+use crate::object::{Key, Version, compare_versions, digits};
+use crate::request::Resource;
+use crate::time::Instant;
+use crate::transport::TransportError;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use core::cmp::Ordering;
+use core::mem;
+
+/// An audit of one store, or of the part of a store that one list covers. It is over after one report.
+///
+/// The caller sends what [`poll_request`](Self::poll_request) returns, and passes the answer to
+/// [`handle_answer`](Self::handle_answer). At the time of [`poll_timeout`](Self::poll_timeout) it calls
+/// [`handle_timeout`](Self::handle_timeout). At most one request is open. The audit is given up by its drop.
+///
+/// It keeps a key for each object of the list, whose text it shares with the store, and the version of those that differ.
+///
+/// ```
+/// use listwatch_core::api::ApiResponse;
+/// use listwatch_core::audit::{Audit, AuditConfig, Replica, Verdict};
+/// use listwatch_core::object::Version;
+/// use listwatch_core::{Instant, Key, Resource};
+///
+/// /// A store that has reached version 7, and lacks every object.
+/// struct Lacking;
+///
+/// impl Replica for Lacking {
+///     fn applied(&self) -> Option<Version> {
+///         Some("7".into())
+///     }
+///
+///     fn find(&self, _: &Key) -> Option<(Key, Version)> {
+///         None
+///     }
+///
+///     fn for_each(&self, _: &mut dyn FnMut(&Key, &str)) {}
+///
+///     fn is_undecodable(&self, _: &Key, _: &str) -> bool {
+///         false
+///     }
+/// }
+///
+/// let mut audit = Audit::new(Resource::new("/api/v1/pods"), AuditConfig::default());
+/// while let Some(request) = audit.poll_request() {
+///     assert_eq!(request.to_string(), "/api/v1/pods?limit=500");
+///     let list = br#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a","resourceVersion":"5"}}]}"#;
+///     audit.handle_answer(Instant::ZERO, &Lacking, Ok(ApiResponse::new(200, *list)));
+/// }
+/// let report = audit.poll_result().ok_or("it is over")??;
+/// assert_eq!((report.verdict(), report.missing), (Verdict::Drifted, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Audit {
+    resource: Resource,
+    config: AuditConfig,
+    phase: Phase,
+    /// The request that the caller has, or gets next.
+    call: Option<ApiCall<ObjectList<Row>>>,
+    is_open: bool,
+    pages: u32,
+    restarts: u32,
+    token: String,
+    /// The keys of the list. Those whose listed version the store did not have then are suspects, with that version.
+    listed: BTreeMap<Key, Option<Version>>,
+    unnamed: usize,
+    report: AuditReport,
+    /// What the store lacked once it had reached the list's version.
+    lacking: BTreeMap<Key, Version>,
+    /// Those that the second list has, too.
+    confirmed: BTreeMap<Key, Version>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The list is read.
+    Listing,
+    /// The store is to reach the version of the list.
+    Waiting {
+        next: Instant,
+        deadline: Instant,
+    },
+    /// The second list is read.
+    Confirming,
+    Over(Option<Result<(), AuditError>>),
+}
+
+impl Audit {
+    /// An audit by a list of `resource`, of metadata only. The selectors have to be those of the store.
+    #[must_use]
+    pub fn new(resource: Resource, config: AuditConfig) -> Self {
+        let path = Resource::new(resource.path());
+        let path = path.with_label_selector(resource.label_selector().unwrap_or_default());
+        let resource = path.with_field_selector(resource.field_selector().unwrap_or_default()).metadata_only();
+        Self {
+            call: Some(page(&resource, config, None)),
+            resource,
+            config,
+            phase: Phase::Listing,
+            is_open: false,
+            pages: 0,
+            restarts: 0,
+            token: String::new(),
+            listed: BTreeMap::new(),
+            unnamed: 0,
+            report: AuditReport::default(),
+            lacking: BTreeMap::new(),
+            confirmed: BTreeMap::new(),
+        }
+    }
+
+    /// The request to send now; `None` while one is open, while the audit waits for the store, and at its end.
+    #[must_use]
+    pub fn poll_request(&mut self) -> Option<ApiRequest> {
+        if self.is_open {
+            return None;
+        }
+        let request = self.call.as_ref()?.request().cloned();
+        match request {
+            Ok(request) => {
+                self.is_open = true;
+                Some(request)
+            }
+            Err(error) => {
+                self.end(Err(AuditError::Failed(error)));
+                None
+            }
+        }
+    }
+
+    /// Takes the answer to the open request. Without one, it is dropped.
+    pub fn handle_answer(
+        &mut self,
+        now: Instant,
+        store: &(impl Replica + ?Sized),
+        answer: Result<ApiResponse, TransportError>,
+    ) {
+        if !mem::take(&mut self.is_open) {
+            return;
+        }
+        let Some(call) = self.call.take() else { return };
+        match answer.map_err(ApiError::from).and_then(|response| call.read(&response)) {
+            Ok(list) => self.on_page(now, store, list),
+            Err(error) if error.is_expired() => self.restart(),
+            Err(error) => self.end(Err(AuditError::Failed(error))),
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if let Phase::Waiting { next, .. } = self.phase { Some(next) } else { None }
+    }
+
+    /// Looks at the store, if it is time.
+    pub fn handle_timeout(&mut self, now: Instant, store: &(impl Replica + ?Sized)) {
+        let Phase::Waiting { next, deadline } = self.phase else { return };
+        if now < next {
+            return;
+        }
+        if self.has_reached(store) {
+            self.judge(store);
+        } else if now >= deadline {
+            self.report.is_behind = true;
+            self.judge(store);
+        } else {
+            self.phase = Phase::Waiting { next: (now + self.config.interval).min(deadline), deadline };
+        }
+    }
+
+    /// The report, once.
+    ///
+    /// # Errors
+    /// [`AuditError`], if the list could not be read.
+    #[must_use]
+    pub fn poll_result(&mut self) -> Option<Result<AuditReport, AuditError>> {
+        let Phase::Over(result) = &mut self.phase else { return None };
+        Some(result.take()?.map(|()| mem::take(&mut self.report)))
+    }
+
+    /// Whether the list is read for the second time.
+    #[must_use]
+    pub fn is_confirming(&self) -> bool {
+        matches!(self.phase, Phase::Confirming)
+    }
+}
+
+impl Audit {
+    fn on_page(&mut self, now: Instant, store: &(impl Replica + ?Sized), list: ObjectList<Row>) {
+        let ObjectList { meta, items } = list;
+        let (version, token) = (meta.resource_version(), meta.continue_token());
+        if digits(version).is_err() {
+            return self.end(Err(AuditError::Unordered));
+        }
+        // Every page has the version of the first one; another one would be of another state.
+        let is_first = self.token.is_empty();
+        if !is_first && !self.is_confirming() && version != &*self.report.version {
+            return self.restart();
+        }
+        self.report.version = if self.is_confirming() { self.report.version.clone() } else { Version::from(version) };
+        items.into_iter().for_each(|row| self.on_row(store, row));
+        self.pages += 1;
+        match token {
+            "" => self.on_end(now, store),
+            token if token == self.token || self.pages >= self.config.max_pages => self.end(Err(AuditError::Endless)),
+            token => {
+                self.call = Some(page(&self.resource, self.config, Some(token)));
+                self.token = token.to_string();
+            }
+        }
+    }
+
+    fn on_row(&mut self, store: &(impl Replica + ?Sized), row: Row) {
+        let Some((key, version)) = row.into_parts() else {
+            self.unnamed += usize::from(!self.is_confirming());
+            return;
+        };
+        if self.is_confirming() {
+            if self.lacking.get(&key) == Some(&version) {
+                self.confirmed.insert(key, version);
+            }
+            return;
+        }
+        match store.find(&key) {
+            Some((known, stored)) if stored == version => self.listed.insert(known, None),
+            Some((known, _)) => self.listed.insert(known, Some(version)),
+            None => self.listed.insert(key, Some(version)),
+        };
+    }
+
+    /// Begins the list again, whose continue token has expired.
+    fn restart(&mut self) {
+        if self.restarts >= self.config.restarts {
+            return self.end(Err(AuditError::Expired));
+        }
+        self.restarts += 1;
+        self.begin_list();
+    }
+
+    fn begin_list(&mut self) {
+        self.token.clear();
+        self.pages = 0;
+        self.confirmed.clear();
+        if !self.is_confirming() {
+            self.listed.clear();
+            self.unnamed = 0;
+        }
+        self.call = Some(page(&self.resource, self.config, None));
+    }
+
+    /// The last page has come.
+    fn on_end(&mut self, now: Instant, store: &(impl Replica + ?Sized)) {
+        if self.is_confirming() {
+            return self.confirm(store);
+        }
+        self.report.objects = self.listed.len() + self.unnamed;
+        let is_equal =
+            self.listed.values().all(Option::is_none) && self.extra(store).is_ok_and(|extra| extra.is_empty());
+        if self.has_reached(store) || is_equal {
+            return self.judge(store);
+        }
+        let deadline = now + self.config.patience;
+        self.phase = Phase::Waiting { next: (now + self.config.interval).min(deadline), deadline };
+    }
+
+    /// Whether the store has every change up to the version of the list.
+    fn has_reached(&mut self, store: &(impl Replica + ?Sized)) -> bool {
+        self.report.reached = store.applied();
+        let reached = self.report.reached.as_deref();
+        reached.is_some_and(|reached| compare_versions(reached, &self.report.version).is_ok_and(Ordering::is_ge))
+    }
+
+    /// Decides which suspicions stand.
+    fn judge(&mut self, store: &(impl Replica + ?Sized)) {
+        match self.judged(store) {
+            Err(error) => self.end(Err(error)),
+            Ok(()) if self.lacking.is_empty() || self.report.is_behind => self.finish(),
+            Ok(()) => {
+                self.phase = Phase::Confirming;
+                self.begin_list();
+            }
+        }
+    }
+
+    fn judged(&mut self, store: &(impl Replica + ?Sized)) -> Result<(), AuditError> {
+        let extra = self.extra(store)?;
+        for (key, listed) in mem::take(&mut self.listed) {
+            let Some(server) = listed else { continue };
+            let stored = store.find(&key).map(|(_, version)| version);
+            if stored.as_ref() == Some(&server) {
+                continue;
+            }
+            if let Some(stored) = &stored
+                && self.is_later(stored)?
+            {
+                continue;
+            }
+            if store.is_undecodable(&key, &server) {
+                self.report.undecodable += 1;
+            } else if stored.is_none() && !self.report.is_behind {
+                self.lacking.insert(key, server);
+            } else {
+                self.report.add(Difference { key, server: Some(server), store: stored }, self.config.named);
+            }
+        }
+        for (key, version) in extra {
+            self.report.add(Difference { key, server: None, store: Some(version) }, self.config.named);
+        }
+        self.report.undecodable += self.unnamed;
+        Ok(())
+    }
+
+    /// The objects of the store that are not in the list, and are older than it.
+    fn extra(&self, store: &(impl Replica + ?Sized)) -> Result<BTreeMap<Key, Version>, AuditError> {
+        let mut extra = BTreeMap::new();
+        let mut result = Ok(());
+        store.for_each(&mut |key, version| {
+            if !self.listed.contains_key(key) {
+                match self.is_later(version) {
+                    Ok(false) => _ = extra.insert(key.clone(), Version::from(version)),
+                    Ok(true) => {}
+                    Err(error) => result = Err(error),
+                }
+            }
+        });
+        result.map(|()| extra)
+    }
+
+    /// Whether the list is too old for this version.
+    fn is_later(&self, version: &str) -> Result<bool, AuditError> {
+        compare_versions(version, &self.report.version).map(Ordering::is_gt).map_err(|_| AuditError::Unordered)
+    }
+
+    /// The second list has come: what it has in the same version was there all the time.
+    fn confirm(&mut self, store: &(impl Replica + ?Sized)) {
+        for (key, server) in mem::take(&mut self.confirmed) {
+            if store.find(&key).is_none() {
+                self.report.add(Difference { key, server: Some(server), store: None }, self.config.named);
+            }
+        }
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        // A store that has all of the list is not behind, whatever version it knows.
+        self.report.is_behind &= self.report.total() > 0;
+        self.end(Ok(()));
+    }
+
+    /// Ends the audit, and gives its memory back.
+    fn end(&mut self, result: Result<(), AuditError>) {
+        self.call = None;
+        self.listed = BTreeMap::new();
+        self.lacking = BTreeMap::new();
+        self.confirmed = BTreeMap::new();
+        self.phase = Phase::Over(Some(result));
+    }
+}

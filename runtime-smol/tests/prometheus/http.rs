@@ -29,18 +29,23 @@ pub(crate) fn classic(address: SocketAddr) -> SocketAddr {
     let own = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let (mut request, mut part) = (Vec::new(), [0; 4096]);
-            while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-                match stream.read(&mut part) {
-                    Ok(read @ 1..) => request.extend_from_slice(&part[..read]),
-                    _ => break,
-                }
-            }
-            let accept = "text/plain;version=0.0.4";
-            // A scrape without an answer fails, and `up` tells it.
-            let _failed = exchange(address, "/metrics", accept).and_then(|answer| stream.write_all(&answer));
+            let Ok(stream) = stream else { return };
+            // One connection that is slow must not hold up the next scrape.
+            std::thread::spawn(move || pass_on(stream, address));
         }
     });
     own
+}
+
+fn pass_on(mut stream: TcpStream, address: SocketAddr) {
+    let (mut request, mut part) = (Vec::new(), [0; 4096]);
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut part) {
+            Ok(read @ 1..) => request.extend_from_slice(&part[..read]),
+            _ => return,
+        }
+    }
+    let accept = "text/plain;version=0.0.4";
+    // A scrape without an answer fails, and `up` tells it.
+    let _failed = exchange(address, "/metrics", accept).and_then(|answer| stream.write_all(&answer));
 }

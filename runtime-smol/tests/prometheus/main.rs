@@ -52,8 +52,11 @@ fn what_a_prometheus_scrapes_is_what_the_program_did() {
 fn every_scrape_succeeded(prometheus: &Prometheus, seconds: u64) {
     for job in JOBS {
         let over = format!("_over_time(up{{job=\"{job}\"}}[{seconds}s])");
-        assert_eq!(prometheus.number(&format!("min{over}")), 1.0, "{job}");
         let scrapes = prometheus.number(&format!("count{over}"));
+        let failed = scrapes - prometheus.number(&format!("sum{over}"));
+        let slowest =
+            prometheus.number(&format!("max_over_time(scrape_duration_seconds{{job=\"{job}\"}}[{seconds}s])"));
+        assert_eq!(failed, 0.0, "{job}: of {scrapes} scrapes; the slowest took {slowest} s");
         assert!(scrapes >= seconds as f64 / 2.0 * 0.9, "{job}: {scrapes} scrapes");
     }
     let troubles = prometheus.own_counters("prometheus_target_scrapes_");

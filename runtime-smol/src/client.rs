@@ -130,6 +130,14 @@ impl Client {
         self.open(request, Some(Duration::MAX))
     }
 
+    /// Sends a request that changes nothing now, past witnesses, with the time limit of the client.
+    pub(crate) fn read(
+        &self,
+        request: &ApiRequest,
+    ) -> impl Future<Output = Result<ApiResponse, TransportError>> + Send + Unpin + use<> {
+        self.open(request, self.timeout)
+    }
+
     /// Sends a request, and returns it with its answer, whatever the server said.
     pub(crate) async fn respond<T>(&self, call: ApiCall<T>) -> Result<(ApiCall<T>, ApiResponse), ApiError> {
         let call = call.map_request(|request| self.signed(request));

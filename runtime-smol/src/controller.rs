@@ -249,6 +249,7 @@
 mod acting;
 mod added;
 mod attempt;
+mod audited;
 mod by_object;
 mod cleaned;
 mod compared;

@@ -5,7 +5,7 @@
 //! | `/metrics` | [`Metrics`] as OpenMetrics 1.0, or as the older text of Prometheus, by `Accept` |
 //! | `/healthz` | 200 while every [health check](EndpointBuilder::health_check) passes; else 503, and why |
 //! | `/readyz` | 200 once every store has synced and every [ready check](EndpointBuilder::ready_check) passes; else 503, and why |
-//! | `/debug/listwatch` | streams, queues, keys and elections: a page, or JSON by `Accept` or `?format=json` |
+//! | `/debug/listwatch` | streams with their last [audit](crate::audit), queues, keys and elections: a page, or JSON by `Accept` or `?format=json` |
 //!
 //! The endpoint has a thread of its own: a reconcile that blocks the executor does not block it, and no client delays a
 //! reconcile. Checks run on threads that may wait, each once at a time. It keeps no controller and no informer alive. What has ended is not shown any more.
@@ -44,6 +44,7 @@
 //! [`Metrics`]: crate::metrics::Metrics
 
 mod answer;
+mod audit;
 mod builder;
 mod checks;
 mod keys;

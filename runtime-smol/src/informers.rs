@@ -9,6 +9,7 @@
 //! | When does a watch end? | with the last handle or subscriber, at once | – |
 //! | How are several namespaces one informer? | by [`Informers::informer_in`]; [`InformerHandle::streams`] tells them apart | – |
 //! | What went wrong? | [`StreamStatus`], [`Informers::with_error_handler`] | `SetWatchErrorHandler` |
+//! | Does the cache have what the server has? | [`audit`] | `KUBE_WATCHLIST_INCONSISTENCY_DETECTOR` |
 //! | How is one object awaited? | by [`InformerHandle::wait_for`], or by [`wait_for`] without an informer | `kubectl wait` |
 //!
 //! Here the world is a recording, under simulated time:
@@ -85,6 +86,7 @@ for pod in pods.list() {
 //!
 //! While a subscriber holds a stream back, [`InformerHandle::streams`] says so, and for how long.
 
+pub mod audit;
 mod board;
 mod collection;
 #[cfg(feature = "file")]
@@ -104,11 +106,13 @@ mod subscriber;
 mod synced;
 mod tasks;
 mod transport;
+mod undecodable;
 mod wait_error;
 #[cfg(feature = "metrics")]
 mod weak;
 mod world;
 
+pub(crate) use audit::Target as AuditTarget;
 pub(crate) use collection::Collection;
 pub use found::Found;
 pub use handle::InformerHandle;

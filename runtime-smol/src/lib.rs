@@ -25,6 +25,7 @@
 //! | Where are transform and metrics? | the type `T` keeps what it names; `metrics::Metrics` of the feature `metrics`, [`WorkQueue::with_metrics`] | `SetTransform`, `MetricsProvider` |
 //! | How does a controller shut down? | [`ControllerHandle::stop`]; of a queue with [`Workers`], [`SharedWorkQueue::shut_down_with_drain`] | `ShutDownWithDrain` |
 //! | How does a controller hear of SIGTERM? | [`Running::run`] listens for it; elsewhere [`Termination`] does | `SetupSignalHandler` |
+//! | Does a cache have what the server has? | [`InformerHandle::audit`], and [`Reconciler::audit_every`]; [`audit`] | a switch that panics |
 //! | Which reaction follows a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
 //! | In which state is the informer? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program without a controller create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
@@ -245,6 +246,7 @@
 //! [`RateLimiter`]: queue::RateLimiter
 //! [`Packed`]: decode::Packed
 //! [`Raw`]: decode::Raw
+//! [`Reconciler::audit_every`]: controller::Reconciler::audit_every
 //! [`Reconciler::maps`]: controller::Reconciler::maps
 //! [`Reconciler::owns`]: controller::Reconciler::owns
 //! [`ReflectorConfig`]: reflector::ReflectorConfig
@@ -261,6 +263,7 @@ mod caught;
 mod replay;
 mod run;
 mod stable_hash;
+mod unwitnessed;
 mod waiting;
 #[cfg(feature = "file")]
 mod witness;
@@ -292,6 +295,8 @@ pub use client::Client;
 pub use clock::Clock;
 pub use controller::{Controller, RunError};
 pub use events::Events;
+#[doc(inline)]
+pub use informers::audit;
 pub use informers::{Found, InformerHandle, Informers, World};
 pub use run::run;
 pub use workers::Workers;

@@ -9,6 +9,8 @@
 //! | | each other [`Report`], by its `report`, such as `started` | `INFO`, `WARN`, `ERROR` |
 //! | [`REFLECTOR`] | each change of an informer's `state`: `resource`, `version` | `DEBUG`, `INFO` |
 //! | | each failed request: `class`, `status`, `attempts`, `retry_in_s`, `help` | `WARN` |
+//! | | each drift audit, by its `audit` (`clean`, `behind`, `failed`): `objects`, `missing`, `extra`, `stale` | `DEBUG`, `WARN` |
+//! | | the same of a store that `drifted` | `ERROR` |
 //! | [`ELECTION`] | who leads, and each term of this candidate: `lease` | `INFO`, `WARN` |
 //! | | the loss of its term | `ERROR` |
 //!
@@ -52,11 +54,11 @@ mod targets;
 #[cfg(feature = "tracing")]
 pub(crate) use election::election;
 #[cfg(not(feature = "tracing"))]
-pub(crate) use off::{ReconcileSpan, StreamTrace, election, ended, report, stream_error};
+pub(crate) use off::{ReconcileSpan, StreamTrace, audited, election, ended, report, stream_error};
 #[cfg(feature = "tracing")]
 pub(crate) use report::{ended, report};
 #[cfg(feature = "tracing")]
 pub(crate) use span::ReconcileSpan;
 #[cfg(feature = "tracing")]
-pub(crate) use stream::{StreamTrace, stream_error};
+pub(crate) use stream::{StreamTrace, audited, stream_error};
 pub use targets::{CONTROLLER, ELECTION, REFLECTOR};

@@ -241,6 +241,18 @@ fn the_seeds_of_the_election_keep_its_rules() {
 }
 
 #[test]
+fn random_runs_of_an_audit_keep_its_rules() {
+    for seed in 0..20_000 {
+        ops::audit::run(&bytes(seed, 300));
+    }
+}
+
+#[test]
+fn the_seeds_of_the_audit_keep_its_rules() {
+    replay_seeds("audit", ops::audit::run);
+}
+
+#[test]
 fn random_runs_of_a_recorder_keep_its_rules() {
     for seed in 0..20_000 {
         ops::recorder::run(&bytes(seed, 300));

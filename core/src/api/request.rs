@@ -41,6 +41,7 @@ pub struct ApiRequest {
     sender: Option<u64>,
     /// The reconcile, for the server.
     trace: Option<TraceContext>,
+    is_unrecorded: bool,
 }
 
 /// Which request it was, without its query, which may be long. It is displayed as `GET /api/v1/pods`.
@@ -92,6 +93,7 @@ impl ApiRequest {
             body: Vec::new(),
             sender: None,
             trace: None,
+            is_unrecorded: false,
         }
     }
 
@@ -107,6 +109,19 @@ impl ApiRequest {
     pub fn with_trace(mut self, trace: TraceContext) -> Self {
         self.trace = Some(trace);
         self
+    }
+
+    /// Keeps the request and its response off recordings: it is no part of what a replay repeats.
+    #[must_use]
+    pub fn unrecorded(mut self) -> Self {
+        self.is_unrecorded = true;
+        self
+    }
+
+    /// Whether recordings do not have the request.
+    #[must_use]
+    pub fn is_unrecorded(&self) -> bool {
+        self.is_unrecorded
     }
 
     /// What the server is told of the reconcile that sends the request.

@@ -8,7 +8,7 @@ pub struct AuditConfig {
     pub page_size: u32,
     /// How many pages a list has at the most: 10,000 by default.
     pub max_pages: u32,
-    /// How often a list begins again after its continue token has expired: three times by default.
+    /// How often a list begins again after its continue token has expired, or if it is too old: three times by default.
     pub restarts: u32,
     /// How long the store has to reach the version of the list: three minutes by default, because bookmarks come each
     /// minute.

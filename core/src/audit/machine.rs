@@ -144,7 +144,7 @@ impl Audit {
         let Some(call) = self.call.take() else { return };
         match answer.map_err(ApiError::from).and_then(|response| call.read(&response)) {
             Ok(list) => self.on_page(now, store, list),
-            Err(error) if error.is_expired() => self.restart(),
+            Err(error) if error.is_expired() => self.restart(AuditError::Expired),
             Err(error) => self.end(Err(AuditError::Failed(error))),
         }
     }
@@ -198,7 +198,10 @@ impl Audit {
         // Every page has the version of the first one; another one would be of another state.
         let is_first = self.token.is_empty();
         if !is_first && !self.is_confirming() && version != &*self.report.version {
-            return self.restart();
+            return self.restart(AuditError::Expired);
+        }
+        if self.is_confirming() && self.is_before(version) {
+            return self.restart(AuditError::BackInTime);
         }
         self.report.version = if self.is_confirming() { self.report.version.clone() } else { Version::from(version) };
         items.into_iter().for_each(|row| self.on_row(store, row));
@@ -231,10 +234,16 @@ impl Audit {
         };
     }
 
-    /// Begins the list again, whose continue token has expired.
-    fn restart(&mut self) {
+    /// Whether a list is older than what the store had reached when it lacked objects, so that it confirms nothing.
+    fn is_before(&self, version: &str) -> bool {
+        let reached = self.report.reached.as_deref().unwrap_or(&self.report.version);
+        compare_versions(version, reached).is_ok_and(Ordering::is_lt)
+    }
+
+    /// Begins the list again, unless it was begun too often.
+    fn restart(&mut self, why: AuditError) {
         if self.restarts >= self.config.restarts {
-            return self.end(Err(AuditError::Expired));
+            return self.end(Err(why));
         }
         self.restarts += 1;
         self.begin_list();
@@ -313,10 +322,13 @@ impl Audit {
         Ok(())
     }
 
-    /// The objects of the store that are not in the list, and are older than it.
+    /// The objects of the store that are not in the list, and are older than it. An item without a name may be any.
     fn extra(&self, store: &(impl Replica + ?Sized)) -> Result<BTreeMap<Key, Version>, AuditError> {
         let mut extra = BTreeMap::new();
         let mut result = Ok(());
+        if self.unnamed > 0 {
+            return Ok(extra);
+        }
         store.for_each(&mut |key, version| {
             if !self.listed.contains_key(key) {
                 match self.is_later(version) {

@@ -6,6 +6,7 @@
 //! | [`Replica`] | what an audit reads of a store |
 //! | [`AuditReport`], [`Difference`] | what it has found, by key |
 //! | [`AuditError`] | why it found nothing out |
+//! | [`AuditSchedule`] | when the next audit begins |
 //!
 //! The store changes while the list is read. So a difference is a suspicion at first, and a report names those alone that
 //! no order of the changes explains:
@@ -26,6 +27,7 @@ mod machine;
 mod page;
 mod replica;
 mod report;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
@@ -34,3 +36,4 @@ pub use error::AuditError;
 pub use machine::Audit;
 pub use replica::Replica;
 pub use report::{AuditReport, Difference, DifferenceKind, Verdict};
+pub use schedule::AuditSchedule;

@@ -210,7 +210,7 @@ fn an_object_that_could_not_be_decoded_is_counted_and_is_no_drift() {
 
 #[test]
 fn an_item_without_a_name_counts_as_one_that_could_not_be_decoded() {
-    let (mut audit, store) = (audit(), Stored::at("10", &[]));
+    let (mut audit, store) = (audit(), Stored::at("10", &[("unnamed", "3")]));
     answer(&mut audit, &store, Ok(ApiResponse::new(200, *br#"{"metadata":{"resourceVersion":"10"},"items":[{},{}]}"#)));
     let report = report(&mut audit);
     assert_eq!((report.undecodable, report.objects, report.verdict()), (2, 2, Verdict::Clean));
@@ -257,6 +257,23 @@ fn a_second_list_that_expires_begins_again() {
     answer(&mut audit, &store, list("13", "", &[("b", "1")]));
     let report = report(&mut audit);
     assert_eq!((found(&report), &*report.version), (vec![("b", "missing")], "10"));
+}
+
+#[test]
+fn an_object_that_was_deleted_was_missing_because_the_second_list_was_older_than_the_store() {
+    let (mut audit, store) = (audit(), Stored::at("14", &[]));
+    answer(&mut audit, &store, list("10", "", &[("gone", "4")]));
+    answer(&mut audit, &store, list("12", "", &[("gone", "4")]));
+    assert!(audit.is_confirming(), "it is asked again");
+    answer(&mut audit, &store, list("14", "", &[]));
+    assert_eq!(report(&mut audit).verdict(), Verdict::Clean);
+    let mut old = self::audit();
+    answer(&mut old, &store, list("10", "", &[("gone", "4")]));
+    for _ in 0..4 {
+        assert!(old.poll_result().is_none());
+        answer(&mut old, &store, list("13", "", &[("gone", "4")]));
+    }
+    assert_eq!(old.poll_result(), Some(Err(AuditError::BackInTime)));
 }
 
 #[test]

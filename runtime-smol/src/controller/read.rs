@@ -1,7 +1,7 @@
 //! The informers that a controller reads.
 
 use super::run_error::RunError;
-use crate::informers::{HandleSynced, Informers};
+use crate::informers::{AuditTarget, HandleSynced, Informers};
 use core::any::Any;
 use std::sync::Weak;
 
@@ -15,6 +15,9 @@ pub(super) trait Read: Send {
 
     /// The informers that it is among.
     fn informers(&self) -> Informers;
+
+    /// Its streams, to be audited.
+    fn audit_targets(&self) -> Vec<AuditTarget>;
 
     /// The path of its resource.
     fn path(&self) -> &str;

@@ -292,6 +292,17 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
         self
     }
 
+    /// Compares each cache with a fresh list about once in each `period`: those of the sources, and those that the
+    /// controller [reads](Controller::reads). One cache is audited after the other. By default there is no audit.
+    ///
+    /// A cache that differs is [reported](Report::Audited). The [`audit`](crate::audit) module says what an audit sends, and
+    /// which differences count. A period under ten seconds is ten seconds.
+    #[doc(alias = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR")]
+    pub fn audit_every(mut self, period: Duration) -> Self {
+        self.settings.audit_every = Some(period);
+        self
+    }
+
     /// Gives running reconciles so long to finish when the controller ends; 25 s by default, of the 30 s that a pod has
     /// (controller-runtime `GracefulShutdownTimeout`).
     pub fn drain(mut self, grace: Duration) -> Self {

@@ -1,4 +1,5 @@
 use super::Error;
+use crate::audit::StreamAudit;
 use crate::election::ElectionReport;
 use crate::informers::StreamsNotSynced;
 use core::fmt;
@@ -104,6 +105,12 @@ pub enum Report<'a> {
         /// The error.
         error: &'a DecodeError,
     },
+    /// An [audit](super::Reconciler::audit_every) has found that a cache differs from the server, or could not compare
+    /// it. Or the cache is clean again. Other clean audits are not reported.
+    Audited {
+        /// The stream, and what the audit has found.
+        audit: &'a StreamAudit,
+    },
     /// The sources of the controller have synced, and it leads if it has an election. So its reconciles begin.
     Started {
         /// The time since its begin.
@@ -177,6 +184,9 @@ impl Report<'_> {
                 (key.to_string(), format!("{} {reason}: {message}", about.unwrap_or_default()))
             }
             Self::EventNotWritten { problem } => ("events".to_owned(), problem.error.to_string()),
+            Self::Audited { audit } => {
+                (audit.name.to_string(), audit.result.as_ref().map_or_else(ToString::to_string, ToString::to_string))
+            }
             _ => return None,
         };
         Some((about, message))
@@ -229,6 +239,7 @@ impl fmt::Display for Report<'_> {
             Self::Replayed { findings } => findings.counts().fmt(f),
             Self::Election { lease, report } => write!(f, "lease {}: {report}", Printable::new(lease)),
             Self::EventNotWritten { problem } => problem.fmt(f),
+            Self::Audited { audit } => audit.fmt(f),
             Self::EventsLost { counts, is_flushed } => write_lost(f, counts, *is_flushed),
             Self::NeverLed => f.write_str("ended; it never led"),
             Self::NeverStarted => f.write_str("ended before its sources had synced"),

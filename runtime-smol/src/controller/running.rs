@@ -1,3 +1,4 @@
+use super::audited::audits;
 use super::cleaned::Cleaned;
 use super::compared::Compared;
 use super::crew::Crew;
@@ -70,7 +71,8 @@ impl<'a> Running<'a> {
         let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| clock.random_seed());
         let machine = settings.machine(&clock, seed);
         let threads = if clock.is_simulated() { 1 } else { settings.threads };
-        let Settings { name, handle, workers: count, sync_within, drain, on_report, election, .. } = settings;
+        let Settings { name, handle, workers: count, sync_within, drain, on_report, election, audit_every, .. } =
+            settings;
         let (reads, mistake) = reads.take_except(&feeds);
         let all = feeds.iter().map(|feed| feed.source()).chain(reads.iter().map(|read| &**read));
         let (worlds, mistake) = match read::worlds(&informers, all) {
@@ -117,6 +119,9 @@ impl<'a> Running<'a> {
             stop,
         };
         let state = Arc::new(state);
+        // A recording has no other list.
+        let audit_every = audit_every.filter(|_| !state.informers.world().is_recording());
+        let audits = audit_every.map(|period| audits(&state, period, &feeds, &reads));
         let elected = candidate.map(|candidate| Elected::new(&state, candidate));
         #[cfg(feature = "file")]
         state.informers.world().replay().into_iter().for_each(|replay| replay.register(&state.name));
@@ -129,8 +134,21 @@ impl<'a> Running<'a> {
         let crews = Crew::of(&state, &workers, shares(), &reconcile);
         let ending = Ending { state, workers };
         let (held, added, stop) = (to_show, to_follow, stopped);
-        let streams =
-            Streams { refused, ending, worlds, feeds, reads, own, held, added, stop, elected, sync_within, drain };
+        let streams = Streams {
+            refused,
+            ending,
+            worlds,
+            feeds,
+            reads,
+            own,
+            held,
+            added,
+            stop,
+            elected,
+            audits,
+            sync_within,
+            drain,
+        };
         Self { streams, crews, handle }
     }
 

@@ -1,7 +1,7 @@
 //! Where a controller's keys come from: informers, each with a mapper.
 
 use super::read::Read;
-use crate::informers::{HandleSynced, InformerHandle, Informers, WhenDenied};
+use crate::informers::{AuditTarget, HandleSynced, InformerHandle, Informers, WhenDenied};
 use core::any::Any;
 use listwatch_core::object::{Object, ObjectHandle};
 use std::sync::Weak;
@@ -81,6 +81,10 @@ impl<T: Send + Sync + 'static> Read for Source<T> {
 
     fn informers(&self) -> Informers {
         Informers::of(&self.handle)
+    }
+
+    fn audit_targets(&self) -> Vec<AuditTarget> {
+        self.handle.audit_targets()
     }
 
     fn path(&self) -> &str {

@@ -1,5 +1,6 @@
 //! The streams' side of a controller: it maps events to keys, waits for writes to be shown, and begins and ends it all.
 
+use super::audited::report_audits;
 use super::elected::Elected;
 use super::expected::{Expected, Sight};
 use super::feed::{Fed, Feed};
@@ -9,6 +10,7 @@ use super::recording::Events;
 use super::report::Report;
 use super::run_error::RunError;
 use super::state::{Follow, Held, State};
+use crate::audit::Audits;
 use crate::informers::{HandleSynced, Informers};
 use crate::workers::{Unfinished, WorkerStates};
 use async_executor::{Executor, Task};
@@ -38,6 +40,8 @@ pub(super) struct Streams {
     pub(super) stop: Receiver<()>,
     /// The election, if there is one.
     pub(super) elected: Option<Elected>,
+    /// The audits of the caches, if there is a schedule.
+    pub(super) audits: Option<Audits>,
     pub(super) sync_within: Duration,
     pub(super) drain: Duration,
 }
@@ -63,8 +67,21 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { refused, ending, worlds, feeds, reads, own, held, added, stop, mut elected, sync_within, drain } =
-            self;
+        let Self {
+            refused,
+            ending,
+            worlds,
+            feeds,
+            reads,
+            own,
+            held,
+            added,
+            stop,
+            mut elected,
+            audits,
+            sync_within,
+            drain,
+        } = self;
         if let Some(refused) = refused {
             return Err(refused);
         }
@@ -75,6 +92,7 @@ impl Streams {
         let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own));
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
+        let audits = audits.map(|audits| executor.spawn(report_audits(Arc::clone(state), audits)));
         let events = Events::begin(state, &executor);
         let life = async {
             let mut elected = elected.as_mut();
@@ -107,7 +125,7 @@ impl Streams {
         };
         let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run())).collect();
         let end = executor.run(life).await;
-        drop((writes, added, informers, reads));
+        drop((writes, added, audits, informers, reads));
         end
     }
 }

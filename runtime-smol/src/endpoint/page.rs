@@ -1,5 +1,6 @@
 //! The page for people: one document without scripts, images or links to elsewhere.
 
+use super::audit::{AuditLine, DifferenceLine, Outcome};
 use super::keys::{KeyGroup, KeyLine};
 use super::snapshot::{ControllerLine, ElectionLine, Snapshot, StreamLine};
 use core::fmt::{self, Display, Write as _};
@@ -93,7 +94,50 @@ fn stream(page: &mut String, it: &StreamLine) -> fmt::Result {
     if let Some(held) = it.held_back_seconds {
         write!(page, "<p class=\"failure\">Held back by a subscriber for {held:.1} s</p>")?;
     }
+    it.audit.as_ref().map_or(Ok(()), |it| audit(page, it))?;
     page.push_str("</section>");
+    Ok(())
+}
+
+fn audit(page: &mut String, it: &AuditLine) -> fmt::Result {
+    let class = if it.result == "clean" { "" } else { " class=\"failure\"" };
+    let AuditLine { result, date, age_seconds, .. } = it;
+    write!(page, "<p{class}>Drift audit {age_seconds:.0} s ago ({}): {result}", Escaped(date))?;
+    match &it.outcome {
+        Outcome::Failed { failure } => write!(page, ": {}", Escaped(failure))?,
+        Outcome::Compared(it) => {
+            let (objects, version) = (it.objects, Escaped(&it.version));
+            write!(page, ", {objects} objects compared at version {version}")?;
+            write!(page, ": {} missing, {} extra, {} stale", it.missing, it.extra, it.stale)?;
+        }
+    }
+    it.help.as_ref().map_or(Ok(()), |help| write!(page, "; {}", Escaped(help)))?;
+    page.push_str("</p>");
+    match &it.outcome {
+        Outcome::Compared(it) if !it.differences.is_empty() => differences(page, &it.differences, it.unnamed()),
+        _ => Ok(()),
+    }
+}
+
+fn differences(page: &mut String, lines: &[DifferenceLine], unnamed: usize) -> fmt::Result {
+    let open = if lines.len() <= UNFOLDED { " open" } else { "" };
+    write!(page, "<details{open}><summary>differences: {}</summary><table>", lines.len() + unnamed)?;
+    page.push_str("<thead><tr><th>key</th><th>kind</th><th>server</th><th>store</th></tr></thead><tbody>");
+    for DifferenceLine { key, kind, server, store } in lines {
+        let (server, store) = (server.as_deref().unwrap_or_default(), store.as_deref().unwrap_or_default());
+        let (key, server, store) = (Escaped(key), Escaped(server), Escaped(store));
+        write!(page, "<tr><td>{key}</td><td>{kind}</td><td>{server}</td><td>{store}</td></tr>")?;
+    }
+    end_of_table(page, unnamed)
+}
+
+/// The end of a table in a fold, with the number of those that have no row.
+fn end_of_table(page: &mut String, more: usize) -> fmt::Result {
+    page.push_str("</tbody></table>");
+    if more > 0 {
+        write!(page, "<p class=\"none\">and {more} more</p>")?;
+    }
+    page.push_str("</details>");
     Ok(())
 }
 
@@ -156,12 +200,7 @@ fn keys(page: &mut String, state: &str, group: &KeyGroup) -> fmt::Result {
         seconds(page, *in_seconds, "in ", "")?;
         page.push_str("</tr>");
     }
-    page.push_str("</tbody></table>");
-    if group.count > group.keys.len() {
-        write!(page, "<p class=\"none\">and {} more</p>", group.count - group.keys.len())?;
-    }
-    page.push_str("</details>");
-    Ok(())
+    end_of_table(page, group.count.saturating_sub(group.keys.len()))
 }
 
 /// A name of the JSON as words.

@@ -1,5 +1,6 @@
 //! What `/debug/listwatch` shows.
 
+use super::audit::AuditLine;
 use super::keys::{KeyGroup, grouped, seconds};
 use crate::controller::Inspection;
 use crate::informers::StreamStatus;
@@ -41,6 +42,9 @@ pub(super) struct StreamLine {
     pub(super) panics: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) held_back_seconds: Option<f64>,
+    /// The last one, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) audit: Option<AuditLine>,
 }
 
 #[derive(Serialize)]
@@ -111,6 +115,7 @@ impl StreamLine {
             undecodable: stream.undecodable,
             panics: stream.panics,
             held_back_seconds: stream.held_back.map(seconds),
+            audit: AuditLine::of(stream),
         }
     }
 }

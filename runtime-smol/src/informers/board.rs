@@ -1,14 +1,17 @@
 //! The state of a stream as everybody reads it while the stream runs.
 
+use super::audit::{AuditCounts, StreamAudit};
 use super::stream_name::StreamName;
 use super::stream_status::{StreamError, StreamStatus};
+use super::undecodable::Undecodable;
 use crate::clock::Clock;
 use core::mem;
 use core::task::{Context, Poll, Waker};
-use listwatch_core::Instant;
 use listwatch_core::informer::{InformerStatus, SyncTracker, Synced};
+use listwatch_core::object::Version;
 use listwatch_core::reflector::FailureClass;
 use listwatch_core::sync::StdLock;
+use listwatch_core::{Instant, Key};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +32,7 @@ struct State {
     at: Instant,
     /// Since when a subscriber holds the stream back.
     held_since: Option<Instant>,
+    undecodable: Undecodable,
     /// Of the tasks that wait for the next status.
     wakers: Vec<Waker>,
 }
@@ -49,8 +53,12 @@ impl Board {
             received_bytes: 0,
             received: None,
             applied: None,
+            audit: None,
+            audits: AuditCounts::default(),
+            audit_age: None,
         };
-        let state = Mutex::new(State { status, at: now, held_since: None, wakers: Vec::new() });
+        let undecodable = Undecodable::default();
+        let state = Mutex::new(State { status, at: now, held_since: None, undecodable, wakers: Vec::new() });
         Self {
             name,
             clock,
@@ -80,7 +88,40 @@ impl Board {
         status.status = status.status.later(now.saturating_since(at));
         status.received_bytes = self.received_bytes.load(Ordering::Relaxed);
         status.held_back = held_since.map(|since| now.saturating_since(since));
+        if let Some((at, audit)) = status.audits.last() {
+            (status.audit, status.audit_age) = (Some(Arc::clone(audit)), Some(now.saturating_since(*at)));
+        }
         status
+    }
+
+    /// The version up to which the store has every change. The objects up to there that could not be decoded are known.
+    pub(super) fn applied(&self) -> Option<Version> {
+        let state = self.lock();
+        match &state.status.status {
+            InformerStatus::Synced { applied, .. } => applied.clone(),
+            _ => state.status.applied.clone(),
+        }
+    }
+
+    /// Whether this state of the object could not be decoded.
+    pub(super) fn is_undecodable(&self, key: &Key, version: &str) -> bool {
+        self.lock().undecodable.has(key, version)
+    }
+
+    /// Whether the stream does not go on.
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.lock().status.status, InformerStatus::Stopped)
+    }
+
+    /// Ready once the stream does not go on.
+    pub(super) fn poll_stopped(&self, cx: &Context<'_>) -> Poll<()> {
+        self.poll_status(cx, |state| matches!(state.status.status, InformerStatus::Stopped))
+    }
+
+    /// Notes the result of an audit.
+    pub(super) fn note_audit(&self, audit: &Arc<StreamAudit>) {
+        let now = self.clock.now();
+        self.lock().status.audits.add(now, audit);
     }
 
     pub(super) fn synced(&self) -> Synced<StdLock> {
@@ -94,9 +135,14 @@ impl Board {
 
     /// Ready once a status of `since` or later says that requests do not fail.
     pub(super) fn poll_recovered(&self, since: Instant, cx: &Context<'_>) -> Poll<()> {
+        self.poll_status(cx, |state| state.at >= since && matches!(state.status.status, InformerStatus::Synced { .. }))
+    }
+
+    /// Ready once `is_it` says so of the state, which is looked at after each status.
+    fn poll_status(&self, cx: &Context<'_>, is_it: impl FnOnce(&State) -> bool) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.lock();
-        if state.at >= since && matches!(state.status.status, InformerStatus::Synced { .. }) {
+        if is_it(&state) {
             return Poll::Ready(());
         }
         if !state.wakers.iter().any(|known| known.will_wake(&waker)) {
@@ -148,7 +194,10 @@ impl Board {
                 state.status.count(report);
                 state.status.failure = Some(Arc::new((*report).clone()));
             }
-            StreamError::Undecodable(_) => state.status.undecodable += 1,
+            StreamError::Undecodable(error) => {
+                state.status.undecodable += 1;
+                state.undecodable.note(error);
+            }
             StreamError::Panicked(message) => {
                 state.status.panics += 1;
                 state.status.panic = Some((*message).into());

@@ -1,5 +1,6 @@
 //! A user's share of an informer.
 
+use super::audit::{AuditConfig, AuditSchedule, Audits, StreamAudit, Target};
 use super::collection::Collection;
 use super::registry::Registry;
 use super::shared::SharedState;
@@ -8,6 +9,7 @@ use super::stream_status::StreamStatus;
 use super::subscriber::Subscriber;
 use super::synced::{HandleSynced, WhenDenied};
 use super::wait_error::{WaitError, WaitFailure};
+use crate::unwitnessed::unwitnessed;
 use core::any::Any;
 use core::fmt;
 use core::ops::Deref;
@@ -188,6 +190,61 @@ impl<T> InformerHandle<T> {
 }
 
 impl<T: Send + Sync + 'static> InformerHandle<T> {
+    /// Compares the cache with a fresh list of each stream, one after the other, without disturbing it; see
+    /// [`audit`](super::audit). If the future is dropped, its request is aborted, and nothing is noted.
+    ///
+    /// The future does not keep the informer running. It waits up to three minutes for a store that is behind.
+    ///
+    /// ```
+    /// use listwatch_runtime_smol::InformerHandle;
+    ///
+    /// /// Prints `pods: drift at version 2453: 1 missing of 120 objects: web/a missing (server 2440)`, if it is so.
+    /// async fn print_drift<T: Send + Sync + 'static>(pods: &InformerHandle<T>) {
+    ///     pods.audit().await.iter().filter(|audit| !audit.is_clean()).for_each(|audit| println!("{audit}"));
+    /// }
+    /// ```
+    pub fn audit(&self) -> impl Future<Output = Vec<Arc<StreamAudit>>> + Send + use<T> {
+        self.audit_with(AuditConfig::default())
+    }
+
+    /// The same within other limits.
+    pub fn audit_with(&self, config: AuditConfig) -> impl Future<Output = Vec<Arc<StreamAudit>>> + Send + use<T> {
+        let targets = self.audit_targets();
+        unwitnessed(Box::pin(async move {
+            let mut audits = Vec::new();
+            for target in &targets {
+                audits.push(target.audit(config).await);
+            }
+            audits
+        }))
+    }
+
+    /// Compares the cache with a fresh list about once in each `period`, beginning at a random time of the first one
+    /// ([`AuditSchedule`]). A period under ten seconds is ten seconds.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::InformerHandle;
+    ///
+    /// async fn follow<T: Send + Sync + 'static>(pods: InformerHandle<T>) {
+    ///     let mut audits = pods.audit_every(Duration::from_secs(3600));
+    ///     while let Some(audit) = audits.next().await {
+    ///         println!("{audit}");
+    ///     }
+    /// }
+    /// ```
+    pub fn audit_every(&self, period: Duration) -> Audits {
+        let world = &self.0.registry.world;
+        let seed = world.seed_of(self.0.resource.path()).unwrap_or_else(|| world.clock().random_seed());
+        let schedule = AuditSchedule::new(period, seed);
+        Audits::new(self.audit_targets(), world.clock().clone(), schedule, AuditConfig::default())
+    }
+
+    /// The streams, to be audited.
+    pub(crate) fn audit_targets(&self) -> Vec<Target> {
+        Target::all_of(&self.0.registry.world, &self.0.store, &self.0.boards)
+    }
+
     /// Tells this informer from all others, without keeping it running.
     pub(crate) fn identity(&self) -> Weak<dyn Any + Send + Sync> {
         Arc::<SharedState<T>>::downgrade(&self.0)

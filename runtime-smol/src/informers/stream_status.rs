@@ -1,5 +1,6 @@
 //! What a stream does now, and what went wrong with it, for people.
 
+use super::audit::{AuditCounts, StreamAudit};
 use super::stream_name::StreamName;
 use core::fmt;
 use core::time::Duration;
@@ -34,6 +35,12 @@ pub struct StreamStatus {
     /// For how long a subscriber that [waits](listwatch_core::informer::Subscription::wait) has held the stream back,
     /// where one does now. The cache gets no change meanwhile.
     pub held_back: Option<Duration>,
+    /// The last [audit](super::audit), if there was one.
+    pub audit: Option<Arc<StreamAudit>>,
+    /// The number of audits, by their results.
+    pub(crate) audits: AuditCounts,
+    /// The time since the end of the last one.
+    pub(crate) audit_age: Option<Duration>,
     /// The numbers of failures, and of those of watches after which the whole state is read again, by class.
     pub(crate) failures: Vec<(FailureClass, [u64; 2])>,
     /// The number of objects in the store, unless other streams have objects in it.

@@ -76,6 +76,8 @@ pub struct World {
     namespace: Option<String>,
     /// Why no controller runs in it.
     refused: Option<SharedText>,
+    /// Whether it plays a recording.
+    is_recording: bool,
     #[cfg(feature = "file")]
     tape: Option<Tape>,
     #[cfg(feature = "file")]
@@ -139,6 +141,7 @@ impl World {
             authority: None,
             namespace: None,
             refused: None,
+            is_recording: false,
             #[cfg(feature = "file")]
             tape: None,
             #[cfg(feature = "file")]
@@ -322,6 +325,11 @@ impl World {
         return self.replay.is_some();
         #[cfg(not(feature = "file"))]
         false
+    }
+
+    /// Whether it plays a recording, of a controller or without one.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.is_recording
     }
 
     /// Why no controller runs in it, if none does.

@@ -1,5 +1,5 @@
 use super::encoder::{Families, named, with_bounds_of_go};
-use super::{clients, controllers, streams};
+use super::{audits, clients, controllers, streams};
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
 use crate::controller::{ControllerHandle, Running};
@@ -103,7 +103,9 @@ impl Collector for Metrics {
         asked.extend(controllers.iter_mut().filter_map(|it| it.asked.take()));
         let mut families = Families(encoder);
         controllers::encode(&mut families, &named(controllers, |it| it.name.to_string()))?;
-        streams::encode(&mut families, &named(streams, |it| it.name.to_string()))?;
+        let streams = named(streams, |it| it.name.to_string());
+        streams::encode(&mut families, &streams)?;
+        audits::encode(&mut families, &streams)?;
         clients::encode(&mut families, asked.into_iter())
     }
 }

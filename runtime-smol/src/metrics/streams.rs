@@ -63,7 +63,7 @@ fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> f
     families.gauge("listwatch_stream_objects", "Objects in the store of the stream", objects)
 }
 
-fn stream(name: &str) -> Labels {
+pub(super) fn stream(name: &str) -> Labels {
     vec![("stream", name.to_owned())]
 }
 

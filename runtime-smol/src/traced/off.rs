@@ -1,5 +1,6 @@
 //! Without the feature `tracing`, nobody is told anything.
 
+use crate::audit::StreamAudit;
 use crate::controller::Report;
 use crate::election::ElectionReport;
 use crate::informers::StreamError;
@@ -42,6 +43,8 @@ impl StreamTrace {
 }
 
 pub(crate) fn stream_error(_resource: &Resource, _error: &StreamError<'_>) {}
+
+pub(crate) fn audited(_audit: &StreamAudit) {}
 
 pub(crate) fn ended(_outcome: Option<Outcome>, _took: Duration) {}
 

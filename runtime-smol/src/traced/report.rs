@@ -77,6 +77,7 @@ fn kind(report: &Report<'_>) -> (Level, &'static str) {
         Report::SourceRecovered { .. } => (Level::INFO, "source_recovered"),
         Report::SourceNotSynced { .. } => (Level::WARN, "source_not_synced"),
         Report::Undecodable { .. } => (Level::DEBUG, "undecodable"),
+        Report::Audited { .. } => (Level::DEBUG, "audited"),
         Report::WriteTimedOut { .. } => (Level::WARN, "write_timed_out"),
         Report::Started { .. } => (Level::INFO, "started"),
         Report::Election { .. } => (Level::INFO, "election"),

@@ -2,6 +2,7 @@
 
 use super::emit::{event_at, told};
 use super::targets::REFLECTOR;
+use crate::audit::{AuditReport, StreamAudit, Verdict};
 use crate::informers::{StreamError, StreamName};
 use listwatch_core::Resource;
 use listwatch_core::informer::InformerStatus;
@@ -76,6 +77,31 @@ pub(crate) fn stream_error(resource: &Resource, error: &StreamError<'_>) {
         StreamError::Panicked(_) => {
             event!(target: REFLECTOR, Level::ERROR, resource = path(), "{}", Printable::new(error));
         }
+    });
+}
+
+/// Tells the result of an audit.
+pub(crate) fn audited(audit: &StreamAudit) {
+    let resource = audit.name.resource();
+    let found = audit.result.as_ref().ok();
+    let level = match found.map(AuditReport::verdict) {
+        Some(Verdict::Clean) => Level::DEBUG,
+        Some(Verdict::Drifted) => Level::ERROR,
+        _ => Level::WARN,
+    };
+    told(|| {
+        event_at!(
+            level,
+            target: REFLECTOR,
+            resource = display(Printable::new(resource.path())),
+            audit = audit.result_name(),
+            objects = found.map(|found| found.objects),
+            missing = found.map(|found| found.missing),
+            extra = found.map(|found| found.extra),
+            stale = found.map(|found| found.stale),
+            duration_s = audit.took.as_secs_f64(),
+            "{audit}"
+        );
     });
 }
 

@@ -1,5 +1,6 @@
 //! Operations on a machine. Its answers must equal those of its model, or keep its rules.
 
+pub mod audit;
 #[cfg(feature = "capture")]
 pub mod capture;
 pub mod change;

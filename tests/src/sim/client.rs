@@ -16,12 +16,14 @@ use super::tier::{InformerOf, ObjectOf, OnHeap, Seen, Tier};
 use super::trace::Trace;
 use super::wire::{Direct, Wire};
 use listwatch_core::informer::EventOf;
+use listwatch_core::object::Version;
 use listwatch_core::reflector::{Action, Failure, Phase};
 use listwatch_core::request::{Query, Request, RequestId, Verb};
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};
 use listwatch_core::{InformerConfig, Instant, Resource};
 use rebirth::Memory;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A client of the simulated server.
@@ -60,6 +62,16 @@ pub struct Client<T: Tier = OnHeap> {
     twice: bool,
     frame_limit: usize,
     memory: Memory<ObjectOf<T>>,
+    pub(super) noted: Noted,
+}
+
+/// What an audit of the client reads beside its cache.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    /// The version that was applied when every event had been taken.
+    pub(super) applied: Option<Version>,
+    /// The last state of each object that could not be decoded: key and version.
+    pub(super) undecodable: BTreeMap<String, Version>,
 }
 
 impl Client {
@@ -104,6 +116,7 @@ impl<T: Tier> Client<T> {
             twice: false,
             frame_limit: config.decode.frame_limit,
             memory,
+            noted: Noted::default(),
         }
     }
 
@@ -352,6 +365,7 @@ impl<T: Tier> Client<T> {
             }
         }
         assert!(self.informer.poll_event().is_none(), "there was nothing to tell, and now there is");
+        self.noted.applied = self.informer.applied_version().map(Version::from);
     }
 
     fn note(&mut self, now: Instant, event: &EventOf<ObjectOf<T>>, server: &Server) {
@@ -364,6 +378,9 @@ impl<T: Tier> Client<T> {
         }
         if let EventOf::Undecodable(undecodable) = event {
             let readable = undecodable.key.is_some();
+            if let (Some(key), Some(version)) = (&undecodable.key, &undecodable.version) {
+                self.noted.undecodable.insert(format!("{key:?}"), version.clone());
+            }
             self.observer.needs_restart |= !readable && self.informer.phase() != Phase::Watching;
             self.tally.fault(if readable { Fault::Undecodable } else { Fault::Unreadable });
         }

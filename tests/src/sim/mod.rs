@@ -11,12 +11,15 @@
 //! A whole controller, which also writes, runs on the real drivers against an [`ApiServer`] of its own. A [`Store`] holds any
 //! JSON objects, a [`Feed`] serves its informer, and an [`ApiLine`] serves its client.
 //!
+//! An [`AuditedRun`] is a [`Run`] whose cache is audited.
+//!
 //! An [`Election`] has candidates for one lease, with clocks of their own.
 
 mod answer;
 mod api_line;
 mod api_server;
 mod ask;
+mod audits;
 mod calm;
 mod client;
 mod dice;
@@ -55,6 +58,7 @@ pub use answer::Answer;
 pub use api_line::{ApiLine, Troubles};
 pub use api_server::{ApiServer, Inside};
 pub use ask::Ask;
+pub use audits::{AuditTally, AuditedRun};
 pub use calm::{calm_world, prompt_client};
 pub use client::Client;
 pub use dice::Dice;

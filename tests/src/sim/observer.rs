@@ -125,6 +125,12 @@ impl Observer {
         }
     }
 
+    /// The store's era of the state in the cache.
+    #[must_use]
+    pub fn era(&self) -> u32 {
+        self.era
+    }
+
     /// A list, or a watch-list, begins.
     pub fn note_listing(&mut self, log: &Log) {
         self.listing_era = log.era();

@@ -20,8 +20,8 @@ use std::time::Duration;
 /// A run on its way.
 #[derive(Debug)]
 pub struct Run<T: Tier = OnHeap> {
-    world: World<T>,
-    setup: Setup,
+    pub(super) world: World<T>,
+    pub(super) setup: Setup,
     weather: Weather,
     dice: Dice,
     next_change: Instant,
@@ -80,12 +80,7 @@ impl<T: Tier> Run<T> {
     /// # Panics
     /// Where the informer breaks one of its rules.
     pub fn finish(&mut self) -> Outcome {
-        for key in 0..self.setup.server.keys {
-            if self.dice.chance(60) {
-                self.write(key);
-            }
-        }
-        self.client().informer.start(Instant::ZERO);
+        self.begin();
         while self.client().tally.delivered() < FAULTS {
             self.go_on();
         }
@@ -94,13 +89,28 @@ impl<T: Tier> Run<T> {
         self.outcome()
     }
 
+    /// The server has objects, and the informer starts.
+    pub(super) fn begin(&mut self) {
+        for key in 0..self.setup.server.keys {
+            if self.dice.chance(60) {
+                self.write(key);
+            }
+        }
+        self.client().informer.start(Instant::ZERO);
+    }
+
+    /// When the next change or fault comes.
+    pub(super) fn next(&self) -> Instant {
+        self.next_change.min(self.next_fault)
+    }
+
     /// What went over the wire so far.
     #[must_use]
     pub fn capture(&self) -> Option<&str> {
         self.world.clients[0].trace.capture()
     }
 
-    fn client(&mut self) -> &mut Client<T> {
+    pub(super) fn client(&mut self) -> &mut Client<T> {
         &mut self.world.clients[0]
     }
 
@@ -113,8 +123,8 @@ impl<T: Tier> Run<T> {
     }
 
     /// Lets time pass up to the next change, or the next fault, and makes it.
-    fn go_on(&mut self) {
-        let next = self.next_change.min(self.next_fault);
+    pub(super) fn go_on(&mut self) {
+        let next = self.next();
         self.world.advance(next);
         if self.next_change <= next {
             self.change();

@@ -44,7 +44,16 @@ const MODULES: &[(&str, &[&str])] = &[
     ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
     (
         "audit",
-        &["time", "text", "object", "request", "api", "transport::TransportError", "transport::TransportErrorKind"],
+        &[
+            "time",
+            "text",
+            "random",
+            "object",
+            "request",
+            "api",
+            "transport::TransportError",
+            "transport::TransportErrorKind",
+        ],
     ),
     ("change", &["text", "object::Meta", "object::MetaBuilder"]),
     (

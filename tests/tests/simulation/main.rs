@@ -3,6 +3,7 @@
 #![cfg_attr(not(loom), expect(clippy::unwrap_used, reason = "a test that cannot go on has failed"))]
 
 mod api_server;
+mod audits;
 mod capture;
 #[cfg(not(loom))]
 mod controllers;

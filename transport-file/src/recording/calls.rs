@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// An [`ApiTransport`] that records the requests and responses of another one on a [`Tape`]. [`Tape::client`] makes one.
 ///
 /// It passes requests and responses on unchanged. A request is sent at its first poll, because its line stands before it
-/// is sent, and bears the time.
+/// is sent, and bears the time. An [unrecorded](ApiRequest::unrecorded) one leaves no line.
 pub struct RecordedCalls<X> {
     transport: X,
     tape: Tape,
@@ -80,6 +80,9 @@ impl<X: ApiTransport> RecordedCalls<X> {
 
 impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        if request.is_unrecorded() {
+            return self.transport.open(id, request);
+        }
         self.open.insert(id, Open::Unsent(request.clone()));
     }
 

@@ -34,7 +34,7 @@ impl World {
             Box::new(Told { name, playback, replay, is_over: false }) as _
         };
         let seed = start.and_then(|start| start.seed);
-        Self { seed, replay: Some(replay), ..Self::from_named_parts(clock, client, transports) }
+        Self { seed, is_recording: true, replay: Some(replay), ..Self::from_named_parts(clock, client, transports) }
     }
 
     /// The replay of a tape with reconciles.

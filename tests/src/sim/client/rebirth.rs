@@ -1,6 +1,6 @@
 //! A client that is killed, and begins again from what it saved.
 
-use super::{Client, Observer};
+use super::{Client, Noted, Observer};
 use crate::sim::restored::Restored;
 use crate::sim::tier::{ObjectOf, Tier};
 use listwatch_core::cache::Cache;
@@ -67,6 +67,7 @@ impl<T: Tier> Client<T> {
         self.informer = T::informer(self.memory.resource.clone(), self.memory.config);
         (self.not_before, self.last_id) = (now, RequestId::default());
         (self.unread, self.twice) = (false, false);
+        self.noted = Noted::default();
         match self.memory.saved.clone() {
             Some(state) if self.restore(now, &state) => {}
             _ => self.observer = self.observer.reborn(),

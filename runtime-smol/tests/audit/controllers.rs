@@ -1,0 +1,70 @@
+//! The audits of a controller.
+
+use crate::stage::{MAPS, Stage};
+use core::time::Duration;
+use listwatch_runtime_smol::controller::{Controller, Outcome, Report};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::file::Fault;
+use std::sync::{Arc, Mutex};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Runs a controller with audits while `scenario` goes on, and returns its lines about them.
+fn reports<F: Future<Output = ()> + Send + 'static>(stage: &Stage, scenario: impl FnOnce(Stage) -> F) -> Vec<String> {
+    let lines = Arc::<Mutex<Vec<String>>>::default();
+    let told = Arc::clone(&lines);
+    let world = stage.world.clone().until(scenario(stage.clone()));
+    let controller = Controller::new("maps", world);
+    let maps = controller.informer_of::<MetadataOnly>(MAPS);
+    let _pods = controller.informer_of::<MetadataOnly>("v1/pods");
+    let reconciler = controller.reconciles(&maps).audit_every(HOUR).on_report(move |name, report| {
+        if let Report::Audited { audit } = report {
+            told.lock().unwrap().push(format!("{name}: {report}"));
+            assert!(audit.is_clean(), "a function that panics does not end the audits");
+        }
+    });
+    reconciler.run(async |_cx, _key| Ok(Outcome::Done)).unwrap();
+    let lines = lines.lock().unwrap();
+    lines.clone()
+}
+
+#[test]
+fn a_controller_reports_a_cache_that_differs_and_one_that_is_clean_again() {
+    let stage = Stage::with(&["web/a"]);
+    let lines = reports(&stage, |stage| async move {
+        stage.pass(3 * 3600).await;
+        stage.lose(&["a"]);
+        stage.change("web/a");
+        stage.pass(3600).await;
+        stage.cluster.disconnect();
+        stage.cluster.compact();
+        stage.pass(3 * 3600).await;
+    });
+    let [drifted, clean] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(
+        drifted.starts_with("maps: configmaps: drift at version 2: 1 stale of 1 objects: web/a stale"),
+        "{drifted}"
+    );
+    assert_eq!(clean, "maps: configmaps: no drift at version 2: 1 objects");
+    let lists = |path: &str| stage.listed().iter().filter(|list| list.starts_with(path)).count();
+    assert_eq!((lists("/api/v1/configmaps?"), lists("/api/v1/pods?")), (7, 7), "what it reads is audited too");
+}
+
+#[test]
+fn a_controller_reports_an_audit_that_fails_and_goes_on() {
+    let stage = Stage::with(&["web/a"]);
+    stage.cluster.fail_next("GET /api/v1/configmaps", Fault::Refused(403)).unwrap();
+    let lines = reports(&stage, |stage| async move { stage.pass(5 * 3600).await });
+    let [denied, clean] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(denied.contains("not compared") && denied.contains("kubectl auth can-i list configmaps -A"), "{denied}");
+    assert!(clean.contains("no drift"), "{clean}");
+}
+
+#[test]
+fn a_controller_without_a_schedule_lists_nothing() {
+    let stage = Stage::with(&["web/a"]);
+    let controller = Controller::new("maps", stage.world.clone().lasting(HOUR * 24));
+    let maps = controller.informer_of::<MetadataOnly>(MAPS);
+    controller.reconciles(&maps).run(async |_cx, _key| Ok(Outcome::Done)).unwrap();
+    assert_eq!(stage.listed(), [""; 0]);
+}

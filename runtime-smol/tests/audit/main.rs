@@ -1,0 +1,9 @@
+//! Drift audits of informers and controllers, on a simulated cluster behind a proxy that loses events.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod controllers;
+mod failures;
+mod on_demand;
+mod recorded;
+mod schedules;
+mod stage;

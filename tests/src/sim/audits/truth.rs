@@ -1,0 +1,147 @@
+//! What an audit may report, and what it has to, by the log of all writes.
+
+use crate::sim::client::Client;
+use crate::sim::log::{Entry, Log};
+use crate::sim::object::{Health, KeyNumber, Stored, key_of};
+use crate::sim::selector::Selector;
+use crate::sim::tier::Seen;
+use listwatch_core::Resource;
+use listwatch_core::audit::{AuditReport, DifferenceKind, Verdict};
+use std::collections::BTreeMap;
+use std::iter::once;
+
+/// What is to be compared.
+#[derive(Debug)]
+pub(super) struct Truth {
+    selector: Selector,
+    metadata_only: bool,
+    /// The store's era when the audit began.
+    era: u32,
+}
+
+/// The cache when the audit decided which suspicions stand.
+#[derive(Debug)]
+pub(super) struct Judged {
+    /// The revision of the server.
+    revision: u64,
+    /// The revision of each object.
+    cache: BTreeMap<KeyNumber, u64>,
+    /// The store's era of the cache.
+    era: u32,
+}
+
+impl Judged {
+    pub(super) fn of(client: &Client, log: &Log) -> Self {
+        Self { revision: log.revision(), cache: cache(client), era: client.observer.era() }
+    }
+}
+
+fn cache(client: &Client) -> BTreeMap<KeyNumber, u64> {
+    client.informer.cache().iter().map(|object| (object.place(), object.revision())).collect()
+}
+
+impl Truth {
+    pub(super) fn new(resource: &Resource, log: &Log) -> Self {
+        let selector = Selector::of(resource).unwrap_or_else(|| panic!("{resource:?} cannot be selected"));
+        Self { selector, metadata_only: resource.is_metadata_only(), era: log.era() }
+    }
+
+    /// Checks a report, and returns the number of differences that it owed. None where nothing can be said: the store
+    /// went back to a backup, or the report is of suspicions.
+    ///
+    /// # Panics
+    /// Where the report has a difference that is not there, or lacks one that is.
+    pub(super) fn check(&self, report: &AuditReport, judged: &Judged, client: &Client, log: &Log) -> Option<usize> {
+        let is_one_era = log.era() == self.era && judged.era == self.era && client.observer.era() == self.era;
+        if !is_one_era || report.verdict() == Verdict::Behind {
+            return None;
+        }
+        let listed = report.version.parse().unwrap_or_else(|error| panic!("{}: {error}", report.version));
+        let after = cache(client);
+        let mut owed = 0;
+        for key in 0..log.keys() {
+            let found = report.differences.iter().find(|it| key_of(it.key.name()) == Some(key));
+            let view = View { key, listed, judged, after: after.get(&key).copied(), log, truth: self };
+            if let Some(found) = found {
+                assert!(view.may_be(found.kind()), "{found} is reported, and it is explained: {view:?}");
+            } else {
+                assert!(!view.has_to_be(), "pod {key} is not reported by {report}: {view:?}");
+            }
+            owed += usize::from(view.has_to_be());
+        }
+        Some(owed)
+    }
+
+    fn selected(&self, key: KeyNumber, state: Option<Stored>) -> Option<Stored> {
+        state.filter(|state| self.selector.matches(key, state))
+    }
+
+    fn is_readable(&self, state: &Stored) -> bool {
+        state.health == Health::Good || self.metadata_only && !state.health.is_blinding()
+    }
+}
+
+/// One object, as the log and the cache have it.
+struct View<'v> {
+    key: KeyNumber,
+    /// The revision of the list.
+    listed: u64,
+    judged: &'v Judged,
+    /// The revision in the cache at the end.
+    after: Option<u64>,
+    log: &'v Log,
+    truth: &'v Truth,
+}
+
+impl View<'_> {
+    /// Each state that the object had from the list until `until`; None where it was not there.
+    fn states(&self, until: u64) -> impl Iterator<Item = Option<Stored>> {
+        let of_it = move |entry: &&Entry| entry.key == self.key && entry.revision <= until;
+        let later = self.log.since(self.listed).iter().filter(of_it).map(|entry| entry.after);
+        once(self.log.state(self.key, self.listed)).chain(later).map(|state| self.truth.selected(self.key, state))
+    }
+
+    /// The revision in the cache when the audit decided.
+    fn cached(&self) -> Option<u64> {
+        self.judged.cache.get(&self.key).copied()
+    }
+
+    /// Whether a cache with every change up to some revision from the list on has this.
+    fn is_explained(&self, cached: Option<u64>, until: u64) -> bool {
+        self.states(until).any(|state| state.map(|state| state.revision) == cached)
+    }
+
+    fn may_be(&self, kind: DifferenceKind) -> bool {
+        let at_list = self.states(self.listed).next().flatten();
+        let is_decodable = at_list.is_none_or(|state| self.truth.is_readable(&state));
+        let is_wrong = !self.is_explained(self.cached(), self.judged.revision);
+        let stays_wrong = self.after.is_none() && !self.is_explained(None, self.log.revision());
+        is_decodable && is_wrong && (kind != DifferenceKind::Missing || stays_wrong)
+    }
+
+    /// Whether an audit has to tell. Of an object that is missing and changes meanwhile, it cannot.
+    fn has_to_be(&self) -> bool {
+        let until = self.log.revision();
+        let is_all_readable = self.states(until).flatten().all(|state| self.truth.is_readable(&state));
+        // An item without a name may be any.
+        let has_unnamed = self.log.states(self.listed).any(|(_, state)| state.health.is_blinding());
+        let changes = self.states(until).any(|state| state != self.states(self.listed).next().flatten());
+        let is_wrong = !self.is_explained(self.cached(), self.judged.revision);
+        let stays = self.cached().is_some() || !changes && self.after.is_none();
+        is_wrong && stays && is_all_readable && !has_unnamed
+    }
+}
+
+impl std::fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let states: Vec<_> = self.states(self.log.revision()).collect();
+        f.debug_struct("View")
+            .field("key", &self.key)
+            .field("listed", &self.listed)
+            .field("cached", &self.cached())
+            .field("after", &self.after)
+            .field("judged at", &self.judged.revision)
+            .field("states", &states)
+            .finish_non_exhaustive()
+    }
+}

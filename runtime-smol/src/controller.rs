@@ -249,6 +249,7 @@
 mod acting;
 mod added;
 mod attempt;
+mod blocking_work;
 mod by_object;
 mod cleaned;
 mod compared;

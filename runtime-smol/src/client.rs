@@ -1,6 +1,7 @@
 //! Single requests to an API server, by futures.
 
 mod blocking;
+mod gate;
 mod pending;
 mod requests;
 mod sender;
@@ -9,6 +10,8 @@ use crate::clock::Clock;
 use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
+use gate::{Entry, GatedCall};
+pub(crate) use gate::{Gate, OpenWrite};
 #[cfg(feature = "file")]
 use listwatch_core::api::ApiFn;
 use listwatch_core::api::{
@@ -67,12 +70,6 @@ pub struct Client {
     requests: Arc<Requests>,
 }
 
-/// Decides which requests a client sends.
-pub(crate) trait Gate: Send + Sync {
-    /// Whether a request that changes something may be sent now; if not, the reason.
-    fn check(&self) -> Result<(), TransportError>;
-}
-
 impl Client {
     /// Sends requests by `transport`, and reads deadlines from `clock`.
     ///
@@ -112,6 +109,18 @@ impl Client {
         call.read(&response)
     }
 
+    /// A client of the same server by another transport. No request of the one waits for requests of the other.
+    #[cfg(feature = "http")]
+    pub(crate) fn beside(&self, transport: impl ApiTransport + Send + 'static) -> Self {
+        Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport) as _))), ..self.clone() }
+    }
+
+    /// Whether both send by one transport.
+    #[cfg(feature = "file")]
+    pub(crate) fn shares_transport(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.calls, &other.calls)
+    }
+
     /// A clone that sends changes only while `gate` lets it.
     pub(crate) fn behind(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
@@ -142,10 +151,13 @@ impl Client {
     pub(crate) async fn respond<T>(&self, call: ApiCall<T>) -> Result<(ApiCall<T>, ApiResponse), ApiError> {
         let call = call.map_request(|request| self.signed(request));
         let (timeout, request) = (call.timeout().or(self.timeout), call.request()?);
-        if let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) {
-            gate.check()?;
-        }
-        let response = self.open(request, timeout).await?;
+        let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) else {
+            let response = self.open(request, timeout).await?;
+            return Ok((call, response));
+        };
+        let (entry, asked) = Entry::enter(gate, request.line())?;
+        let call = call.map_request(|request| request.behind(asked));
+        let response = GatedCall::new(entry, self.open(call.request()?, timeout)).await?;
         Ok((call, response))
     }
 

@@ -4,6 +4,7 @@ mod outside;
 mod simulated;
 mod sleep;
 mod source;
+mod steady;
 
 pub use outside::Outside;
 pub use sleep::Sleep;
@@ -52,7 +53,8 @@ impl Clock {
     /// `testing/synctest`.
     pub const SIMULATED_ORIGIN: WallTime = WallTime::from_unix_seconds(946_684_800);
 
-    /// The machine's monotonic clock.
+    /// The machine's monotonic clock. It goes on while the machine sleeps: on Linux it is `CLOCK_BOOTTIME`. A sleep that
+    /// was begun before goes on when the machine is awake, and so ends late.
     #[must_use]
     pub fn real() -> Self {
         Self::scaled(NonZeroU32::MIN)
@@ -135,6 +137,22 @@ impl Clock {
             *sleep = None;
         }
         ready
+    }
+
+    /// Lets simulated time jump, as the clock of a machine that sleeps. Until the tasks run again, nothing happens by it:
+    /// a sleeper that is due meanwhile wakes after the jump. A real clock has its own time, and takes no notice.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::Clock;
+    ///
+    /// let clock = Clock::simulated();
+    /// let before = clock.now();
+    /// clock.jump(Duration::from_secs(3600));
+    /// assert_eq!(clock.now().saturating_since(before), Duration::from_secs(3600));
+    /// ```
+    pub fn jump(&self, time: Duration) {
+        self.0.simulated().into_iter().for_each(|simulated| simulated.jump(time));
     }
 
     /// Stops simulated time until the guard is dropped, for a task that waits for a socket or another thread. A real

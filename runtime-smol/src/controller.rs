@@ -250,6 +250,7 @@ mod acting;
 mod added;
 mod attempt;
 mod audited;
+mod blocking_work;
 mod by_object;
 mod cleaned;
 mod compared;

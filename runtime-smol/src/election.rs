@@ -32,10 +32,8 @@
 //!
 //! # Machines that sleep
 //!
-//! A term ends by the [real clock](crate::Clock::real), which is `std::time::Instant`: on Linux, `CLOCK_MONOTONIC`. It
-//! stands still while the machine sleeps, and another candidate may lead meanwhile. So a leader that wakes may believe in
-//! its term for up to the [renew deadline](Election::renew_deadline). Receivers that must not take its writes compare the
-//! [`FencingToken`].
+//! A term ends by the [real clock](crate::Clock::real), which goes on while the machine sleeps. So a leader that wakes after
+//! its term sends no write, although nothing has told its work yet. It hears of the loss within a retry period.
 //!
 //! # A program that works while it leads
 //!

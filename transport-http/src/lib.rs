@@ -64,6 +64,8 @@ mod warning;
 #[cfg(feature = "ureq")]
 mod limits;
 #[cfg(feature = "ureq")]
+mod permits;
+#[cfg(feature = "ureq")]
 mod request;
 #[cfg(feature = "ureq")]
 mod server;

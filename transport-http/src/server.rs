@@ -1,17 +1,20 @@
 use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
-use crate::connect::{LastWire, ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector, is_loopback};
+use crate::connect::{
+    CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector, is_loopback,
+};
 use crate::error::ConfigError;
 use crate::limits::Limits;
+use crate::permits::Permits;
 use crate::secret::Secret;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use listwatch_core::api::SendGate;
 use rustls::ClientConfig;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use ureq::config::Config;
 use ureq::http::uri::Authority;
@@ -32,7 +35,8 @@ pub(crate) struct Server {
     tls: Option<Tls>,
     auth: Auth,
     limits: Limits,
-    open: AtomicUsize,
+    /// Of its transports and clients.
+    permits: Arc<Permits>,
 }
 
 /// The credential and the TLS configuration of one request.
@@ -52,6 +56,8 @@ pub(crate) struct Call<'a> {
     pub(crate) body: &'a [u8],
     /// How long the server may send nothing.
     pub(crate) idle: Option<Duration>,
+    /// Asked when it leaves.
+    pub(crate) gate: Option<&'a SendGate>,
 }
 
 impl Server {
@@ -70,7 +76,8 @@ impl Server {
         let authority = uri.authority().cloned().ok_or_else(|| ConfigError::new(format!("{place}: no host")))?;
         let auth = Auth::new(login, impersonate, limits.exec_timeout, &user_place)?;
         let base = server.trim_end_matches('/').to_owned();
-        let found = Self { base, authority, proxy, tls, auth, limits, open: AtomicUsize::new(0) };
+        let permits = Permits::new(limits.max_requests);
+        let found = Self { base, authority, proxy, tls, auth, limits, permits };
         found.check()?;
         Ok(found)
     }
@@ -113,13 +120,9 @@ impl Server {
         self.tls.as_ref()?.authority_fingerprint()
     }
 
-    /// Reserves one of the requests that may be open at once.
-    pub(crate) fn admit(self: &Arc<Self>) -> Option<Permit> {
-        if self.open.fetch_add(1, Ordering::Relaxed) < self.limits.max_requests {
-            return Some(Permit(self.clone()));
-        }
-        self.open.fetch_sub(1, Ordering::Relaxed);
-        None
+    /// The requests that may be open at once.
+    pub(crate) fn permits(&self) -> &Arc<Permits> {
+        &self.permits
     }
 
     /// Gets the credential for a request now. It may read files, or run an exec plugin.
@@ -154,13 +157,13 @@ impl Server {
     }
 
     /// Makes an HTTP client with its own connections, of which it keeps up to `kept` idle ones. It sets the socket that
-    /// it writes to.
-    pub(crate) fn agent(&self, session: &Session, kept: usize, last: &LastWire) -> Agent {
+    /// it writes to, and asks the gate before.
+    pub(crate) fn agent(&self, session: &Session, kept: usize, last: &LastWire, gate: &CurrentGate) -> Agent {
         let name = self.tls.as_ref().and_then(Tls::server_name);
         let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
         let tcp = || TcpConnector::new(self.limits.keep_alive, last.clone());
         let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
-        let connector = connector.chain(tcp()).chain(tls);
+        let connector = connector.chain(tcp()).chain(tls).chain(GateConnector::new(gate.clone()));
         Agent::with_parts(self.config(kept), connector, DefaultResolver::default())
     }
 
@@ -211,16 +214,6 @@ impl Session {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),
         }
-    }
-}
-
-/// One of the open requests that the limit counts.
-#[derive(Debug)]
-pub(crate) struct Permit(Arc<Server>);
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

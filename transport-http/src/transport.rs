@@ -108,7 +108,8 @@ impl ListerWatcher for HttpTransport {
         self.close();
         let outgoing = OutgoingRequest::stream(request, self.server.limits());
         let reactor = self.reactor.clone().filter(|_| request.query() != Query::List);
-        self.open = Some((id, Exchange::start(&self.server, &self.connection, outgoing, reactor)));
+        self.open =
+            Some((id, Exchange::start(&self.server, self.server.permits(), &self.connection, outgoing, reactor)));
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

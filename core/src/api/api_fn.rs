@@ -44,7 +44,8 @@ impl<F: FnMut(&ApiRequest) -> Result<ApiResponse, TransportError>> ApiTransport 
     fn poll_response(&mut self, id: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
         // The function may panic, so the request ends before it runs.
         let Some(request) = self.asked.remove(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
-        Poll::Ready((self.answer)(&request).map_or_else(Reply::Failed, Reply::Answered))
+        let answer = request.may_leave().and_then(|()| (self.answer)(&request));
+        Poll::Ready(answer.map_or_else(Reply::Failed, Reply::Answered))
     }
 
     fn abort(&mut self, id: RequestId) {

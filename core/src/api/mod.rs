@@ -8,6 +8,7 @@
 //! | [`ApiClient`] | carries one request, and blocks its caller |
 //! | [`ApiFn`] | answers by a function, in tests |
 //! | [`Discovery`] | finds a resource by the name that kubectl would take |
+//! | [`SendGate`] | stops a leader's write that would leave after its term |
 //! | [`TraceContext`] | names the reconcile behind a request, for the server's audit log and traces |
 //! | [`ConflictRetry`] | delays and limits the repetition of a change after a conflict |
 
@@ -22,6 +23,7 @@ mod patch;
 mod request;
 mod retry;
 mod scale;
+mod send_gate;
 #[cfg(test)]
 mod tests;
 mod trace_context;
@@ -38,6 +40,7 @@ pub use patch::Patch;
 pub use request::{ApiRequest, ApiResponse, Method, RequestLine};
 pub use retry::ConflictRetry;
 pub use scale::{Scale, ScaleSpec, ScaleStatus};
+pub use send_gate::SendGate;
 pub use trace_context::{ReconcileId, TraceContext};
 pub use transport::{ApiTransport, Reply};
 
@@ -71,7 +74,8 @@ use crate::transport::TransportError;
 pub trait ApiClient {
     /// Sends the request and returns the answer, whatever its status.
     ///
-    /// A client retries only requests that the server rejected unprocessed, such as those with an expired credential.
+    /// A client retries only requests that the server rejected unprocessed, such as those with an expired credential. It
+    /// asks [`ApiRequest::may_leave`] when it writes the request, each time.
     ///
     /// # Errors
     /// If the request could not be sent, or its answer broke off. The server may have processed the request

@@ -1,6 +1,7 @@
-use super::TraceContext;
+use super::{SendGate, TraceContext};
 use crate::request::PercentEncoded;
 use crate::text::Printable;
+use crate::transport::TransportError;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -42,6 +43,8 @@ pub struct ApiRequest {
     /// The reconcile, for the server.
     trace: Option<TraceContext>,
     is_unrecorded: bool,
+    /// Asked when it leaves.
+    gate: Option<SendGate>,
 }
 
 /// Which request it was, without its query, which may be long. It is displayed as `GET /api/v1/pods`.
@@ -94,6 +97,7 @@ impl ApiRequest {
             sender: None,
             trace: None,
             is_unrecorded: false,
+            gate: None,
         }
     }
 
@@ -128,6 +132,28 @@ impl ApiRequest {
     #[must_use]
     pub fn trace(&self) -> Option<TraceContext> {
         self.trace
+    }
+
+    /// Lets the request leave only while `gate` allows it.
+    #[must_use]
+    pub fn behind(mut self, gate: SendGate) -> Self {
+        self.gate = Some(gate);
+        self
+    }
+
+    /// Whether the request may leave now. A transport asks directly before it writes the request, and before each
+    /// repetition, and fails with the error.
+    ///
+    /// # Errors
+    /// That of its [`SendGate`].
+    pub fn may_leave(&self) -> Result<(), TransportError> {
+        self.gate.as_ref().map_or(Ok(()), SendGate::check)
+    }
+
+    /// What is asked when the request leaves, for a transport that hands the request on in a form of its own.
+    #[must_use]
+    pub fn gate(&self) -> Option<&SendGate> {
+        self.gate.as_ref()
     }
 
     /// The number of the reconcile that sends the request.

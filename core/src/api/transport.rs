@@ -51,6 +51,9 @@ use core::task::Poll;
 /// ```
 pub trait ApiTransport {
     /// Starts a request without blocking. [`poll_response`](Self::poll_response) reports its failure.
+    ///
+    /// The transport asks [`ApiRequest::may_leave`] when it writes the request to its connection, and before it repeats
+    /// the request. The error is the failure of the request.
     fn open(&mut self, id: RequestId, request: &ApiRequest);
 
     /// The answer to an open request, which it ends.

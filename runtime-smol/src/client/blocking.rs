@@ -21,7 +21,7 @@ impl<C> Blocking<C> {
 impl<C: ApiClient + Send + Sync + 'static> ApiTransport for Blocking<C> {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
         let (client, request) = (Arc::clone(&self.client), request.clone());
-        self.open.insert(id, smol::unblock(move || client.send(&request)));
+        self.open.insert(id, smol::unblock(move || request.may_leave().and_then(|()| client.send(&request))));
     }
 
     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {

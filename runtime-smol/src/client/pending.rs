@@ -95,6 +95,14 @@ impl Pending {
         guarded(&self.calls, |calls| calls.deadline(id)).ok().flatten()
     }
 
+    /// Aborts the request from another task. `None` if it is over.
+    pub(super) fn aborting(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        let State::Open(id) = self.state else { return None };
+        let calls = Arc::clone(&self.calls);
+        // Nothing is left that could report a failure of the abort.
+        Some(Box::new(move || _ = guarded(&calls, |calls| calls.abort(id))))
+    }
+
     fn give_up(&mut self) {
         if let State::Open(id) = core::mem::replace(&mut self.state, State::Over) {
             self.requests.count(self.method, None);

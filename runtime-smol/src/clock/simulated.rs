@@ -89,6 +89,12 @@ impl SimulatedTime {
         first.map(|(_, waker)| waker.wake()).is_some()
     }
 
+    /// Jumps over sleepers, which wake at the next [advance](Self::advance).
+    pub(super) fn jump(&self, time: Duration) {
+        let mut state = self.lock();
+        state.now = state.now + time;
+    }
+
     /// Lets the time pass `speed` times as fast as real time.
     pub(super) fn pace(&self, speed: NonZeroU32) {
         self.lock().pace = Some(Pace { speed, began: None });

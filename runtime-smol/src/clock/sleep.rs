@@ -34,11 +34,11 @@ impl Sleep {
         self.at
     }
 
-    fn poll_real(&mut self, start: std::time::Instant, speed: NonZeroU32, cx: &mut Context<'_>) -> Poll<()> {
-        let after = self.at.saturating_since(Instant::ZERO) / speed.get();
+    /// The timer's time stands still while the machine sleeps, and the clock's does not. So the timer gets what is left.
+    fn poll_real(&mut self, speed: NonZeroU32, cx: &mut Context<'_>) -> Poll<()> {
         if matches!(self.timer, Timer::None) {
-            let at = start.checked_add(after);
-            self.timer = Timer::Real(at.map_or_else(smol::Timer::never, smol::Timer::at));
+            let left = self.at.saturating_since(self.source.now()) / speed.get();
+            self.timer = Timer::Real(smol::Timer::after(left));
         }
         // The clock decides, not the timer: one that fires early by a rounding is armed again.
         while let Timer::Real(timer) = &mut self.timer {
@@ -72,7 +72,7 @@ impl Sleep {
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let source = Arc::clone(&self.source);
         match &*source {
-            Source::Real { start, speed, .. } => self.poll_real(*start, *speed, cx),
+            Source::Real { speed, .. } => self.poll_real(*speed, cx),
             Source::Simulated { time, .. } => {
                 let number = if let Timer::Simulated(number) = self.timer { Some(number) } else { None };
                 let number = time.sleep(self.at, number, cx.waker());

@@ -1,4 +1,6 @@
 use super::simulated::SimulatedTime;
+use super::steady::steady;
+use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
 use std::num::NonZeroU32;
@@ -8,17 +10,26 @@ use std::time::SystemTime;
 /// The source of a clock's time, which its sleeps share.
 #[derive(Debug)]
 pub(super) enum Source {
-    Real { start: std::time::Instant, origin: WallTime, speed: NonZeroU32 },
-    Simulated { time: SimulatedTime, origin: WallTime },
+    Real {
+        /// Tells the machine's time.
+        steady: fn() -> Duration,
+        start: Duration,
+        origin: WallTime,
+        speed: NonZeroU32,
+    },
+    Simulated {
+        time: SimulatedTime,
+        origin: WallTime,
+    },
 }
 
 impl Source {
     /// All clocks of a process begin at the same time.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(super) fn real(speed: NonZeroU32) -> Self {
-        static START: OnceLock<(std::time::Instant, SystemTime)> = OnceLock::new();
-        let (start, origin) = *START.get_or_init(|| (std::time::Instant::now(), SystemTime::now()));
-        Self::Real { start, origin: origin.into(), speed }
+        static START: OnceLock<(Duration, SystemTime)> = OnceLock::new();
+        let (start, origin) = *START.get_or_init(|| (steady(), SystemTime::now()));
+        Self::Real { steady, start, origin: origin.into(), speed }
     }
 
     pub(super) fn simulated_at(origin: WallTime) -> Self {
@@ -27,7 +38,9 @@ impl Source {
 
     pub(super) fn now(&self) -> Instant {
         match self {
-            Self::Real { start, speed, .. } => Instant::ZERO + start.elapsed().saturating_mul(speed.get()),
+            Self::Real { steady, start, speed, .. } => {
+                Instant::ZERO + steady().saturating_sub(*start).saturating_mul(speed.get())
+            }
             Self::Simulated { time, .. } => time.now(),
         }
     }

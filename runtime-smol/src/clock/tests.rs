@@ -206,3 +206,44 @@ fn time_with_a_pace_has_the_same_moments() {
     };
     assert_eq!(moments(Some(10_000_000)), moments(None));
 }
+
+/// How long the machine has slept, by its clock.
+static SLEPT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+/// A clock of a machine that sleeps.
+fn sleepy() -> Clock {
+    fn steady_with_sleep() -> Duration {
+        steady::steady() + Duration::from_secs(SLEPT.load(std::sync::atomic::Ordering::SeqCst))
+    }
+    let Source::Real { start, origin, speed, .. } = Source::real(NonZeroU32::MIN) else { panic!("it is real") };
+    Clock(Arc::new(Source::Real { steady: steady_with_sleep, start, origin, speed }))
+}
+
+#[test]
+fn a_sleep_that_began_after_the_machine_had_slept_was_late_by_that_time() {
+    let (clock, before) = (sleepy(), sleepy().now());
+    SLEPT.fetch_add(3600, std::sync::atomic::Ordering::SeqCst);
+    assert!(clock.now() >= before + Duration::from_secs(3600));
+    let (done, is_done) = std::sync::mpsc::channel();
+    // A sleep that is late is left to its thread.
+    std::thread::spawn(move || {
+        run(&clock, &Executor::new(), clock.sleep(Duration::from_millis(5)));
+        done.send(()).unwrap();
+    });
+    assert_eq!(is_done.recv_timeout(listwatch_tests::wait::PATIENCE), Ok(()));
+}
+
+#[test]
+fn simulated_time_that_jumps_wakes_the_sleepers_in_their_order_and_never_goes_back() {
+    let (clock, order) = (Clock::simulated(), RefCell::new(Vec::new()));
+    let sleeper = async |seconds: u64| {
+        clock.sleep(Duration::from_secs(seconds)).await;
+        order.borrow_mut().push((seconds, clock.now()));
+    };
+    run(&clock, &Executor::new(), async {
+        let jump = async { clock.jump(Duration::from_secs(60)) };
+        smol::future::zip(smol::future::zip(sleeper(7), sleeper(3)), smol::future::zip(sleeper(90), jump)).await;
+    });
+    let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+    assert_eq!(*order.borrow(), [(3, at(60)), (7, at(60)), (90, at(90))]);
+}

@@ -229,11 +229,20 @@ impl Context {
     /// (tokio `spawn_blocking`). A panic of `work` is one of the reconcile.
     ///
     /// If the reconcile is dropped, such as at its [deadline](super::Reconciler::deadline), work that has begun goes on,
-    /// and its value is dropped. Under a [simulated clock](Clock::simulated), the work is done on the thread of the
+    /// and its value is dropped. A controller with an [election](super::Reconciler::lead_by) waits for it until the end of
+    /// the [drain](super::Reconciler::drain). If it still goes on, the lease is not released. Under a [simulated clock](Clock::simulated), the work is done on the thread of the
     /// reconcile, so that each run is the same.
     #[doc(alias("spawn_blocking", "unblock"))]
     pub async fn blocking<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> R {
-        if self.clock().is_simulated() { work() } else { smol::unblock(work).await }
+        if self.clock().is_simulated() {
+            return work();
+        }
+        let goes_on = self.0.state.blocking.begin(self.key());
+        let work = move || {
+            let _goes_on = goes_on;
+            work()
+        };
+        smol::unblock(work).await
     }
 
     /// [Reports](super::Report::Warning) a problem with an object: its reason in one word, and a message.

@@ -1,5 +1,6 @@
 //! The election of a controller: its workers work while it leads.
 
+use super::blocking_work::BlockingWork;
 use super::report::Report;
 use super::run_error::RunError;
 use super::state::State;
@@ -8,6 +9,7 @@ use crate::clock::Clock;
 use crate::election::{Candidate, Leadership, Turn, WhenLost};
 use async_executor::{Executor, Task};
 use core::time::Duration;
+use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
 use smol::future::or;
 use std::sync::{Arc, Mutex};
@@ -17,6 +19,7 @@ pub(super) struct Elected {
     leadership: Leadership,
     when_lost: WhenLost,
     clock: Clock,
+    blocking: Arc<BlockingWork>,
     candidate: Option<Candidate>,
     driver: Option<Driver>,
 }
@@ -44,7 +47,8 @@ impl Elected {
             let report = Report::Election { lease: &lease, report };
             weak.upgrade().iter().for_each(|state| state.report(&report));
         });
-        Self { leadership, when_lost, clock: state.clock.clone(), candidate: Some(candidate), driver: None }
+        let (clock, blocking) = (state.clock.clone(), Arc::clone(&state.blocking));
+        Self { leadership, when_lost, clock, blocking, candidate: Some(candidate), driver: None }
     }
 
     /// Becomes a candidate.
@@ -83,6 +87,7 @@ impl Elected {
                 }
                 Turn::Lost(_) => {
                     self.leadership.idle().await;
+                    self.blocking.ended().await;
                     self.leadership.stopped();
                 }
                 // Nobody has asked for the end, as this runs.
@@ -103,11 +108,21 @@ impl Elected {
         self.leadership.lost().await;
     }
 
-    /// Waits until the lease is released: no work goes on. A program's report function may block the thread that does it.
-    pub(super) async fn end(&self) {
-        self.leadership.stopped();
+    /// Waits until no work goes on that blocks, or until the term is lost, and until `until` at most. Returns the keys that
+    /// still have such work.
+    pub(super) async fn unblocked_by(&self, until: Instant) -> Vec<Key> {
+        let lost = async { _ = self.leadership.lost().await };
+        or(self.blocking.ended(), or(self.clock.sleep_until(until), lost)).await;
+        self.blocking.keys()
+    }
+
+    /// Waits until the lease is released: no work goes on but the writes that were sent, which have until `until`. A
+    /// program's report function may block the thread that does it.
+    pub(super) async fn end(&self, until: Instant) {
+        self.leadership.stopped_by(until);
+        let limit = until.max(self.clock.now()) + self.leadership.release_limit() + SPARE;
         let ended = async { _ = self.leadership.ended().await };
-        or(ended, self.clock.sleep(self.leadership.release_limit() + SPARE)).await;
+        or(ended, self.clock.sleep_until(limit)).await;
         self.leadership.abandon();
     }
 }

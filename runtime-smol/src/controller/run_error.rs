@@ -33,7 +33,8 @@ pub enum RunError {
         /// The keys whose reconcile was dropped, with its requests.
         dropped: Vec<Key>,
         /// The keys whose reconcile still blocked its thread 100 ms later, or waited on such a thread. It is dropped
-        /// when the thread is free.
+        /// when the thread is free. With an election, also those whose [blocking](super::Context::blocking) work went on.
+        /// The lease is not released then, and expires.
         blocked: Vec<Key>,
     },
     /// The term of this replica is over, and its reconciles were dropped. Started again, it is a candidate again.

@@ -110,6 +110,7 @@ impl<'a> Running<'a> {
             cleaned,
             compared: Compared::default(),
             waits,
+            blocking: Arc::default(),
             on_report,
             stderr,
             held,

@@ -1,5 +1,6 @@
 //! What the parts of a running controller share.
 
+use super::blocking_work::BlockingWork;
 use super::cleaned::Cleaned;
 use super::compared::Compared;
 use super::expected::Expected;
@@ -54,6 +55,7 @@ pub(super) struct State {
     pub(super) cleaned: Cleaned,
     pub(super) compared: Compared,
     pub(super) waits: Waits,
+    pub(super) blocking: Arc<BlockingWork>,
     pub(super) on_report: Option<OnReport>,
     pub(super) stderr: Stderr,
     /// To the streams' side, which waits for the writes to be shown.

@@ -103,17 +103,22 @@ impl Streams {
             .await;
             let has_started = state.machine.lifecycle() == Lifecycle::Running;
             let is_lost = matches!(end, Err(RunError::LeaderElectionLost { .. }));
-            state.machine.drain(if is_lost { Duration::ZERO } else { drain });
+            let grace = if is_lost { Duration::ZERO } else { drain };
+            let until = state.clock.now() + grace;
+            state.machine.drain(grace);
             or(timeouts, lost_while_draining(state, elected.as_deref())).await;
             ending.workers.end(state.clock.now());
-            let Unfinished { dropped, blocked } = ending.workers.join(&state.clock).await;
+            let Unfinished { dropped, mut blocked } = ending.workers.join(&state.clock).await;
+            if let Some(elected) = elected.as_deref() {
+                blocked.extend(elected.unblocked_by(until).await);
+            }
             let left = state.machine.report();
             if let Some(events) = events {
                 events.end().await;
             }
             let was_candidate = elected.as_deref().is_some_and(Elected::has_begun);
             if let Some(elected) = elected.filter(|_| blocked.is_empty()) {
-                elected.end().await;
+                elected.end(until).await;
             }
             state.report(&match has_started {
                 true => Report::Ended { left: &left },

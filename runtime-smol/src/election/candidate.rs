@@ -75,7 +75,7 @@ impl Candidate {
     async fn drive_telling(self, tell: Arc<Tell>) -> bool {
         let Self { leadership, world, watched, .. } = self;
         // Before the watch: if that panics, nobody drives the candidate.
-        let mut drive = Drive::new(leadership, world.client().clone(), tell);
+        let mut drive = Drive::new(leadership, world.renewing_client().clone(), tell);
         drive.watch(watched.map(|(leases, name)| LeaseWatch::new(&world, leases, &name)));
         drive.await
     }

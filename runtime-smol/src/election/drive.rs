@@ -12,6 +12,7 @@ use listwatch_core::Instant;
 use listwatch_core::api::{ApiError, ApiRequest, ApiResponse, Method};
 use listwatch_core::election::{ElectionAction, ElectionEvent};
 use listwatch_core::request::RequestId;
+use listwatch_core::time::earliest;
 use listwatch_core::transport::TransportError;
 use std::sync::{Arc, MutexGuard};
 
@@ -83,6 +84,7 @@ impl Future for Drive {
         loop {
             this.poll_watch(cx);
             this.poll_answer(cx);
+            this.give_up_writes();
             let has_acted = this.act();
             if let Some(released) = this.tell_events() {
                 return Poll::Ready(released);
@@ -132,6 +134,15 @@ impl Drive {
         self.failed.take_if(|(failed, _)| is_made && *failed == method);
         let now = self.leadership.clock().now();
         self.machine().elector.handle_answer(now, id, answer);
+    }
+
+    /// Gives up the writes that go on alone, once their time is over.
+    fn give_up_writes(&self) {
+        let writes = self.leadership.give_up_late();
+        let writes: Vec<_> = writes.iter().map(|write| write.line().clone()).collect();
+        if !writes.is_empty() {
+            (self.tell)(&ElectionReport::GivenUp { writes: &writes });
+        }
     }
 
     /// Does what the elector asks for. Returns whether there is a new request.
@@ -209,7 +220,8 @@ impl Drive {
 
     /// Waits for the elector's next deadline. Returns whether it has come.
     fn poll_timeout(&mut self, cx: &mut Context<'_>) -> bool {
-        let at = self.machine().elector.poll_timeout();
+        let due = self.machine().elector.poll_timeout();
+        let at = earliest(due, self.leadership.closing());
         let clock = self.leadership.clock().clone();
         let is_due = clock.poll_at(&mut self.sleep, at, cx).is_ready();
         if is_due {

@@ -1,10 +1,11 @@
 use super::lost::is_lost;
-use crate::client::{Client, Gate};
+use crate::client::{Client, Gate, OpenWrite};
 use crate::clock::Clock;
 use crate::waiting::Waiting;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Instant;
+use listwatch_core::api::SendGate;
 use listwatch_core::election::{ElectionEvent, FencingToken, LeaderElector, StopReason};
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,6 +41,10 @@ pub(super) struct Machine {
     is_asked: bool,
     /// How much work goes on.
     work: usize,
+    /// The writes that were let out and are not over.
+    writes: Vec<Arc<OpenWrite>>,
+    /// No work goes on but these writes, which have until then.
+    closing: Option<Instant>,
 }
 
 enum Phase {
@@ -82,6 +87,8 @@ impl Leadership {
             stops: (0, StopReason::Asked),
             is_asked: false,
             work: 0,
+            writes: Vec::new(),
+            closing: None,
         });
         Self(Arc::new(Shared { machine, waiting: Arc::default(), clock, lease, identity, release }))
     }
@@ -166,16 +173,21 @@ impl Leadership {
 
     /// Takes note that no work goes on: see [`LeaderElector::handle_stopped`]. The program calls this once for each term that
     /// [`begun`](Self::begun) has told it of. Another term needs no such call.
+    ///
+    /// From now on, [guarded](Self::guarded) clients send no change. The lease is renewed until the changes that they have
+    /// sent are answered, for [`request_timeout`](super::Election::request_timeout) at most. Those that are not are given
+    /// up, and [told](super::ElectionReport::GivenUp). Only then is the lease released.
     pub fn stopped(&self) {
-        self.change(|machine| machine.stopped(self.0.clock.now()));
+        self.stopped_by(self.0.clock.now() + self.0.release);
     }
 
     /// A clone of a client that sends changes only while this candidate leads. Otherwise they fail, and nothing is sent.
     /// Reads are sent in any case.
     ///
-    /// The client asks for the [`token`](Self::token) when it hands the request to its transport. A connection that has to
-    /// be made, a plugin for credentials, or a repetition after a 401 may delay the request further. As for `token`, no
-    /// [`stopped`](Self::stopped) has to be called.
+    /// The client asks for the [`token`](Self::token) when it hands the request to its transport. The transport asks again
+    /// when it writes the request: a connection that has to be made, a plugin for credentials, or a repetition after a 401
+    /// may have taken longer than the term. A request of one term does not leave in another one. When the term is lost, the
+    /// changes that are not answered are given up. As for `token`, no [`stopped`](Self::stopped) has to be called.
     #[must_use]
     pub fn guarded(&self, client: &Client) -> Client {
         client.behind(Arc::clone(&self.0) as _)
@@ -185,7 +197,7 @@ impl Leadership {
 /// For the driver.
 impl Leadership {
     pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
-        self.0.machine.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -211,15 +223,49 @@ impl Leadership {
     }
 
     /// Notes what the elector has told. Returns whether that was the end.
+    ///
+    /// If the term is lost, the writes that are open are aborted first.
     pub(super) fn note(&self, event: &ElectionEvent) -> bool {
+        if matches!(event, ElectionEvent::Stopping(reason) if is_lost(reason)) {
+            let writes = core::mem::take(&mut self.lock().writes);
+            self.0.revoke(&writes);
+        }
         let phase = match event {
             ElectionEvent::Started(token) => Phase::Leading(token.clone()),
             ElectionEvent::Stopping(reason) => Phase::Stopping(reason.clone()),
             ElectionEvent::Ended { released } => Phase::Ended { released: *released },
             _ => return false,
         };
-        self.change(|machine| machine.enter(phase, self.0.clock.now()));
+        let now = self.0.clock.now();
+        self.change(|machine| machine.enter(phase, now, now + self.0.release));
         matches!(event, ElectionEvent::Ended { .. })
+    }
+}
+
+/// For writes that go on when all else has stopped.
+impl Leadership {
+    /// Until when writes are waited for that go on alone.
+    pub(super) fn closing(&self) -> Option<Instant> {
+        self.lock().closing
+    }
+
+    /// Aborts the writes whose time is over, and takes note that no work goes on. Returns them.
+    pub(super) fn give_up_late(&self) -> Vec<Arc<OpenWrite>> {
+        let mut machine = self.lock();
+        if machine.closing.is_none_or(|until| self.0.clock.now() < until) {
+            return Vec::new();
+        }
+        let writes = core::mem::take(&mut machine.writes);
+        drop(machine);
+        // Before the release: nothing leaves after it.
+        self.0.revoke(&writes);
+        self.change(|machine| _ = machine.close(self.0.clock.now()));
+        writes
+    }
+
+    /// Takes note that no work goes on but the open writes, which have until then.
+    pub(crate) fn stopped_by(&self, until: Instant) {
+        self.change(|machine| machine.stopped(self.0.clock.now(), until));
     }
 }
 
@@ -291,8 +337,8 @@ impl Machine {
         Some(token.clone())
     }
 
-    /// The end is for ever.
-    fn enter(&mut self, phase: Phase, now: Instant) {
+    /// The end is for ever. Writes that go on alone have until then.
+    fn enter(&mut self, phase: Phase, now: Instant, until: Instant) {
         if matches!(self.phase, Phase::Ended { .. }) {
             return;
         }
@@ -303,12 +349,29 @@ impl Machine {
         }
         let is_over = matches!(phase, Phase::Stopping(_));
         self.phase = phase;
-        if is_over && !self.is_noticed {
-            self.stopped(now);
+        if is_over && (!self.is_noticed || self.closing.is_some()) {
+            self.stopped(now, until);
         }
     }
 
-    fn stopped(&mut self, now: Instant) {
+    fn stopped(&mut self, now: Instant, until: Instant) {
+        match self.writes.is_empty() {
+            true => self.conclude(now),
+            false => self.closing = Some(until),
+        }
+    }
+
+    /// Takes note that no work goes on, once the writes are over that went on alone. Returns whether they are.
+    fn close(&mut self, now: Instant) -> bool {
+        let is_closed = self.closing.is_some() && self.writes.is_empty();
+        if is_closed {
+            self.conclude(now);
+        }
+        is_closed
+    }
+
+    fn conclude(&mut self, now: Instant) {
+        self.closing = None;
         self.elector.handle_stopped(now);
         if !matches!(self.phase, Phase::Ended { .. }) {
             self.phase = Phase::Following;
@@ -345,14 +408,48 @@ impl Drop for Work {
 }
 
 impl Gate for Shared {
-    fn check(&self) -> Result<(), TransportError> {
-        let machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
-        if machine.elector.token(self.clock.now()).is_some() {
-            return Ok(());
-        }
+    fn enter(self: Arc<Self>, write: &Arc<OpenWrite>) -> Result<SendGate, TransportError> {
+        let mut machine = self.lock();
+        let token = machine.elector.token(self.clock.now()).filter(|_| machine.closing.is_none()).cloned();
+        let token = token.ok_or_else(|| self.refusal())?;
+        machine.writes.push(Arc::clone(write));
         drop(machine);
+        let write = Arc::clone(write);
+        Ok(SendGate::new(move || write.check().and_then(|()| self.check(&token))))
+    }
+
+    fn leave(&self, write: &Arc<OpenWrite>) {
+        let mut machine = self.lock();
+        machine.writes.retain(|other| !Arc::ptr_eq(other, write));
+        let is_closed = machine.close(self.clock.now());
+        drop(machine);
+        if is_closed {
+            self.waiting.wake_by_ref();
+        }
+    }
+}
+
+impl Shared {
+    /// Whether a write of this term may leave now.
+    fn check(&self, term: &FencingToken) -> Result<(), TransportError> {
+        let is_term = self.lock().elector.token(self.clock.now()) == Some(term);
+        if is_term { Ok(()) } else { Err(self.refusal()) }
+    }
+
+    fn refusal(&self) -> TransportError {
         let why = format!("not sent: {} does not hold the lease {}", self.identity, self.lease);
-        Err(TransportError::new(TransportErrorKind::Other, why))
+        TransportError::new(TransportErrorKind::Other, why)
+    }
+
+    /// Aborts writes. The machine must not be locked: transports ask it.
+    fn revoke(&self, writes: &[Arc<OpenWrite>]) {
+        let why =
+            format!("given up: {} holds the lease {} no longer; it may have been made", self.identity, self.lease);
+        writes.iter().for_each(|write| write.revoke(TransportError::new(TransportErrorKind::Other, why.clone())));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,6 @@
 use super::lost::write_reason;
 use core::fmt;
-use listwatch_core::api::ApiError;
+use listwatch_core::api::{ApiError, RequestLine};
 use listwatch_core::election::{FencingToken, StopReason};
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
@@ -44,12 +44,21 @@ pub enum ElectionReport<'a> {
         /// The denial.
         failure: &'a FailureReport,
     },
+    /// Writes were open when the time for the last ones was over. They were aborted, and the lease is released. The server
+    /// may have made them.
+    GivenUp {
+        /// The writes.
+        writes: &'a [RequestLine],
+    },
     /// The work of the leader panicked. The lease is released.
     Panicked {
         /// The message of the panic.
         message: &'a str,
     },
 }
+
+/// How many writes a line names.
+const SHOWN: usize = 5;
 
 impl fmt::Display for ElectionReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,6 +77,16 @@ impl fmt::Display for ElectionReport<'_> {
                 help.iter().try_for_each(|help| write!(f, "; {}", Printable::new(help)))
             }
             Self::NotWatched { failure } => write!(f, "the lease is read every few seconds, not watched: {failure}"),
+            Self::GivenUp { writes } => {
+                f.write_str("writes have no answer, and are given up; the server may have made them: ")?;
+                let [first, others @ ..] = writes else { return Ok(()) };
+                write!(f, "{first}")?;
+                others.iter().take(SHOWN - 1).try_for_each(|write| write!(f, ", {write}"))?;
+                match others.len().saturating_sub(SHOWN - 1) {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
             Self::Panicked { message } => write!(f, "the leader's work panicked: {}", Printable::new(message)),
         }
     }

@@ -61,6 +61,8 @@ pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
 pub struct World {
     clock: Clock,
     client: Client,
+    /// That of elections, which the requests of others do not hold up.
+    renewing: Client,
     transports: Arc<Transports>,
     end: Option<Arc<End>>,
     /// The longest time of a controller in it.
@@ -131,6 +133,7 @@ impl World {
     ) -> Self {
         Self {
             clock,
+            renewing: client.clone(),
             client,
             transports: Arc::new(transports),
             end: None,
@@ -388,6 +391,11 @@ impl World {
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The client of elections.
+    pub(crate) fn renewing_client(&self) -> &Client {
+        &self.renewing
     }
 
     /// The seed of the random delays of a controller, or of an informer, if the world is recorded or of a recording.

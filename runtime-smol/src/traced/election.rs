@@ -32,6 +32,7 @@ fn kind(report: &ElectionReport<'_>) -> (Level, &'static str) {
         ElectionReport::Ended { .. } => (Level::INFO, "ended"),
         ElectionReport::Failed { .. } => (Level::WARN, "failed"),
         ElectionReport::NotWatched { .. } => (Level::WARN, "not_watched"),
+        ElectionReport::GivenUp { .. } => (Level::WARN, "given_up"),
         ElectionReport::Panicked { .. } => (Level::ERROR, "panicked"),
     }
 }

@@ -89,7 +89,7 @@ fn a_transport_that_panics_fails_the_audit_alone() {
     let cluster = cluster.on_clock(move || time.now());
     let client = Client::new(panics, stage.clock().clone());
     let world = World::from_parts(stage.clock().clone(), client, move |_| Box::new(cluster.transport()));
-    Stage { world, ..stage.clone() }.follow(async |maps| {
+    stage.in_world(world).follow(async |maps| {
         let audit = only(maps.audit().await);
         assert!(audit.to_string().contains("the transport panicked: the program's transport"), "{audit}");
         stage.create("web/b");

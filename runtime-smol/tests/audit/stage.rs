@@ -36,6 +36,11 @@ impl Stage {
         stage
     }
 
+    /// The same cluster in another world.
+    pub(crate) fn in_world(&self, world: World) -> Self {
+        Self { world, ..self.clone() }
+    }
+
     pub(crate) fn create(&self, key: &str) {
         let (namespace, name) = key.split_once('/').unwrap();
         let metadata = json!({ "name": name, "namespace": namespace, "labels": { "of": name } });
@@ -43,7 +48,12 @@ impl Stage {
     }
 
     pub(crate) fn change(&self, key: &str) {
-        self.cluster.patch(MAPS, key, json!({ "data": { "changed": "yes" } })).unwrap();
+        self.set(key, 1);
+    }
+
+    /// A number that an object has already is no change.
+    pub(crate) fn set(&self, key: &str, number: usize) {
+        self.cluster.patch(MAPS, key, json!({ "data": { "number": number.to_string() } })).unwrap();
     }
 
     pub(crate) fn delete(&self, key: &str) {

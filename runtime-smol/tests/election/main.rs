@@ -4,7 +4,9 @@
 mod candidates;
 mod controllers;
 mod example;
+mod hanging;
 mod threads;
+mod writes;
 
 use core::time::Duration;
 use listwatch_runtime_smol::election::Election;

@@ -1,5 +1,6 @@
 //! Elections by the machine's clock, where a thread renews the lease.
 
+use crate::writes::{Slow, creation, writes};
 use crate::{LEASES, election};
 use core::time::Duration;
 use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, Outcome, RunError, Started};
@@ -201,4 +202,93 @@ fn the_workers_of_a_controller_that_was_dropped_before_it_was_a_candidate_stayed
     });
     drop(running.start().unwrap());
     assert_eq!(gone.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
+}
+
+/// A cluster with a map, and a world of it whose client takes so long to connect.
+fn cluster_with_map(connects: Duration) -> (SimulatedCluster, World) {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "web" } });
+    cluster.create(map).unwrap();
+    let (clock, time) = (Clock::real(), Clock::real());
+    let serving = cluster.on_clock(move || time.now());
+    let client = Client::new(Slow::new(serving.client(), connects), clock.clone());
+    (cluster, World::from_parts(clock, client, move |_| Box::new(serving.transport())))
+}
+
+#[test]
+fn a_controller_released_its_lease_before_the_write_of_a_thread_was_made() {
+    let (cluster, world) = cluster_with_map(Duration::from_millis(300));
+    let controller = Controller::new("maps", world);
+    let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
+    let ((begun, has_begun), (done, is_done)) = (channel(), channel());
+    let running = controller.reconciles(&maps).lead_by(election("a")).calls(async move |cx, _key| {
+        let (begun, done, client) = (begun.clone(), done.clone(), cx.client().clone());
+        std::thread::spawn(move || {
+            smol::block_on(async {
+                let mut write = Box::pin(client.call(creation("by-thread")));
+                let early = smol::future::poll_once(&mut write).await;
+                let _told = begun.send(early.is_none());
+                done.send(write.await).unwrap();
+            });
+        });
+        Ok(Outcome::Done)
+    });
+    let started = running.start().unwrap();
+    assert_eq!(has_begun.recv_timeout(PATIENCE), Ok(true));
+    started.handle().stop();
+    assert_eq!(end(started), Ok(Ok(())));
+    assert!(is_done.recv_timeout(PATIENCE).unwrap().is_ok());
+    let lines = writes(&cluster);
+    let [.., made, released] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(made.starts_with("POST") && released.starts_with("PUT"), "{lines:#?}");
+    assert_eq!(cluster.get(LEASES, "web/it").unwrap()["spec"]["holderIdentity"], "");
+}
+
+#[test]
+fn a_controller_released_its_lease_while_work_that_blocked_went_on() {
+    for goes_on in [false, true] {
+        let (cluster, world) = cluster_with_map(Duration::ZERO);
+        let controller = Controller::new("maps", world);
+        let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
+        let ((begun, has_begun), (go_on, may_go_on)) = (channel(), channel::<()>());
+        let may_go_on = std::sync::Arc::new(std::sync::Mutex::new(may_go_on));
+        let quick = election("a").retry_period(Duration::from_millis(100)).request_timeout(Duration::from_secs(1));
+        let drain = if goes_on { Duration::from_millis(300) } else { PATIENCE };
+        let reconciler = controller.reconciles(&maps).lead_by(quick).drain(drain);
+        let running = reconciler.calls(async move |cx, _key| {
+            let (begun, may_go_on) = (begun.clone(), std::sync::Arc::clone(&may_go_on));
+            let (told, is_told) = smol::channel::bounded(1);
+            let work = cx.blocking(move || {
+                told.send_blocking(()).unwrap();
+                begun.send(()).unwrap();
+                _ = may_go_on.lock().unwrap().recv();
+            });
+            // The reconcile is over, and its work is not.
+            smol::future::or(work, async { is_told.recv().await.unwrap() }).await;
+            Ok(Outcome::Done)
+        });
+        let started = running.start().unwrap();
+        has_begun.recv_timeout(PATIENCE).unwrap();
+        started.handle().stop();
+        if goes_on {
+            let ended = end(started);
+            let key = [listwatch_runtime_smol::Key::from("web/a")];
+            assert!(
+                matches!(&ended, Ok(Err(RunError::NotDrained { dropped, blocked, .. }))
+                    if dropped.is_empty() && *blocked == key),
+                "{ended:?}"
+            );
+            assert_eq!(cluster.get(LEASES, "web/it").unwrap()["spec"]["holderIdentity"], "a", "it expires");
+            drop(go_on);
+            continue;
+        }
+        let before = renewed(&cluster);
+        while renewed(&cluster) == before {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        assert_eq!(cluster.get(LEASES, "web/it").unwrap()["spec"]["holderIdentity"], "a");
+        drop(go_on);
+        assert_eq!(end(started), Ok(Ok(())));
+        assert_eq!(cluster.get(LEASES, "web/it").unwrap()["spec"]["holderIdentity"], "");
+    }
 }

@@ -36,11 +36,19 @@ impl ClusterClient {
     /// Lets a request go on, as far as it does by now.
     fn advance(&self, now: Instant, mut open: Open) -> Open {
         if let Open::Asked(request) = open {
-            open = Open::Going(now + WAY, request);
+            open = Self::leave(now, request);
         }
         match open {
             Open::Going(due, request) if due <= now => self.arrive(now, &request),
             open => open,
+        }
+    }
+
+    /// Sends the request, if it still may leave.
+    fn leave(now: Instant, request: ApiRequest) -> Open {
+        match request.may_leave() {
+            Ok(()) => Open::Going(now + WAY, request),
+            Err(refused) => Open::Coming(now, Reply::Failed(refused)),
         }
     }
 

@@ -377,6 +377,7 @@ impl SimulatedCluster {
 /// ```
 impl ApiClient for SimulatedCluster {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        request.may_leave()?;
         let (target, content_type) = (request.to_string(), request.content_type.unwrap_or_default());
         let (method, accept) = (request.method.name(), request.accept);
         let call = Call { method, target: &target, accept, content_type, body: &request.body };

@@ -1,5 +1,6 @@
 mod pending;
 
+use crate::permits::Permits;
 use crate::request::error::too_long;
 use crate::request::{Answer, ConnectionPool, OutgoingRequest};
 use crate::server::Server;
@@ -42,13 +43,33 @@ use std::task::Poll;
 pub struct HttpClient {
     server: Arc<Server>,
     pool: Arc<ConnectionPool>,
+    permits: Arc<Permits>,
     /// The polled requests; an error for one that could not start.
     open: HashMap<RequestId, Result<PendingResponse, TransportError>>,
 }
 
 impl HttpClient {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server, pool: Arc::default(), open: HashMap::new() }
+        let (permits, pool) = (server.permits().clone(), Arc::default());
+        Self { server, pool, permits, open: HashMap::new() }
+    }
+
+    /// Counts the polled requests of this client by themselves: they have a limit of their own, as large as that of the
+    /// cluster. So requests of others that hang do not keep them from being sent. Later clones share the limit.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
+    /// use listwatch_transport_http::Cluster;
+    ///
+    /// let cluster = Cluster::infer()?;
+    /// let renews_the_lease = cluster.client()?.with_own_limit();
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_own_limit(mut self) -> Self {
+        self.permits = Permits::new(self.permits.most());
+        self
     }
 
     /// Closes this client and its clones, from any thread.
@@ -63,7 +84,8 @@ impl HttpClient {
 /// Shares the connections, and has no polled requests.
 impl Clone for HttpClient {
     fn clone(&self) -> Self {
-        Self { server: self.server.clone(), pool: self.pool.clone(), open: HashMap::new() }
+        let Self { server, pool, permits, .. } = self;
+        Self { server: server.clone(), pool: pool.clone(), permits: permits.clone(), open: HashMap::new() }
     }
 }
 
@@ -88,7 +110,7 @@ impl ApiClient for HttpClient {
 
 impl ApiTransport for HttpClient {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        self.open.insert(id, PendingResponse::start(&self.server, &self.pool, request));
+        self.open.insert(id, PendingResponse::start(&self.server, &self.permits, &self.pool, request));
     }
 
     fn poll_response(&mut self, id: RequestId, context: ReadContext<'_, '_>) -> Poll<Reply> {

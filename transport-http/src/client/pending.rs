@@ -1,3 +1,4 @@
+use crate::permits::Permits;
 use crate::request::error::too_long;
 use crate::request::{ConnectionPool, Exchange, OutgoingRequest, Piece, PooledConnection};
 use crate::server::Server;
@@ -25,11 +26,13 @@ impl PendingResponse {
     /// Sends a request.
     pub(crate) fn start(
         server: &Arc<Server>,
+        permits: &Arc<Permits>,
         pool: &Arc<ConnectionPool>,
         request: &ApiRequest,
     ) -> Result<Self, TransportError> {
         let connection = pool.checkout()?;
-        let exchange = Exchange::start(server, &connection, OutgoingRequest::single(request, server.limits()), None);
+        let outgoing = OutgoingRequest::single(request, server.limits());
+        let exchange = Exchange::start(server, permits, &connection, outgoing, None);
         let (head, body) = (ResponseHead::default(), Vec::new());
         Ok(Self { server: server.clone(), connection, exchange, method: request.method, head, body, has_ended: false })
     }

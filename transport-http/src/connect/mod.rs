@@ -1,6 +1,7 @@
 //! The way to a server: proxies, sockets with keep-alive, TLS.
 
 mod buffers;
+mod gate;
 mod proxy;
 mod read_size;
 mod socks;
@@ -10,6 +11,7 @@ mod tls_connector;
 mod verifier;
 mod wire;
 
+pub(crate) use gate::{CurrentGate, GateConnector};
 pub(crate) use proxy::{ProxyRule, is_loopback};
 pub(crate) use read_size::ReadSize;
 pub(crate) use socks::SocksConnector;

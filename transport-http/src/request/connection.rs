@@ -1,7 +1,7 @@
 use super::error;
 use crate::auth::Redactor;
 use crate::cancel::CancelToken;
-use crate::connect::{LastWire, Wire};
+use crate::connect::{CurrentGate, LastWire, Wire};
 use crate::server::{Call, Server, Session};
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +20,7 @@ pub(crate) struct Connection {
     /// How many idle sockets are kept for the next request.
     kept: usize,
     last: LastWire,
+    gate: CurrentGate,
 }
 
 /// The HTTP client for a request.
@@ -31,14 +32,24 @@ struct Checkout {
 
 impl Connection {
     pub(crate) fn new(kept: usize) -> Self {
-        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept, last: LastWire::default() }
+        let (last, gate) = (LastWire::default(), CurrentGate::default());
+        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept, last, gate }
     }
 
     /// Sends a request, and waits for the head of the response.
     ///
     /// If the server refuses the credential (401), the request is sent once more with a renewed one, if there is any.
     /// The response may echo credentials; the redactor removes them.
+    ///
+    /// The gate of the request is asked before each piece of it is written.
     pub(crate) fn send(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
+        self.gate.set(call.gate);
+        let sent = self.send_authorized(server, call);
+        self.gate.set(None);
+        sent
+    }
+
+    fn send_authorized(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
         let session = server.session(&self.cancel).map_err(|cause| error::of_credentials(&cause))?;
         let (response, redactor) = self.send_with(server, &session, call)?;
         if response.status() == StatusCode::UNAUTHORIZED
@@ -108,7 +119,7 @@ impl Connection {
         {
             return Ok(Checkout { agent: agent.clone(), is_reused: true });
         }
-        let agent = server.agent(session, self.kept, &self.last);
+        let agent = server.agent(session, self.kept, &self.last, &self.gate);
         *known = Some((agent.clone(), session.clone()));
         Ok(Checkout { agent, is_reused: false })
     }

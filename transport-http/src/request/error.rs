@@ -100,11 +100,16 @@ pub(crate) fn too_long(method: Method, limit: usize) -> TransportError {
 fn of_io(error: &io::Error) -> TransportError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(tls) => TransportError::new(TransportErrorKind::Tls, of_tls(tls)),
-        None => {
+        None => of_gate(error).unwrap_or_else(|| {
             let kind = kind_of(error);
             TransportError::new(kind, beyond(kind, &error.to_string()))
-        }
+        }),
     }
+}
+
+/// Why a gate let the request not leave.
+fn of_gate(error: &io::Error) -> Option<TransportError> {
+    error.get_ref()?.downcast_ref::<TransportError>().cloned()
 }
 
 /// The text of a system error, unless it repeats its kind, as in "connection refused: Connection refused".

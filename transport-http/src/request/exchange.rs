@@ -3,8 +3,9 @@ use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::polled::{PolledBody, UnreadBody};
+use crate::permits::{Permit, Permits};
 use crate::reactor::Reactor;
-use crate::server::{Permit, Server};
+use crate::server::Server;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -34,12 +35,13 @@ impl Exchange {
     /// Sends a request. With a reactor, the task reads the body, unless it has to be decompressed or redacted.
     pub(crate) fn start(
         server: &Arc<Server>,
+        permits: &Arc<Permits>,
         connection: &Arc<Connection>,
         request: OutgoingRequest,
         reactor: Option<Arc<dyn Reactor>>,
     ) -> Self {
-        let Some(permit) = server.admit() else {
-            let limit = server.limits().max_requests;
+        let Some(permit) = permits.admit() else {
+            let limit = permits.most();
             let detail = format!("{limit} requests are open already: raise ClusterOptions::max_requests");
             return Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail));
         };

@@ -1,6 +1,6 @@
 use crate::limits::Limits;
 use crate::server::Call;
-use listwatch_core::api::{ApiRequest, Method};
+use listwatch_core::api::{ApiRequest, Method, SendGate};
 use listwatch_core::request::{Query, Request, Verb};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,6 +16,8 @@ pub(crate) struct OutgoingRequest {
     body: Vec<u8>,
     /// How long the server may send nothing.
     idle: Option<Duration>,
+    /// Asked when it leaves.
+    gate: Option<SendGate>,
 }
 
 impl OutgoingRequest {
@@ -28,6 +30,7 @@ impl OutgoingRequest {
             headers: vec![("accept", request.accept().into()), ("accept-encoding", encoding.into())],
             body: Vec::new(),
             idle: idle(request, limits),
+            gate: None,
         }
     }
 
@@ -43,6 +46,7 @@ impl OutgoingRequest {
             headers,
             body: request.body.clone(),
             idle: limits.idle_timeout,
+            gate: request.gate().cloned(),
         }
     }
 
@@ -58,6 +62,7 @@ impl OutgoingRequest {
             headers: &self.headers,
             body: &self.body,
             idle: self.idle,
+            gate: self.gate.as_ref(),
         }
     }
 }

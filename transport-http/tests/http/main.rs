@@ -7,6 +7,7 @@ mod client;
 mod configuration;
 mod credentials;
 mod exchanges;
+mod gates;
 #[cfg(target_os = "linux")]
 mod keep_alive;
 mod load;

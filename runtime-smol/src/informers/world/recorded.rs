@@ -71,6 +71,9 @@ impl World {
     #[must_use]
     pub fn recorded(mut self, tape: &Tape) -> Self {
         self.client.record(tape);
+        if !self.renewing.shares_transport(&self.client) {
+            self.renewing.record(tape);
+        }
         let (transports, recorder) = (self.transports, tape.clone());
         self.transports = Arc::new(move |resource, name| Box::new(recorder.transport(transports(resource, name))));
         (self.tape, self.seed) = (Some(tape.clone()), tape.start().seed.or(self.seed));

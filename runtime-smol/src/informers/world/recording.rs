@@ -50,7 +50,7 @@ impl From<Playback> for World {
         let ended = Box::pin(played(clock.clone(), Arc::clone(&plays)));
         let transports = move |resource: &Resource| Box::new(Play::new(resource, playback.transport(), &plays)) as _;
         let world = Self::from_parts(clock, client, transports).until_ended(ended);
-        Self { seed, ..world }
+        Self { seed, is_recording: true, ..world }
     }
 }
 

@@ -21,11 +21,12 @@ impl From<Cluster> for World {
         }
         let clock = Clock::real();
         let client = Client::new(HttpClient::from(&cluster), clock.clone());
+        let renewing = client.beside(HttpClient::from(&cluster).with_own_limit());
         let server = Some(cluster.server().to_owned());
         let (authority, namespace) = (cluster.authority_fingerprint(), Some(cluster.namespace().to_owned()));
         let world = Self::from_parts(clock, client, move |_| {
             Box::new(HttpTransport::from(&cluster).with_reactor(Arc::new(AsyncIo)))
         });
-        Self { server, authority, namespace, ..world }
+        Self { server, authority, namespace, renewing, ..world }
     }
 }

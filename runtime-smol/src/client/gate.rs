@@ -1,0 +1,137 @@
+//! Writes that are sent only while a gate lets them.
+
+use super::pending::Pending;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use listwatch_core::api::{ApiResponse, RequestLine, SendGate};
+use listwatch_core::transport::TransportError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Decides which requests a client sends, and knows which of them are open.
+pub(crate) trait Gate: Send + Sync {
+    /// Lets a write in; what is asked again when it leaves.
+    ///
+    /// # Errors
+    /// The reason why it is not sent.
+    fn enter(self: Arc<Self>, write: &Arc<OpenWrite>) -> Result<SendGate, TransportError>;
+
+    /// The write is over.
+    fn leave(&self, write: &Arc<OpenWrite>);
+}
+
+/// A write that a gate has let in, and that is not over yet.
+pub(crate) struct OpenWrite {
+    line: RequestLine,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Aborts the request; `None` before it is sent, and once it is aborted.
+    abort: Option<Abort>,
+    waker: Option<Waker>,
+    /// Why the gate took it back.
+    revoked: Option<TransportError>,
+}
+
+type Abort = Box<dyn FnOnce() + Send>;
+
+impl OpenWrite {
+    pub(super) fn new(line: RequestLine) -> Arc<Self> {
+        Arc::new(Self { line, state: Mutex::default() })
+    }
+
+    /// Which write it is.
+    pub(crate) fn line(&self) -> &RequestLine {
+        &self.line
+    }
+
+    /// Aborts the write. Once this has returned, nothing of it leaves any more, although its task may not be polled.
+    pub(crate) fn revoke(&self, why: TransportError) {
+        let mut state = self.lock();
+        state.revoked.get_or_insert(why);
+        let (abort, waker) = (state.abort.take(), state.waker.take());
+        // The abort is the transport's, and the waker the executor's.
+        drop(state);
+        abort.into_iter().for_each(|abort| abort());
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether it may leave.
+    pub(crate) fn check(&self) -> Result<(), TransportError> {
+        self.lock().revoked.clone().map_or(Ok(()), Err)
+    }
+
+    /// The request is sent from now on.
+    fn on_sent(&self, abort: Abort) {
+        let mut state = self.lock();
+        if state.revoked.is_none() {
+            state.abort = Some(abort);
+            return;
+        }
+        drop(state);
+        abort();
+    }
+
+    fn set_waker(&self, waker: &Waker) {
+        let waker = waker.clone();
+        let before = self.lock().waker.replace(waker);
+        // Its drop may drop the task.
+        drop(before);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for the answer to a write that a gate has let in.
+pub(super) struct GatedCall {
+    pending: Pending,
+    entry: Entry,
+}
+
+/// A write's place behind a gate, until it is dropped.
+pub(super) struct Entry {
+    gate: Arc<dyn Gate>,
+    write: Arc<OpenWrite>,
+}
+
+impl Entry {
+    /// Enters a gate; what is asked when the write leaves.
+    pub(super) fn enter(gate: &Arc<dyn Gate>, line: RequestLine) -> Result<(Self, SendGate), TransportError> {
+        let write = OpenWrite::new(line);
+        let asked = Arc::clone(gate).enter(&write)?;
+        Ok((Self { gate: Arc::clone(gate), write }, asked))
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.gate.leave(&self.write);
+    }
+}
+
+impl GatedCall {
+    pub(super) fn new(entry: Entry, pending: Pending) -> Self {
+        if let Some(abort) = pending.aborting() {
+            entry.write.on_sent(abort);
+        }
+        Self { pending, entry }
+    }
+}
+
+impl Future for GatedCall {
+    type Output = Result<ApiResponse, TransportError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        // First: the gate may take the write back meanwhile.
+        this.entry.write.set_waker(cx.waker());
+        let polled = Pin::new(&mut this.pending).poll(cx);
+        match this.entry.write.check() {
+            Err(revoked) if !matches!(polled, Poll::Ready(Ok(_))) => Poll::Ready(Err(revoked)),
+            _ => polled,
+        }
+    }
+}

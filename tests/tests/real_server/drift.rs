@@ -2,10 +2,10 @@
 
 use crate::plane::{Plane, filled, plane};
 use core::task::Poll;
-use listwatch_core::api::{Api, ApiClient, ApiError, DeleteOptions, Patch};
+use listwatch_core::Resource;
+use listwatch_core::api::{Api, ApiError, DeleteOptions, Patch};
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_core::{Key, Resource};
 use listwatch_runtime_smol::audit::{AuditReport, StreamAudit, Verdict};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::http::{HttpClient, HttpTransport};

@@ -1,26 +1,25 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// The components that run as processes of their own, so that they can be killed.
+// The components that run as processes of their own, so that they can be killed. etcd does where there are several servers.
 const (
 	kubeAPIServer     = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
+	etcd              = "etcd"
 )
 
 // The name under which the same program is kubectl.
@@ -29,18 +28,38 @@ const kubectl = "kubectl"
 // How long a start may take.
 const patience = 2 * time.Minute
 
+// How long an end may take that was asked for.
+const grace = 15 * time.Second
+
+const mostServers = 9
+
 // A control plane and the files that it lives on.
 type plane struct {
-	dir      string
-	files    *files
-	port     int
-	admin    *admin
-	etcd     *embed.Etcd
-	audited  bool
-	children map[string]*exec.Cmd
+	dir        string
+	files      *files
+	servers    []*server
+	etcdPort   int
+	embedded   *embed.Etcd
+	isKillable bool
+	audited    bool
+	children   map[string]*child
 }
 
-func newPlane(dir string) (*plane, error) {
+// A kube-apiserver, and a client of its.
+type server struct {
+	name, audit string
+	port        int
+	admin       *admin
+}
+
+// A process, and what is closed when it has ended.
+type child struct {
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// `isKillable` says whether etcd is a process of its own.
+func newPlane(dir string, servers int, isKillable bool) (*plane, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -51,23 +70,33 @@ func newPlane(dir string) (*plane, error) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty, or not a folder", dir)
 	}
-	port, err := freePort()
+	ports, err := freePorts(servers + 1)
 	if err != nil {
 		return nil, err
 	}
-	files, err := writeFiles(dir, port)
-	if err != nil {
-		return nil, err
-	}
-	client, err := files.client()
+	etcdPort, ports := ports[0], ports[1:]
+	files, err := writeFiles(dir, ports[0])
 	if err != nil {
 		return nil, err
 	}
 	if err := linkKubectl(dir); err != nil {
 		return nil, err
 	}
-	admin := &admin{client: client, server: fmt.Sprintf("https://127.0.0.1:%d", port)}
-	return &plane{dir: dir, files: files, port: port, admin: admin, children: map[string]*exec.Cmd{}}, nil
+	p := &plane{dir: dir, files: files, etcdPort: etcdPort, isKillable: isKillable, audited: isKillable, children: map[string]*child{}}
+	for number, port := range ports {
+		client, err := files.client()
+		if err != nil {
+			return nil, err
+		}
+		admin := &admin{client: client, server: fmt.Sprintf("https://127.0.0.1:%d", port)}
+		one := &server{name: kubeAPIServer, audit: "audit", port: port, admin: admin}
+		if isKillable {
+			suffix := fmt.Sprintf("-%d", number+1)
+			one.name, one.audit = one.name+suffix, one.audit+suffix
+		}
+		p.servers = append(p.servers, one)
+	}
+	return p, nil
 }
 
 // Links kubectl into the folder `bin`, for machines that have none.
@@ -83,19 +112,34 @@ func linkKubectl(dir string) error {
 	return os.Symlink(self, filepath.Join(bin, kubectl))
 }
 
-// Starts everything and waits until the server answers.
+// Starts everything and waits until the servers answer. The first one fills the store for all.
 func (p *plane) start() error {
 	if err := p.startEtcd(); err != nil {
 		return err
 	}
-	if err := p.startAPIServer(); err != nil {
+	if err := p.startAPIServer(p.servers[0]); err != nil {
+		return err
+	}
+	if p.isKillable {
+		_, err := p.heal()
 		return err
 	}
 	return p.startControllerManager()
 }
 
+// What is said when all answer.
+func (p *plane) greeting() string {
+	words := []string{"ready", p.files.kubeconfig}
+	if p.isKillable {
+		for _, server := range p.servers {
+			words = append(words, strconv.Itoa(server.port))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 func (p *plane) startControllerManager() error {
-	return p.startChild(controllerManager,
+	return p.startChild(controllerManager, controllerManager,
 		"--kubeconfig="+p.files.kubeconfig,
 		"--authentication-kubeconfig="+p.files.kubeconfig,
 		"--authorization-kubeconfig="+p.files.kubeconfig,
@@ -110,60 +154,53 @@ func (p *plane) stop() {
 	for name := range p.children {
 		p.kill(name)
 	}
-	if p.etcd != nil {
-		p.etcd.Close()
+	if p.embedded != nil {
+		p.embedded.Close()
 	}
 }
 
-func (p *plane) startEtcd() error {
-	config := embed.NewConfig()
-	config.Dir = filepath.Join(p.dir, "etcd")
-	config.LogLevel = "error"
-	config.LogOutputs = []string{filepath.Join(p.dir, "etcd.log")}
-	// What is stored need not outlive the machine.
-	config.UnsafeNoFsync = true
-	anyPort := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	config.ListenPeerUrls = []url.URL{anyPort}
-	port, err := freePort()
-	if err != nil {
+// Starts what was killed or has ended by itself, etcd and servers, waits until all are ready, and returns how many had
+// ended.
+func (p *plane) heal() (int, error) {
+	started := 0
+	if p.isKillable && !p.runs(etcd) {
+		started++
+		if err := p.startEtcd(); err != nil {
+			return started, err
+		}
+	}
+	for _, server := range p.servers {
+		if !p.runs(server.name) {
+			started++
+			if err := p.startChild(kubeAPIServer, server.name, p.apiServerArgs(server)...); err != nil {
+				return started, err
+			}
+		}
+	}
+	for _, server := range p.servers {
+		if err := p.awaitReady(server); err != nil {
+			// The next attempt starts it anew.
+			p.kill(server.name)
+			return started, err
+		}
+	}
+	return started, nil
+}
+
+// Starts an API server and waits until it is ready.
+func (p *plane) startAPIServer(server *server) error {
+	if err := p.startChild(kubeAPIServer, server.name, p.apiServerArgs(server)...); err != nil {
 		return err
 	}
-	client := url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	config.ListenClientUrls = []url.URL{client}
-	config.AdvertiseClientUrls = []url.URL{client}
-	etcd, err := embed.StartEtcd(config)
-	if err != nil {
-		return fmt.Errorf("etcd: %w", err)
-	}
-	p.etcd = etcd
-	select {
-	case <-etcd.Server.ReadyNotify():
-		return nil
-	case <-time.After(patience):
-		return fmt.Errorf("etcd does not start; see %s", filepath.Join(p.dir, "etcd.log"))
-	}
+	return p.awaitReady(server)
 }
 
-// Forgets all history up to now: who watches from there is told 410.
-func (p *plane) compact() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	server := p.etcd.Server
-	_, err := server.Compact(ctx, &etcdserverpb.CompactionRequest{Revision: server.KV().Rev(), Physical: true})
-	return err
-}
-
-func (p *plane) etcdURL() string {
-	return p.etcd.Config().AdvertiseClientUrls[0].String()
-}
-
-// Starts the API server and waits until it is ready.
-func (p *plane) startAPIServer() error {
+func (p *plane) apiServerArgs(server *server) []string {
 	args := []string{
 		"--etcd-servers=" + p.etcdURL(),
 		"--etcd-compaction-interval=0",
 		"--bind-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(p.port),
+		"--secure-port=" + strconv.Itoa(server.port),
 		"--tls-cert-file=" + p.files.serverCertificate,
 		"--tls-private-key-file=" + p.files.serverKey,
 		"--client-ca-file=" + p.files.ca,
@@ -180,39 +217,47 @@ func (p *plane) startAPIServer() error {
 		"--enable-priority-and-fairness=false",
 	}
 	if p.audited {
-		args = append(args, p.auditArgs()...)
+		args = append(args, p.auditArgs(server)...)
 	}
-	if err := p.startChild(kubeAPIServer, args...); err != nil {
-		return err
-	}
-	return p.awaitReady()
+	return args
 }
 
 // Logs each write twice: before it is handled, and before its answer is complete. So a server that is killed leaves the
 // writes that it had begun.
-func (p *plane) auditArgs() []string {
+func (p *plane) auditArgs(server *server) []string {
 	return []string{
 		"--audit-policy-file=" + p.files.auditPolicy,
-		"--audit-log-path=" + p.log("audit"),
+		"--audit-log-path=" + p.log(server.audit),
 		"--audit-log-mode=blocking",
 		// The log is one file.
 		"--audit-log-maxsize=0",
 	}
 }
 
-func (p *plane) awaitReady() error {
+func (p *plane) awaitReady(server *server) error {
+	return p.await(server.name, func() bool {
+		return server.admin.ask(http.MethodGet, "/readyz", "") == http.StatusOK
+	})
+}
+
+// Waits until a component is ready, unless it ends before.
+func (p *plane) await(name string, isReady func() bool) error {
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
-		if p.admin.ask(http.MethodGet, "/readyz", "") == http.StatusOK {
+		if isReady() {
 			return nil
+		}
+		if !p.runs(name) {
+			return fmt.Errorf("%s has ended; see %s", name, p.log(name))
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return fmt.Errorf("%s does not become ready; see %s", kubeAPIServer, p.log(kubeAPIServer))
+	return fmt.Errorf("%s does not become ready; see %s", name, p.log(name))
 }
 
-func (p *plane) startChild(name string, args ...string) error {
-	if p.children[name] != nil {
+// Starts a component under a name.
+func (p *plane) startChild(component, name string, args ...string) error {
+	if p.runs(name) {
 		return fmt.Errorf("%s runs already", name)
 	}
 	self, err := os.Executable()
@@ -224,22 +269,53 @@ func (p *plane) startChild(name string, args ...string) error {
 		return err
 	}
 	defer log.Close()
-	child := exec.Command(self, append([]string{name}, args...)...)
-	child.Dir, child.Stdout, child.Stderr = p.dir, log, log
-	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := child.Start(); err != nil {
+	command := exec.Command(self, append([]string{component}, args...)...)
+	command.Dir, command.Stdout, command.Stderr = p.dir, log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := command.Start(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	p.children[name] = child
+	started := &child{command: command, ended: make(chan struct{})}
+	p.children[name] = started
+	go func() {
+		_ = command.Wait()
+		close(started.ended)
+	}()
 	return nil
+}
+
+// Whether a component has been started, and has not ended.
+func (p *plane) runs(name string) bool {
+	child := p.children[name]
+	if child == nil {
+		return false
+	}
+	select {
+	case <-child.ended:
+		return false
+	default:
+		return true
+	}
 }
 
 // Ends a component as a crash would.
 func (p *plane) kill(name string) {
 	if child := p.children[name]; child != nil {
-		_ = child.Process.Kill()
-		_ = child.Wait()
+		_ = child.command.Process.Kill()
+		<-child.ended
 		delete(p.children, name)
+	}
+}
+
+// Asks a component to end, and ends it if it does not.
+func (p *plane) terminate(name string) {
+	if child := p.children[name]; child != nil {
+		_ = child.command.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-child.ended:
+		case <-time.After(grace):
+		}
+		p.kill(name)
 	}
 }
 
@@ -247,11 +323,16 @@ func (p *plane) log(name string) string {
 	return filepath.Join(p.dir, name+".log")
 }
 
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// So many ports that are free now, all different.
+func freePorts(count int) ([]int, error) {
+	ports := make([]int, count)
+	for number := range ports {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close()
+		ports[number] = listener.Addr().(*net.TCPAddr).Port
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return ports, nil
 }

@@ -16,6 +16,7 @@ pub struct ControlPlane {
     answers: BufReader<ChildStdout>,
     kubeconfig: PathBuf,
     folder: PathBuf,
+    ports: Vec<u16>,
 }
 
 impl ControlPlane {
@@ -26,22 +27,47 @@ impl ControlPlane {
     /// Where it cannot be built or does not start, and under `CI=true` where there is no Go.
     #[must_use]
     pub fn start(folder: &Path) -> Option<Self> {
+        Self::start_with(folder, None)
+    }
+
+    /// The same with several API servers, numbered from 1, and an etcd that can be killed. They log their writes, and the
+    /// controller manager does not run.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start) does.
+    #[must_use]
+    pub fn start_servers(folder: &Path, servers: usize) -> Option<Self> {
+        Self::start_with(folder, Some(servers))
+    }
+
+    fn start_with(folder: &Path, servers: Option<usize>) -> Option<Self> {
         let program = program()?;
         let _was_not_there = std::fs::remove_dir_all(folder);
         let mut child = Command::new(program)
             .arg("run")
             .arg(folder)
+            .args(servers.map(|servers| servers.to_string()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let (orders, answers) = (child.stdin.take(), child.stdout.take().map(BufReader::new));
         let answers = answers.unwrap_or_else(|| unreachable!("its output is piped"));
-        let mut plane = Self { child, orders, answers, kubeconfig: PathBuf::new(), folder: folder.into() };
+        let (kubeconfig, ports) = (PathBuf::new(), Vec::new());
+        let mut plane = Self { child, orders, answers, kubeconfig, folder: folder.into(), ports };
         let line = plane.answer();
-        let Some(path) = line.strip_prefix("ready ") else { panic!("the control plane does not start: {line:?}") };
+        let Some(ready) = line.strip_prefix("ready ") else { panic!("the control plane does not start: {line:?}") };
+        // A path may have spaces.
+        let path = ready.trim_end_matches(|it: char| it == ' ' || it.is_ascii_digit());
+        plane.ports = ready[path.len()..].split_whitespace().map_while(|port| port.parse().ok()).collect();
         plane.kubeconfig = path.into();
         Some(plane)
+    }
+
+    /// The ports of several API servers.
+    #[must_use]
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
     }
 
     /// A kubeconfig with the contexts `kubernetes-admin@kubernetes`, `files`, `token` (administrators) and `reader`, who
@@ -67,6 +93,45 @@ impl ControlPlane {
         self.order("start");
     }
 
+    /// Ends one of several API servers as a crash would.
+    pub fn kill_server(&mut self, number: usize) {
+        self.order(&format!("kill {number}"));
+    }
+
+    /// Asks one of several API servers to end (SIGTERM), and waits until it has.
+    pub fn stop_server(&mut self, number: usize) {
+        self.order(&format!("stop {number}"));
+    }
+
+    /// Starts one of several API servers again, under the same address.
+    ///
+    /// # Errors
+    /// If it ends by itself, or is not ready in time: etcd may be away.
+    pub fn start_server(&mut self, number: usize) -> Result<(), String> {
+        self.try_order(&format!("start {number}")).map(drop)
+    }
+
+    /// Ends etcd as a crash would, where there are several API servers.
+    pub fn kill_etcd(&mut self) {
+        self.order("kill etcd");
+    }
+
+    /// Starts etcd again, with the data that it had.
+    ///
+    /// # Errors
+    /// If it ends by itself, or is not ready in time.
+    pub fn start_etcd(&mut self) -> Result<(), String> {
+        self.try_order("start etcd").map(drop)
+    }
+
+    /// Starts etcd and the API servers that have ended, and waits until all are ready. Returns how many had ended.
+    ///
+    /// # Errors
+    /// If one of them ends by itself, or is not ready in time.
+    pub fn heal(&mut self) -> Result<u64, String> {
+        self.try_order("heal")?.parse().map_err(|_| "no number".to_owned())
+    }
+
     /// Ends the controller manager: nothing makes pods of Deployments, or collects garbage.
     pub fn kill_controller_manager(&mut self) {
         self.order("kill kube-controller-manager");
@@ -89,9 +154,23 @@ impl ControlPlane {
         self.folder.join("audit.log")
     }
 
+    /// The same of one of several API servers.
+    #[must_use]
+    pub fn audit_log_of(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("audit-{number}.log"))
+    }
+
     /// Makes etcd forget its history. kube-apiserver has a history of its own, which it forgets when it is killed.
     pub fn compact(&mut self) {
         self.order("compact");
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// If etcd is away.
+    pub fn try_compact(&mut self) -> Result<(), String> {
+        self.try_order("compact").map(drop)
     }
 
     /// A token of a service account that is good for so many seconds, and ten more where the server remembers it.
@@ -111,11 +190,14 @@ impl ControlPlane {
 
     /// Gives an order and returns what is said to it.
     fn order(&mut self, order: &str) -> String {
+        self.try_order(order).unwrap_or_else(|error| panic!("{order}: {error}"))
+    }
+
+    fn try_order(&mut self, order: &str) -> Result<String, String> {
         let sent = self.orders.as_mut().map(|orders| writeln!(orders, "{order}"));
         assert!(matches!(sent, Some(Ok(()))), "the control plane does not listen to {order:?}: {sent:?}");
         let line = self.answer();
-        let Some(answer) = line.strip_prefix("ok") else { panic!("{order}: {line}") };
-        answer.trim().to_owned()
+        line.strip_prefix("ok").map(|answer| answer.trim().to_owned()).ok_or(line)
     }
 
     fn answer(&mut self) -> String {

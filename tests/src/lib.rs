@@ -4,6 +4,7 @@
 //! stay small.
 
 pub mod answers;
+pub mod balancer;
 pub mod bomb;
 pub mod captures;
 pub mod control_plane;

@@ -37,6 +37,8 @@ pub(crate) struct Write {
     pub(crate) code: Option<u16>,
     pub(crate) request: Value,
     pub(crate) response: Value,
+    /// When the server received it, as text of one width in UTC.
+    pub(crate) received: String,
 }
 
 impl Write {
@@ -65,6 +67,7 @@ impl Write {
             code: event.pointer("/responseStatus/code").and_then(Value::as_u64).map(|code| code.try_into().unwrap()),
             request: event["requestObject"].clone(),
             response: event["responseObject"].clone(),
+            received: text("/requestReceivedTimestamp"),
         }
     }
 }
@@ -92,7 +95,7 @@ impl AuditLog {
 }
 
 /// Reads a log. The last line of a server that was killed may be cut off, and go on with the first one of the next.
-fn read(log: &mut impl BufRead) -> Vec<Write> {
+pub(crate) fn read(log: &mut impl BufRead) -> Vec<Write> {
     let (mut writes, mut known) = (Vec::<Write>::new(), HashMap::new());
     for line in log.lines().map(Result::unwrap) {
         let whole = &line[line.rfind(START).unwrap_or(line.len())..];

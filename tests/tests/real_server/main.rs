@@ -11,6 +11,8 @@ mod crashes;
 mod drift;
 mod election;
 mod follower;
+#[cfg(target_os = "linux")]
+mod hard_day;
 mod plane;
 mod recorder;
 mod resources;

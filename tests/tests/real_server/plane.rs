@@ -41,6 +41,11 @@ pub(crate) fn own_plane() -> Option<Plane> {
     Some(Plane::new(turn, kubeconfig, true))
 }
 
+/// A cluster that a test has started itself, while no other one is used.
+pub(crate) fn plane_at(kubeconfig: PathBuf) -> Plane {
+    Plane::new(turn(), kubeconfig, true)
+}
+
 /// A test that failed leaves the cluster usable: what it created is in a namespace of its own.
 fn turn() -> Turn {
     static OWN: Mutex<OnceCell<Option<ControlPlane>>> = Mutex::new(OnceCell::new());
@@ -130,15 +135,7 @@ impl Plane {
             resource.label_selector().into_iter().fold(list, |list, labels| list.with_query("labelSelector", labels));
         let list =
             resource.field_selector().into_iter().fold(list, |list, fields| list.with_query("fieldSelector", fields));
-        let entry = |object: &Value| {
-            let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
-            let namespace = text("namespace").map(|namespace| namespace + "/").unwrap_or_default();
-            (
-                namespace + &text("name").unwrap(),
-                (text("uid").as_deref().map(Uid::from), text("resourceVersion").unwrap()),
-            )
-        };
-        self.send(&list).unwrap().items.iter().map(entry).collect()
+        state_of(&self.send(&list).unwrap().items)
     }
 
     /// The objects of a collection. A server that has just started may refuse to tell.
@@ -177,6 +174,16 @@ impl Drop for Plane {
             }
         }
     }
+}
+
+/// Uid and version of each object.
+pub(crate) fn state_of(objects: &[Value]) -> State {
+    let entry = |object: &Value| {
+        let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
+        let namespace = text("namespace").map(|namespace| namespace + "/").unwrap_or_default();
+        (namespace + &text("name").unwrap(), (text("uid").as_deref().map(Uid::from), text("resourceVersion").unwrap()))
+    };
+    objects.iter().map(entry).collect()
 }
 
 fn config_map(number: usize) -> Value {

@@ -23,7 +23,7 @@ const NAME: &str = "sample-controller";
 /// The user of the controller, who may do what its manifest allows.
 const USER: &str = "system:serviceaccount:sample-controller:sample-controller";
 /// What a user of the example applies.
-const MANIFESTS: [&str; 2] = [
+pub(crate) const MANIFESTS: [&str; 2] = [
     include_str!("../../../../runtime-smol/examples/deploy/crd.yaml"),
     include_str!("../../../../runtime-smol/examples/deploy/controller.yaml"),
 ];

@@ -57,7 +57,8 @@ impl OpsSite {
             metrics,
             health,
             readiness,
-            is_loopback: address.is_loopback(),
+            // An address of IPv4 may be written as one of IPv6.
+            is_loopback: address.to_canonical().is_loopback(),
             clock: Clock::real(),
             openmetrics: Recent::default(),
             prometheus: Recent::default(),

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Writes one family after the other.
 pub(super) struct Families<'e>(pub(super) DescriptorEncoder<'e>);
@@ -94,17 +94,28 @@ fn go(number: f64) -> String {
     }
 }
 
-/// Each item with a name of its own: of those that have the same, the second has `#2` at its end.
+/// Each item with a name of its own: of those that have the same, the second has `#2` at its end, unless that is the name
+/// of another.
 pub(crate) fn named<T>(items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<(String, T)> {
-    let mut used = HashMap::<String, usize>::new();
-    let mut unique = |item: T| {
-        let name = name(&item);
-        let count = used.entry(name.clone()).or_default();
+    let names: Vec<_> = items.iter().map(name).collect();
+    let mut taken: HashSet<String> = names.iter().cloned().collect();
+    let mut counts = HashMap::<String, usize>::new();
+    let mut unique = |name: String| {
+        let count = counts.entry(name.clone()).or_default();
         *count += 1;
-        let name = if *count == 1 { name } else { format!("{name}#{count}") };
-        (name, item)
+        if *count == 1 {
+            return name;
+        }
+        loop {
+            let numbered = format!("{name}#{count}");
+            if taken.insert(numbered.clone()) {
+                return numbered;
+            }
+            *count += 1;
+        }
     };
-    items.into_iter().map(&mut unique).collect()
+    let names: Vec<_> = names.into_iter().map(&mut unique).collect();
+    names.into_iter().zip(items).collect()
 }
 
 pub(super) fn number(count: usize) -> f64 {
@@ -142,5 +153,16 @@ mod tests {
         let names: Vec<_> =
             named(vec!["a", "b", "a"], |it| (*it).to_owned()).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "b", "a#2"]);
+    }
+
+    /// A scraper keeps one of two series that have one name.
+    #[test]
+    fn a_name_that_looks_numbered_was_that_of_two_series() {
+        for items in [["a", "a", "a#2"], ["a#2", "a", "a"]] {
+            let mut names: Vec<_> =
+                named(items.to_vec(), |it| (*it).to_owned()).into_iter().map(|(name, _)| name).collect();
+            names.sort();
+            assert_eq!(names, ["a", "a#2", "a#3"]);
+        }
     }
 }

@@ -10,7 +10,7 @@ use listwatch_core::object::Version;
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
 use tracing::field::display;
-use tracing::{Level, enabled, event};
+use tracing::{Level, event};
 
 /// The state of an informer that was told last.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl StreamTrace {
     /// Tells the state if it has changed.
     pub(crate) fn note(&mut self, resource: &Resource, status: impl FnOnce() -> InformerStatus) {
         told(|| {
-            if !enabled!(target: REFLECTOR, Level::INFO) {
+            if !is_heard() {
                 return;
             }
             let status = status();
@@ -103,6 +103,11 @@ pub(crate) fn audited(audit: &StreamAudit) {
             "{audit}"
         );
     });
+}
+
+/// Whether somebody may hear of a state: a subscriber, or a logger by tracing's feature `log`.
+fn is_heard() -> bool {
+    tracing::enabled!(target: REFLECTOR, Level::INFO) || log::log_enabled!(target: REFLECTOR, log::Level::Info)
 }
 
 fn state(status: &InformerStatus) -> (Level, &'static str, Option<&Version>) {

@@ -76,7 +76,7 @@ fn work_whose_requests_hung_left_no_room_for_renewals() {
     let cluster = SimulatedCluster::new();
     let server = ClusterOptions::new().max_requests(2).at(&serve(&cluster)).unwrap();
     let world = World::from(server).on_report_line(|_| {});
-    let quick = election("a").watched(false).retry_period(Duration::from_millis(50));
+    let quick = election("a").watched(false).retry_period(Duration::from_millis(100));
     let candidate = quick.candidate(&world).unwrap();
     let (ended, has_ended) = channel();
     std::thread::spawn(move || {

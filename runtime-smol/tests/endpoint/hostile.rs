@@ -36,6 +36,16 @@ fn a_page_of_a_browser_reads_nothing() {
     assert_eq!(asked(endpoint.address(), "/metrics", "Host: evil.example\r\n").status, 400);
 }
 
+/// `::ffff:127.0.0.1` is 127.0.0.1.
+#[test]
+fn a_page_of_a_browser_read_all_where_the_loopback_address_was_written_as_ipv6() {
+    let mapped = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+    let endpoint = Endpoint::builder(&Metrics::new()).address(IpAddr::from(mapped)).start(0).unwrap();
+    let rebound = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    assert_eq!(exchange(endpoint.address(), rebound.as_bytes()).status, 403);
+    assert_eq!(get(endpoint.address(), "/healthz").status, 200);
+}
+
 #[test]
 fn a_name_of_a_service_is_taken_where_the_endpoint_listens_for_others() {
     let others = Endpoint::builder(&Metrics::new()).address(IpAddr::from(Ipv4Addr::UNSPECIFIED)).start(0).unwrap();

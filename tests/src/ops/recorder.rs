@@ -75,6 +75,12 @@ struct Recorded {
     /// The names in requests.
     names: BTreeMap<String, u64>,
     recorded: u64,
+    /// Occurrences after the stop.
+    late: u64,
+    /// How many requests the recorder made.
+    requests: usize,
+    /// The recorder cannot know what became of a request.
+    is_doubtful: bool,
     is_stopped: bool,
 }
 
@@ -93,6 +99,9 @@ impl Recorded {
             created: BTreeMap::new(),
             names: BTreeMap::new(),
             recorded: 0,
+            late: 0,
+            requests: 0,
+            is_doubtful: false,
             is_stopped: false,
         }
     }
@@ -107,7 +116,10 @@ impl Recorded {
             Op::Serve => self.serve(0, Ok),
             Op::ServeLast => self.serve(self.open.len().saturating_sub(1), Ok),
             Op::ServeAll => (0..self.open.len()).for_each(|_| self.serve(0, Ok)),
-            Op::Lose => self.serve(0, |_| Err(TransportError::new(TransportErrorKind::Reset, "lost"))),
+            Op::Lose => {
+                self.is_doubtful |= !self.open.is_empty();
+                self.serve(0, |_| Err(TransportError::new(TransportErrorKind::Reset, "lost")));
+            }
             Op::Refuse(which, status) if !self.open.is_empty() => {
                 let (id, _) = self.open.swap_remove(usize::from(which) % self.open.len());
                 self.recorder.handle_answer(self.now, id, Ok(ApiResponse::new(status, *b"no")));
@@ -135,6 +147,7 @@ impl Recorded {
 
     fn record(&mut self, object: u8, reason: u8) {
         self.recorded += 1;
+        self.late += u64::from(self.is_stopped);
         let foo = ObjectReference::new("example.com/v1", "Foo", Some("web"), &format!("foo-{}", object % 4));
         let occurrence = Occurrence::normal(foo, &format!("Reason{}", reason % 8));
         self.recorder.record(self.now, self.wall, occurrence);
@@ -179,6 +192,7 @@ impl Recorded {
             match action {
                 RecorderAction::Open { id, request } => self.note(id, request),
                 RecorderAction::Abort(id) => {
+                    self.is_doubtful = true;
                     self.open.retain(|(open, _)| *open != id);
                 }
                 _ => {}
@@ -191,12 +205,29 @@ impl Recorded {
         assert!(core::iter::from_fn(|| self.recorder.poll_problem()).count() <= 16, "more than sixteen problems");
         let counts = self.recorder.counts();
         assert_eq!(counts.recorded, self.recorded);
-        let lost = counts.filtered + counts.dropped + counts.refused + counts.failed;
-        assert!(lost <= self.recorded, "more was lost than recorded: {counts:?}");
+        assert!(self.lost() <= self.recorded, "more was lost than recorded: {counts:?}");
+        let (reached, lost) = (self.reached(), self.lost());
+        assert!(!self.is_exact() || reached + lost <= self.recorded, "{reached} reached the server: {counts:?}");
+    }
+
+    fn lost(&self) -> u64 {
+        let counts = self.recorder.counts();
+        counts.filtered + counts.dropped + counts.refused + counts.failed
+    }
+
+    /// The occurrences that the server's Events stood for.
+    fn reached(&self) -> u64 {
+        self.reached.values().sum()
+    }
+
+    /// Whether no occurrence may be both lost and written. The request of a dropped series may still reach the server.
+    fn is_exact(&self) -> bool {
+        !self.is_doubtful && self.recorder.counts().dropped == self.late
     }
 
     /// A request is opened. A name is new, or it is that of an Event which is written again.
     fn note(&mut self, id: RequestId, request: ApiRequest) {
+        self.requests += 1;
         let (body, name) = read(&request);
         let is_busy = self.open.iter().any(|(_, open)| read(open).1 == name);
         assert!(!is_busy, "two requests for {name} are open");
@@ -219,8 +250,9 @@ impl Recorded {
         }
     }
 
-    /// The program ends, with a server that is well: all is written or counted.
+    /// The program ends, with a server that is well: all is written or counted, in few requests.
     fn end(&mut self) {
+        let before = self.requests;
         self.act(Op::Stop);
         self.drain();
         for _ in 0..64 {
@@ -228,10 +260,11 @@ impl Recorded {
             self.drain();
         }
         assert!(self.recorder.is_done() && self.is_stopped, "the recorder does not end: {:?}", self.recorder);
-        let counts = self.recorder.counts();
-        let lost = counts.filtered + counts.dropped + counts.refused + counts.failed;
-        let reached: u64 = self.reached.values().sum();
+        // A series makes three, if it finds its Event created, and then forgotten.
+        assert!(self.requests - before <= 3 * REMEMBERED, "more series than may be remembered");
+        let (reached, lost, counts) = (self.reached(), self.lost(), self.recorder.counts());
         assert!(reached + lost >= self.recorded, "{reached} of {} reached the server: {counts:?}", self.recorded);
+        assert!(!self.is_exact() || reached + lost == self.recorded, "{reached} reached the server: {counts:?}");
     }
 }
 

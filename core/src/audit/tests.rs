@@ -125,6 +125,11 @@ fn each_kind_of_difference_is_reported_by_its_key() {
 }
 
 #[test]
+fn each_verdict_is_a_word() {
+    assert_eq!([Verdict::Clean, Verdict::Drifted, Verdict::Behind].map(Verdict::name), ["clean", "drifted", "behind"]);
+}
+
+#[test]
 fn what_changed_after_the_list_is_no_difference() {
     let store = Stored::at("11", &[("changed", "11"), ("created", "11")]);
     let mut audit = audit();

@@ -64,7 +64,7 @@ impl World {
     /// The next request, if there is one.
     fn asked(&mut self) -> Option<(RequestId, crate::api::ApiRequest)> {
         loop {
-            match self.elector.poll_action(self.now, WallTime::from_unix_seconds(1_000)) {
+            match self.elector.poll_action(self.now, WallTime::from_unix_seconds(1_700_000_000)) {
                 Some(ElectionAction::Open { id, request }) => {
                     self.methods.push(request.method.name());
                     return Some((id, request));
@@ -180,6 +180,17 @@ fn l1_an_invalid_configuration_is_refused_and_says_what_to_set() {
 }
 
 #[test]
+fn l1_the_least_that_an_error_names_is_enough() {
+    let mut config = ElectionConfig::new("us");
+    (config.lease_duration, config.renew_deadline) = (9 * SECOND, 9 * SECOND);
+    assert!(config.check().unwrap_err().to_string().ends_with("set at least 10s"));
+    config.lease_duration = 10 * SECOND;
+    assert_eq!(config.check(), Ok(()));
+    config.retry_period = config.renew_deadline / 100;
+    assert_eq!(config.check(), Ok(()));
+}
+
+#[test]
 fn l2_a_lease_that_clocks_five_percent_apart_would_share_is_refused() {
     let mut config = ElectionConfig::new("us");
     config.renew_deadline = 14 * SECOND;
@@ -230,8 +241,11 @@ fn l5_without_a_lease_one_is_created_and_then_renewed_without_reading() {
     world.pass(5 * SECOND);
     assert_eq!(world.methods, ["GET", "POST", "PUT", "PUT"]);
     let spec = world.spec();
-    assert_eq!((&spec["leaseTransitions"], &spec["acquireTime"]), (&json!(0), &json!("1970-01-01T00:16:40.000000Z")));
+    assert_eq!((&spec["leaseTransitions"], &spec["acquireTime"]), (&json!(0), &json!("2023-11-14T22:13:20.000000Z")));
     assert_ne!(spec["renewTime"], spec["acquireTime"], "each write has a time of its own");
+    let lease = world.lease.unwrap();
+    assert_eq!((&lease["apiVersion"], &lease["kind"]), (&json!("coordination.k8s.io/v1"), &json!("Lease")));
+    assert_eq!((&lease["metadata"]["namespace"], &lease["metadata"]["name"]), (&json!("web"), &json!("it")));
 }
 
 #[test]
@@ -294,15 +308,82 @@ fn l7_renewals_go_on_until_the_deadline_and_the_term_ends_there() {
 fn the_deadline_fires_while_a_request_hangs() {
     let mut world = World::with(|config| config.request_timeout = 8 * SECOND);
     world.start();
-    world.pass(Duration::from_millis(1_999));
-    world.now = at(102);
+    world.now = at(103);
     world.elector.handle_timeout(world.now);
     assert!(world.asked().is_some(), "which gets no answer");
+    assert_eq!(world.elector.poll_timeout(), Some(at(110)), "the request has until 111");
     world.now = at(110);
     world.elector.handle_timeout(world.now);
     world.listen();
     assert_eq!(*world.last(), ElectionEvent::Stopping(StopReason::Expired));
     assert!(matches!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(ElectionAction::Abort(_))));
+}
+
+#[test]
+fn a_request_that_hangs_is_given_up_in_time_for_another_one_and_its_answer_is_ignored() {
+    let mut world = World::new();
+    world.start();
+    world.now = at(102);
+    let (late, renewal) = world.asked().unwrap();
+    let answer = world.serve(&renewal);
+    assert_eq!(world.elector.poll_timeout(), Some(at(107)));
+    world.elector.handle_timeout(at(106));
+    assert_eq!(world.elector.poll_action(at(106), WallTime::UNIX_EPOCH), None);
+    world.now = at(107);
+    assert_eq!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(ElectionAction::Abort(late)));
+    assert!(world.asked().is_some(), "which gets no answer either");
+    world.answer(late, Ok(answer));
+    assert_eq!(world.elector.term_end(), Some(at(110)));
+}
+
+#[test]
+fn a_leader_whose_answer_was_lost_writes_again_and_one_that_was_refused_reads() {
+    let mut world = World::new();
+    world.start();
+    world.now = at(102);
+    world.fail();
+    world.now = at(104);
+    let (id, _) = world.asked().unwrap();
+    world.answer(id, Ok(ApiResponse::new(503, *b"{}")));
+    world.now = at(106);
+    assert!(world.asked().is_some());
+    assert_eq!(world.methods, ["GET", "POST", "PUT", "PUT", "GET"]);
+}
+
+#[test]
+fn a_renewal_whose_answer_was_lost_is_not_taken_for_another_candidates() {
+    let mut world = World::new();
+    world.start();
+    world.now = at(102);
+    let (id, renewal) = world.asked().unwrap();
+    world.serve(&renewal);
+    world.answer(id, Err(TransportError::new(TransportErrorKind::Reset, "gone")));
+    world.pass(2 * SECOND);
+    assert_eq!(world.methods, ["GET", "POST", "PUT", "PUT", "GET", "PUT"]);
+    assert!(world.leads());
+    assert!(!world.events.iter().any(|event| matches!(event, ElectionEvent::Stopping(_))));
+}
+
+#[test]
+fn a_leader_is_told_once() {
+    let mut world = World::new();
+    world.start();
+    world.pass(60 * SECOND);
+    let is_leader = |event: &&ElectionEvent| matches!(event, ElectionEvent::Leader(_));
+    let leaders: Vec<_> = world.events.iter().filter(is_leader).collect();
+    assert_eq!(leaders, [&ElectionEvent::Leader(Some("us".into()))]);
+}
+
+#[test]
+fn a_leader_that_renews_for_an_hour_remembers_no_more_than_after_a_minute() {
+    let mut world = World::new();
+    world.start();
+    world.pass(60 * SECOND);
+    let memory = |world: &World| std::format!("{:?}", world.elector).len();
+    let before = memory(&world);
+    world.pass(3_600 * SECOND);
+    assert!(world.leads() && world.methods.len() > 1_800);
+    assert!(memory(&world) < before + 100, "{:?}", world.elector);
 }
 
 #[test]
@@ -403,6 +484,17 @@ fn a_candidate_without_the_lease_ends_at_once() {
 }
 
 #[test]
+fn a_candidate_that_never_wrote_ends_without_waiting_for_an_answer() {
+    let mut world = World::held_by("other", 15);
+    world.elector.start(world.now);
+    let (id, _) = world.asked().unwrap();
+    world.elector.stop(world.now);
+    world.listen();
+    assert_eq!(*world.last(), ElectionEvent::Ended { released: false });
+    assert_eq!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(ElectionAction::Abort(id)));
+}
+
+#[test]
 fn without_release_the_lease_stays_until_it_expires() {
     let mut world = World::with(|config| config.release = false);
     world.start();
@@ -430,6 +522,7 @@ fn l10_a_leader_that_lost_its_term_is_a_candidate_again() {
     world.pass(6 * SECOND);
     let second = world.elector.token(world.now).unwrap();
     assert!(second.transitions() > first.transitions(), "{first} and {second}");
+    assert_eq!((first.to_string(), second.to_string()), ("0-1".into(), "4-3".into()));
 }
 
 #[test]
@@ -568,8 +661,8 @@ fn a_watched_lease_is_not_read_and_is_taken_when_its_holder_lets_go() {
     let mut world = World::held_by("other", 15);
     world.start();
     world.elector.set_watched(world.now, true);
-    for second in 0..60 {
-        world.pass(2 * SECOND);
+    for second in 0..12 {
+        world.pass(10 * SECOND);
         world.foreign("other", 15, &std::format!("2026-01-01T00:00:{second:02}.000000Z"));
         let lease = world.lease.clone();
         world.elector.handle_watched(world.now, lease);
@@ -581,6 +674,18 @@ fn a_watched_lease_is_not_read_and_is_taken_when_its_holder_lets_go() {
     world.elector.handle_watched(world.now, lease);
     world.settle();
     assert!(world.leads());
+}
+
+#[test]
+fn a_candidate_whose_watch_ends_reads_the_lease() {
+    let mut world = World::held_by("other", 15);
+    world.start();
+    world.elector.set_watched(world.now, true);
+    world.settle();
+    assert_eq!(world.methods, ["GET"]);
+    world.elector.set_watched(world.now, false);
+    world.settle();
+    assert_eq!(world.methods, ["GET", "GET"]);
 }
 
 #[test]
@@ -605,6 +710,54 @@ fn a_server_that_was_restored_from_a_backup_is_believed() {
     world.foreign("", 15, "2025-01-01T00:00:00.000000Z");
     world.pass(5 * SECOND);
     assert!(world.leads());
+}
+
+#[test]
+fn a_server_that_was_restored_between_read_and_write_is_believed() {
+    let mut world = World::held_by("", 15);
+    world.version = 1_000;
+    world.foreign("", 15, "2026-01-01T00:00:00.000000Z");
+    world.elector.start(world.now);
+    let (id, read) = world.asked().unwrap();
+    let answer = world.serve(&read);
+    world.answer(id, Ok(answer));
+    world.version = 7;
+    world.foreign("", 15, "2025-01-01T00:00:00.000000Z");
+    world.settle();
+    assert_eq!(world.methods, ["GET", "PUT", "GET", "PUT"]);
+    assert!(world.leads());
+}
+
+#[test]
+fn an_answer_that_a_watch_has_overtaken_is_ignored() {
+    let mut world = World::held_by("", 15);
+    world.elector.start(world.now);
+    let (id, read) = world.asked().unwrap();
+    let answer = world.serve(&read);
+    world.now = at(101);
+    world.foreign("other", 15, "2026-01-01T00:00:00.000000Z");
+    let lease = world.lease.clone();
+    world.elector.handle_watched(world.now, lease);
+    world.now = at(102);
+    world.answer(id, Ok(answer));
+    assert_eq!(world.asked(), None);
+    assert_eq!(world.elector.leader(), Some("other"));
+}
+
+#[test]
+fn two_conflicts_are_resolved_at_once_and_the_third_one_waits() {
+    let mut world = World::held_by("", 15);
+    world.elector.start(world.now);
+    while let Some((id, request)) = world.asked() {
+        let answer = match request.method {
+            Method::Get => world.serve(&request),
+            _ => ApiResponse::new(409, r#"{"kind":"Status","reason":"Conflict","code":409}"#),
+        };
+        world.answer(id, Ok(answer));
+        assert!(world.methods.len() < 100);
+    }
+    assert_eq!(world.methods, ["GET", "PUT", "GET", "PUT", "GET", "PUT"]);
+    assert!(matches!(world.last(), ElectionEvent::Failed(error) if error.is_conflict()));
 }
 
 #[test]
@@ -801,6 +954,16 @@ fn a_server_that_asked_for_more_time_than_a_term_has_ended_the_term() {
         world.serve(request)
     });
     assert!(!world.events.iter().any(|event| matches!(event, ElectionEvent::Stopping(_))));
+}
+
+#[test]
+fn a_leader_gives_a_busy_server_the_time_that_it_asks_for() {
+    let mut world = World::new();
+    world.start();
+    world.now = at(102);
+    let (id, _) = world.asked().unwrap();
+    world.answer(id, Ok(ApiResponse::new(429, *b"{}").with_retry_after(Some(3 * SECOND))));
+    assert_eq!(world.elector.poll_timeout(), Some(at(105)), "the retry period is over at 104");
 }
 
 #[test]

@@ -219,8 +219,17 @@ fn repeats_are_a_series_that_is_written_twice_then_every_half_hour_and_at_its_en
     assert_eq!(last, "1970-01-01T00:51:40.000000Z");
     // The next one begins another series.
     world.record(synced());
-    assert_eq!(world.events.len(), 2);
+    assert_eq!((world.events.len(), world.recorder.counts().requests), (2, 5));
     world.assert_balanced();
+}
+
+#[test]
+fn a_series_of_one_occurrence_is_over_after_six_minutes() {
+    let mut world = World::new();
+    world.record(synced());
+    world.pass(6 * MINUTE);
+    world.record(synced());
+    assert_eq!((&*world.methods, world.events.len()), (&["POST", "POST"][..], 2));
 }
 
 #[test]
@@ -256,6 +265,15 @@ fn twenty_five_writes_about_an_object_follow_on_each_other_and_then_one_in_five_
         world.record(numbered(number));
     }
     assert_eq!(world.events.len(), 28 + 12, "an hour has twelve tokens");
+}
+
+#[test]
+fn the_parts_of_an_object_share_its_tokens() {
+    let mut world = World::with(|config| config.burst = 1);
+    for part in ["spec.containers{web}", "spec.containers{log}"] {
+        world.record(Occurrence::warning(foo("a").field_path(part), "Failed"));
+    }
+    assert_eq!(world.events.len(), 1);
 }
 
 #[test]
@@ -310,6 +328,22 @@ fn a_server_out_of_reach_is_asked_every_ten_seconds_and_gets_all_when_it_is_back
 }
 
 #[test]
+fn attempts_are_ten_to_twelve_and_a_half_seconds_apart_and_spread() {
+    let mut world = World::new();
+    world.sickness = Some(reset);
+    world.record(synced());
+    let mut waits = Vec::new();
+    for _ in 0..11 {
+        let wait = world.recorder.poll_timeout().unwrap().saturating_since(world.now);
+        waits.push(wait);
+        world.pass(wait);
+    }
+    assert_eq!(world.methods.len(), 12);
+    assert!(waits.iter().all(|wait| (10 * SECOND..=SECOND * 25 / 2).contains(wait)), "{waits:?}");
+    assert!(waits.iter().any(|wait| *wait > 11 * SECOND) && waits.iter().any(|wait| *wait < 11 * SECOND), "{waits:?}");
+}
+
+#[test]
 fn an_event_is_given_up_after_twelve_attempts_and_somebody_hears_of_it() {
     let mut world = World::new();
     world.sickness = Some(reset);
@@ -360,6 +394,33 @@ fn a_name_that_another_client_has_taken_is_replaced() {
     world.recorder.handle_answer(world.now, id, Ok(answer));
     world.settle();
     assert_eq!(world.events.len(), 2);
+    assert!(world.events.keys().all(|name| name.starts_with("a.")), "{:?}", world.events.keys());
+}
+
+#[test]
+fn an_event_whose_every_name_is_taken_is_refused() {
+    let mut world = World::new();
+    world.note(synced());
+    let mut names = Vec::new();
+    while let Some((id, request)) = world.asked() {
+        let event: Value = serde_json::from_slice(&request.body).unwrap();
+        names.push(event["metadata"]["name"].to_string());
+        world.recorder.handle_answer(world.now, id, Ok(refusal(409, "AlreadyExists")));
+        assert!(names.len() < 100);
+    }
+    assert_eq!((names.len(), world.recorder.counts().refused), (13, 1), "twelve more names are tried");
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 13);
+}
+
+#[test]
+fn an_event_in_a_namespace_that_is_gone_is_refused() {
+    let mut world = World::new();
+    world.note(synced());
+    let (id, _) = world.asked().unwrap();
+    world.recorder.handle_answer(world.now, id, Ok(refusal(404, "NotFound")));
+    assert_eq!((world.asked(), world.recorder.counts().refused), (None, 1));
 }
 
 #[test]
@@ -381,6 +442,30 @@ fn a_refused_event_is_told_once_and_not_repeated() {
     assert_eq!((world.methods.len(), world.recorder.counts().refused), (1, 100));
     assert!(world.recorder.poll_problem().is_some() && world.recorder.poll_problem().is_none());
     world.assert_balanced();
+}
+
+#[test]
+fn a_caller_that_takes_no_problems_finds_the_last_sixteen() {
+    let mut world = World::new();
+    world.sickness = Some(|| Ok(refusal(403, "Forbidden")));
+    for object in 0..20 {
+        world.record(Occurrence::warning(foo(&format!("foo-{object}")), "Failed"));
+    }
+    let problems = core::iter::from_fn(|| world.recorder.poll_problem());
+    let objects: Vec<_> = problems.map(|problem| problem.regarding.to_string()).collect();
+    assert_eq!(objects, (4..20).map(|object| format!("Foo web/foo-{object}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn answers_count_for_their_requests_in_any_order() {
+    let mut world = World::new();
+    for name in ["a", "b"] {
+        world.note(Occurrence::normal(foo(name), "Synced"));
+    }
+    let _ = world.asked().unwrap();
+    let (second, _) = world.asked().unwrap();
+    world.recorder.handle_answer(world.now, second, Ok(refusal(403, "Forbidden")));
+    assert_eq!(world.recorder.poll_problem().unwrap().regarding, foo("b"));
 }
 
 #[test]
@@ -418,6 +503,16 @@ fn the_oldest_gives_way_if_the_queue_is_full_and_is_counted() {
     let reasons: Vec<_> = world.events.values().map(|event| event["reason"].as_str().unwrap()).collect();
     assert_eq!((reasons, world.recorder.counts().dropped), (["Reason2", "Reason3", "Reason4"].into(), 2));
     world.assert_balanced();
+}
+
+#[test]
+fn the_count_of_a_written_event_takes_no_place_of_a_new_one() {
+    let mut world = World::with(|config| config.queue = 1);
+    world.record(synced());
+    world.note(numbered(0));
+    world.note(synced());
+    world.settle();
+    assert_eq!((&*world.methods, world.recorder.counts().dropped), (&["POST", "POST", "PATCH"][..], 0));
 }
 
 #[test]
@@ -611,4 +706,19 @@ fn a_configuration_that_a_server_would_refuse_is_an_error() {
     // The filter was switched off by it.
     config.refill = Duration::MAX;
     assert_eq!(config.check(), Err(RecorderConfigError::Refill));
+    (config.burst, config.refill) = (100, Duration::from_secs(365 * 86_400));
+    assert_eq!(config.check(), Ok(()), "a hundred years");
+}
+
+#[test]
+fn a_configuration_error_says_what_to_set() {
+    let errors = [
+        (RecorderConfigError::Controller, "the controller's name has to be letters, digits"),
+        (RecorderConfigError::Instance, "the instance needs a name of at most 128 bytes"),
+        (RecorderConfigError::Refill, "at most a hundred years"),
+        (RecorderConfigError::Zero, "burst, refill, queue, remembered and request_timeout have to be more than zero"),
+    ];
+    for (error, text) in errors {
+        assert!(error.to_string().contains(text), "{error}");
+    }
 }

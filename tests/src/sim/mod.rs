@@ -14,6 +14,8 @@
 //! An [`AuditedRun`] is a [`Run`] whose cache is audited.
 //!
 //! An [`Election`] has candidates for one lease, with clocks of their own.
+//!
+//! A [`RecorderRun`] is a program that records occurrences, beside an [`EventServer`].
 
 mod answer;
 mod api_line;
@@ -24,6 +26,7 @@ mod calm;
 mod client;
 mod dice;
 mod election;
+mod event_server;
 mod fault;
 mod feed;
 mod ledger;
@@ -36,6 +39,7 @@ mod observer;
 mod page;
 mod place;
 mod pod;
+mod recorder;
 mod refusal;
 mod replica;
 mod restored;
@@ -63,6 +67,7 @@ pub use calm::{calm_world, prompt_client};
 pub use client::Client;
 pub use dice::Dice;
 pub use election::{Election, ElectionTally, Explored, explore};
+pub use event_server::{EventServer, event_count, read_event};
 pub use fault::Fault;
 pub use feed::{Feed, FeedTroubles};
 pub use ledger::{Ledger, Repeated, WriteId};
@@ -74,6 +79,7 @@ pub use object::{Health, KeyNumber, Stored};
 pub use observer::Observer;
 pub use place::Place;
 pub use pod::Pod;
+pub use recorder::{RecorderRun, RecorderTally};
 pub use refusal::{Refusal, TooLarge};
 pub use replica::Replica;
 pub use restored::Restored;

@@ -1,11 +1,18 @@
-//! Beside client-go: what becomes of occurrences. `tests/peers/client-go/recorder` has the same ones.
+//! What becomes of occurrences: in thousands of worlds in which everything goes wrong, and beside client-go, of which
+//! `tests/peers/client-go/recorder` has the same ones.
+//!
+//! ```sh
+//! cargo test -p listwatch-tests --test simulation recorder                 # 2,000 seeds
+//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation recorder    # one of them again
+//! ```
 
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
+use listwatch_core::api::{ApiRequest, ApiResponse};
 use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
 use listwatch_core::time::WallTime;
-use serde_json::Value;
+use listwatch_tests::sim::{RecorderRun, RecorderTally, Seeds, event_count, read_event};
 use std::collections::BTreeMap;
+use std::panic::catch_unwind;
 use std::time::Duration;
 
 /// What happens to the objects of a controller.
@@ -19,6 +26,30 @@ struct Input {
     notes: bool,
     /// The object changes before each occurrence.
     versions: bool,
+}
+
+/// How many seeds run unless it is said otherwise.
+const SEEDS: u64 = 2_000;
+
+#[test]
+fn each_occurrence_is_written_or_counted_as_lost_whatever_goes_wrong() {
+    let seeds = Seeds::of_env("SIM_SEEDS", SEEDS);
+    let (parts, broken) = seeds.fold(|seed, tally: &mut RecorderTally| {
+        let done = catch_unwind(|| RecorderRun::new(seed).finish());
+        if done.is_err() {
+            println!("SIM_SEED={seed} cargo test -p listwatch-tests --test simulation recorder -- --nocapture");
+        }
+        done.iter().for_each(|done| tally.add(done));
+        done.is_ok()
+    });
+    let mut tally = RecorderTally::default();
+    parts.iter().for_each(|part| tally.add(part));
+    println!("{tally:?}");
+    assert!(broken.is_empty(), "{} of {} seeds: {broken:?}", broken.len(), seeds.count);
+    if seeds.count >= SEEDS {
+        let missing: Vec<_> = tally.counts().into_iter().filter(|(_, count)| *count == 0).collect();
+        assert_eq!(missing, [], "never met in {} runs", seeds.count);
+    }
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -111,12 +142,8 @@ impl Server {
     }
 
     fn keep(&mut self, request: &ApiRequest) {
-        let body: Value = serde_json::from_slice(&request.body).unwrap();
-        let name = match request.method {
-            Method::Post => body["metadata"]["name"].as_str().unwrap(),
-            _ => request.path.rsplit('/').next().unwrap(),
-        };
-        self.events.insert(name.into(), body["series"]["count"].as_u64().unwrap_or(1));
+        let (name, body) = read_event(request);
+        self.events.insert(name, event_count(&body));
     }
 
     fn figures(&self) -> Figures {

@@ -94,7 +94,7 @@ fn a_write_left_after_its_term_because_tls_took_long_to_shake_hands() {
         send(&mut stream, EMPTY);
     });
     let (hold, held, go) = lock();
-    let address = server.address.clone();
+    let address = server.address;
     let slow = Server::raw(move |connection| {
         hold();
         relay(connection, TcpStream::connect(&address).unwrap());

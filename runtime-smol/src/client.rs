@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
-use gate::{Entry, GatedCall};
+use gate::{Both, Entry, GatedCall};
 pub(crate) use gate::{Gate, OpenWrite};
 #[cfg(feature = "file")]
 use listwatch_core::api::ApiFn;
@@ -121,8 +121,12 @@ impl Client {
         Arc::ptr_eq(&self.calls, &other.calls)
     }
 
-    /// A clone that sends changes only while `gate` lets it.
+    /// A clone that sends changes only while `gate` lets it, and the gates of this client do.
     pub(crate) fn behind(&self, gate: Arc<dyn Gate>) -> Self {
+        let gate = match self.gate.clone() {
+            Some(outer) => Arc::new(Both(outer, gate)),
+            None => gate,
+        };
         Self { gate: Some(gate), ..self.clone() }
     }
 

@@ -24,11 +24,9 @@ impl Permits {
 
     /// Reserves one of the requests that may be open at once.
     pub(crate) fn admit(self: &Arc<Self>) -> Option<Permit> {
-        if self.open.fetch_add(1, Ordering::Relaxed) < self.most {
-            return Some(Permit(self.clone()));
-        }
-        self.open.fetch_sub(1, Ordering::Relaxed);
-        None
+        // A refusal takes no room for a moment, which another request would miss.
+        let admit = |open| (open < self.most).then_some(open + 1);
+        self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, admit).ok().map(|_| Permit(self.clone()))
     }
 }
 

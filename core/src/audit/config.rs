@@ -13,10 +13,15 @@ pub struct AuditConfig {
     /// How long the store has to reach the version of the list: three minutes by default, because bookmarks come each
     /// minute.
     pub patience: Duration,
-    /// How often the store is looked at meanwhile: each second by default.
+    /// How often the store is looked at meanwhile: each second by default. Less than ten milliseconds are ten.
     pub interval: Duration,
     /// How many differences a report names: 1,000 by default. All of them are counted.
     pub named: usize,
+}
+
+impl AuditConfig {
+    /// The shortest interval: without a pause, the store would not go on.
+    pub(super) const SHORTEST: Duration = Duration::from_millis(10);
 }
 
 impl Default for AuditConfig {

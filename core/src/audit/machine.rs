@@ -167,7 +167,7 @@ impl Audit {
             self.report.is_behind = true;
             self.judge(store);
         } else {
-            self.phase = Phase::Waiting { next: (now + self.config.interval).min(deadline), deadline };
+            self.wait(now, deadline);
         }
     }
 
@@ -266,13 +266,21 @@ impl Audit {
             return self.confirm(store);
         }
         self.report.objects = self.listed.len() + self.unnamed;
-        let is_equal =
-            self.listed.values().all(Option::is_none) && self.extra(store).is_ok_and(|extra| extra.is_empty());
-        if self.has_reached(store) || is_equal {
+        if self.has_reached(store) {
             return self.judge(store);
         }
-        let deadline = now + self.config.patience;
-        self.phase = Phase::Waiting { next: (now + self.config.interval).min(deadline), deadline };
+        // The store is not looked at again: below the version, it may hold an object whose deletion is still to come.
+        if self.listed.values().all(Option::is_none) && self.extra(store).is_ok_and(|extra| extra.is_empty()) {
+            self.report.undecodable += self.unnamed;
+            return self.finish();
+        }
+        self.wait(now, now + self.config.patience);
+    }
+
+    /// Lets the store go on until it is looked at again.
+    fn wait(&mut self, now: Instant, deadline: Instant) {
+        let interval = self.config.interval.max(AuditConfig::SHORTEST);
+        self.phase = Phase::Waiting { next: (now + interval).min(deadline), deadline };
     }
 
     /// Whether the store has every change up to the version of the list.

@@ -5,6 +5,7 @@ use crate::request::Resource;
 use crate::time::Instant;
 use crate::transport::{TransportError, TransportErrorKind};
 use alloc::collections::{BTreeMap, BTreeSet};
+use core::cell::Cell;
 use core::time::Duration;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -103,6 +104,53 @@ fn a_store_that_has_what_the_list_has_is_clean_although_it_does_not_know_the_lis
     let report = report(&mut audit);
     assert_eq!((report.verdict(), report.objects, report.is_behind), (Verdict::Clean, 2, false));
     assert_eq!(report.to_string(), "no drift at version 90: 2 objects");
+}
+
+/// A store that gets another object after each walk.
+struct GoesOn {
+    store: Stored,
+    walks: Cell<u64>,
+}
+
+impl Replica for GoesOn {
+    fn applied(&self) -> Option<Version> {
+        self.store.applied()
+    }
+
+    fn find(&self, key: &Key) -> Option<(Key, Version)> {
+        self.store.find(key)
+    }
+
+    fn for_each(&self, f: &mut dyn FnMut(&Key, &str)) {
+        self.store.for_each(f);
+        (0..self.walks.replace(self.walks.get() + 1)).for_each(|_| f(&Key::from("web/short"), "8"));
+    }
+
+    fn is_undecodable(&self, key: &Key, version: &str) -> bool {
+        self.store.is_undecodable(key, version)
+    }
+}
+
+#[test]
+fn an_object_whose_deletion_was_still_to_come_was_a_difference() {
+    let store = GoesOn { store: Stored::at("7", &[("web/a", "5")]), walks: Cell::new(0) };
+    let mut audit = audit();
+    audit.poll_request().unwrap();
+    audit.handle_answer(at(0), &store, list("10", "", &[("web/a", "5")]));
+    assert_eq!(report(&mut audit).verdict(), Verdict::Clean);
+}
+
+#[test]
+fn an_audit_without_a_pause_did_not_let_the_store_go_on() {
+    let config = AuditConfig { interval: Duration::ZERO, ..AuditConfig::default() };
+    let mut audit = Audit::new(Resource::new("/api/v1/pods"), config);
+    let store = Stored::at("7", &[]);
+    answer(&mut audit, &store, list("10", "", &[("web/a", "9")]));
+    for _ in 0..3 {
+        let next = audit.poll_timeout().unwrap();
+        audit.handle_timeout(next, &store);
+        assert!(audit.poll_timeout() > Some(next), "a later look");
+    }
 }
 
 #[test]

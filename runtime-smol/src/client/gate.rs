@@ -19,6 +19,23 @@ pub(crate) trait Gate: Send + Sync {
     fn leave(&self, write: &Arc<OpenWrite>);
 }
 
+/// Sends what two gates let in.
+pub(super) struct Both(pub(super) Arc<dyn Gate>, pub(super) Arc<dyn Gate>);
+
+impl Gate for Both {
+    fn enter(self: Arc<Self>, write: &Arc<OpenWrite>) -> Result<SendGate, TransportError> {
+        let Self(outer, inner) = &*self;
+        let first = Arc::clone(outer).enter(write)?;
+        let second = Arc::clone(inner).enter(write).inspect_err(|_| outer.leave(write))?;
+        Ok(SendGate::new(move || first.check().and_then(|()| second.check())))
+    }
+
+    fn leave(&self, write: &Arc<OpenWrite>) {
+        self.0.leave(write);
+        self.1.leave(write);
+    }
+}
+
 /// A write that a gate has let in, and that is not over yet.
 pub(crate) struct OpenWrite {
     line: RequestLine,

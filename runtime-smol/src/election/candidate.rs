@@ -74,7 +74,7 @@ impl Candidate {
 
     async fn drive_telling(self, tell: Arc<Tell>) -> bool {
         let Self { leadership, world, watched, .. } = self;
-        // Before the watch: if that panics, nobody drives the candidate.
+        // Before the watch: if that panics, no task drives the candidate.
         let mut drive = Drive::new(leadership, world.renewing_client().clone(), tell);
         drive.watch(watched.map(|(leases, name)| LeaseWatch::new(&world, leases, &name)));
         drive.await
@@ -114,11 +114,13 @@ impl Candidate {
                 if matches!(end, Some(Err(ElectionError::Lost(_)))) {
                     leadership.stop();
                 }
-                leadership.stopped();
-                if let Some(end) = end {
-                    leadership.ended().await;
-                    return end;
-                }
+                let Some(end) = end else {
+                    leadership.stopped();
+                    continue;
+                };
+                leadership.finished();
+                leadership.ended().await;
+                return end;
             }
         };
         let driven = async {
@@ -150,7 +152,7 @@ fn to_operator(world: &World, lease: &str) -> Tell {
         match world.on_line() {
             Some(on_line) => on_line(&format!("lease {lease}: {report}")),
             None if is_traced => {}
-            // Without a standard error, nobody reads it.
+            // A closed standard error is no reason to end.
             None => _ = writeln!(std::io::stderr(), "lease {lease}: {report}"),
         }
     })

@@ -66,7 +66,7 @@ impl Drive {
     }
 }
 
-/// Whoever waits for the candidate is not left waiting.
+/// Tasks that wait for the candidate hear of its end.
 impl Drop for Drive {
     fn drop(&mut self) {
         self.leadership.abandon();

@@ -3,7 +3,7 @@ use core::fmt;
 use listwatch_core::election::{ElectionConfigError, StopReason};
 use listwatch_core::text::Printable;
 
-/// Why an election did not begin, or ended although nobody asked for that.
+/// Why an election did not begin, or ended although the program did not ask for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElectionError {

@@ -39,6 +39,8 @@ pub(super) struct Machine {
     stops: (u64, StopReason),
     /// The program has asked for the end.
     is_asked: bool,
+    /// Its work has ended unasked, so it wants no other term.
+    is_done: bool,
     /// How much work goes on.
     work: usize,
     /// The writes that were let out and are not over.
@@ -61,7 +63,7 @@ enum Phase {
 pub(crate) enum Turn {
     Leads,
     Lost(StopReason),
-    /// Nobody drives the candidate.
+    /// No task drives the candidate.
     Ended,
 }
 
@@ -86,6 +88,7 @@ impl Leadership {
             is_attended: false,
             stops: (0, StopReason::Asked),
             is_asked: false,
+            is_done: false,
             work: 0,
             writes: Vec::new(),
             closing: None,
@@ -126,8 +129,8 @@ impl Leadership {
         self.stop_for(|_| true).await
     }
 
-    /// Waits until no write may be sent any more: the term is over although nobody asked for that, or the candidacy has
-    /// ended.
+    /// Waits until no write may be sent any more: the term is over although the program did not ask for that, or the
+    /// candidacy has ended.
     pub async fn lost(&self) -> StopReason {
         self.stop_for(is_lost).await
     }
@@ -213,7 +216,7 @@ impl Leadership {
         self.lock().is_attended = true;
     }
 
-    /// Ends the candidacy, whatever its state: nobody drives it.
+    /// Ends the candidacy, whatever its state: no task drives it.
     pub(crate) fn abandon(&self) {
         self.change(|machine| {
             if !matches!(machine.phase, Phase::Ended { .. }) {
@@ -261,6 +264,15 @@ impl Leadership {
         self.0.revoke(&writes);
         self.change(|machine| _ = machine.close(self.0.clock.now()));
         writes
+    }
+
+    /// Takes note that the work has ended for good, whatever becomes of the term.
+    pub(super) fn finished(&self) {
+        let until = self.0.clock.now() + self.0.release;
+        self.change(|machine| {
+            machine.is_done = true;
+            machine.stopped(self.0.clock.now(), until);
+        });
     }
 
     /// Takes note that no work goes on but the open writes, which have until then.
@@ -350,11 +362,12 @@ impl Machine {
         let is_over = matches!(phase, Phase::Stopping(_));
         self.phase = phase;
         if is_over && (!self.is_noticed || self.closing.is_some()) {
-            self.stopped(now, until);
+            self.stopped(now, self.closing.unwrap_or(until));
         }
     }
 
     fn stopped(&mut self, now: Instant, until: Instant) {
+        self.is_done |= matches!(self.phase, Phase::Leading(_)) && self.elector.token(now).is_some();
         match self.writes.is_empty() {
             true => self.conclude(now),
             false => self.closing = Some(until),
@@ -373,6 +386,9 @@ impl Machine {
     fn conclude(&mut self, now: Instant) {
         self.closing = None;
         self.elector.handle_stopped(now);
+        if self.is_done {
+            self.elector.stop(now);
+        }
         if !matches!(self.phase, Phase::Ended { .. }) {
             self.phase = Phase::Following;
         }

@@ -65,7 +65,7 @@ impl fmt::Display for ElectionReport<'_> {
         match self {
             Self::Leader { holder: Some(holder) } => write!(f, "{} leads", Printable::new(holder)),
             Self::Leader { holder: None } => f.write_str("nobody leads"),
-            Self::Started { token } => write!(f, "this candidate leads, in term {token}"),
+            Self::Started { token } => write!(f, "this candidate leads, in term {}", Printable::new(token)),
             Self::Stopping { reason } => {
                 f.write_str("this candidate stops to lead: ")?;
                 write_reason(f, reason)

@@ -4,7 +4,7 @@ use crate::{LEASES, Stage, election};
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::api::{Api, ApiCall, ApiError, ApiRequest, ApiTransport, Reply};
-use listwatch_runtime_smol::election::{Election, Leadership, StopReason};
+use listwatch_runtime_smol::election::{Election, Leadership, StopReason, WhenLost};
 use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
 use listwatch_runtime_smol::request::RequestId;
 use listwatch_runtime_smol::time::Instant;
@@ -239,4 +239,42 @@ fn a_term_that_is_lost_while_the_last_writes_go_on_gives_them_up() {
         assert_eq!(refusal(write.await), GIVEN_UP);
     });
     assert_eq!(stage.holder(), "other");
+}
+
+#[test]
+fn a_candidate_whose_work_had_ended_led_again_after_a_loss() {
+    let stage = Stage::new();
+    play(&stage, async |executor| {
+        let candidate = election("a").when_lost(WhenLost::Rejoin).candidate(&stage.world).unwrap();
+        stage.cluster.fail_next(&format!("POST {MAPS}"), Fault::Silent).unwrap();
+        let ended = candidate.run(async |leadership| {
+            let client = guarded(&stage, &leadership, Duration::ZERO);
+            executor.spawn(async move { client.call(creation("silent")).await }).detach();
+            stage.pass(1).await;
+            stage.cluster.patch(LEASES, "web/it", json!({ "spec": { "holderIdentity": "other" } })).unwrap();
+        });
+        let ended = smol::future::or(async { Some(ended.await) }, async {
+            stage.pass(600).await;
+            None
+        });
+        assert_eq!(ended.await, Some(Ok(Some(()))), "it has no other work");
+    });
+    assert_eq!(stage.holder(), "other");
+}
+
+#[test]
+fn a_client_of_two_leaderships_forgot_the_first_one() {
+    let stage = Stage::new();
+    play(&stage, async |executor| {
+        let outer = lead(&stage, executor, election("a")).await;
+        let shard = Election::new("shard").namespace("web").identity("a").watched(false);
+        let inner = lead(&stage, executor, shard).await;
+        let client = inner.guarded(&guarded(&stage, &outer, Duration::ZERO));
+        assert!(client.call(creation("first")).await.is_ok());
+        outer.stop();
+        outer.stopped();
+        assert!(outer.ended().await);
+        assert_eq!(refusal(client.call(creation("second")).await), NOT_SENT);
+        assert!(inner.token().is_some());
+    });
 }

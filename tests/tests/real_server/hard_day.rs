@@ -57,6 +57,8 @@ const EVERY: Duration = Duration::from_secs(30);
 /// The most memory that an hour may add, in MB, and the least time of a slope.
 const SLOPE: f64 = 1.0;
 const LEAST_HOURS: f64 = 0.4;
+/// The fewest quiet times of a trend.
+const TREND: u32 = 6;
 /// By how much the most descriptors or threads of the second half may be above those of the first.
 const SLACK: u64 = 4;
 
@@ -318,10 +320,13 @@ fn a_replica_and_informers_live_through_a_hard_day() {
         println!("{:.1} min, right after {took:.1?}; {}; {gauges}", begun.elapsed().as_secs_f64() / 60.0, stage.kills);
     }
     tell(&stage, &lasting, &terms, begun.elapsed(), made, (calms, slowest));
+    let is_short = calms < TREND || begun.elapsed().as_secs_f64() / 3600.0 < LEAST_HOURS;
+    if is_short {
+        println!("!! NOT CHECKED: memory, descriptors and threads over {calms} quiet times; set HARD_DAY_MINUTES=60");
+    }
     for gauge in lasting.gauges.lock().unwrap().iter() {
         let [first, second] = gauge.most();
-        // Two quiet times say nothing of a trend.
-        assert!(calms < 6 || (0..2).all(|it| second[it] <= first[it] + SLACK), "{gauge}");
+        assert!(calms < TREND || (0..2).all(|it| second[it] <= first[it] + SLACK), "{gauge}");
         assert!(gauge.hours() < LEAST_HOURS || gauge.slope() < SLOPE, "{gauge}");
     }
     assert!(terms.outside.is_empty(), "writes outside of a term: {:#?}", terms.outside);

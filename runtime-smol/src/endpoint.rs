@@ -8,15 +8,17 @@
 //! | `/debug/listwatch` | streams with their last [audit](crate::audit), queues, keys and elections: a page, or JSON by `Accept` or `?format=json` |
 //!
 //! The endpoint has a thread of its own: a reconcile that blocks the executor does not block it, and no client delays a
-//! reconcile. Checks run on threads that may wait, each once at a time. It keeps no controller and no informer alive. What has ended is not shown any more.
+//! reconcile. Checks run on threads that may wait, each once at a time. It keeps no controller and no informer alive. What
+//! has ended is not shown any more.
 //!
 //! There is no authentication. It listens on 127.0.0.1 unless [told otherwise](EndpointBuilder::address). There it
 //! refuses a `Host` that is neither an address nor `localhost` (DNS rebinding), and anywhere a request with `Origin`. An
 //! answer names streams, keys, leases and the server's last refusals. It has no object, no credential, and no message of
 //! a panic.
 //!
-//! `/metrics`, `/debug/listwatch` and checks are computed at most once a second, whatever clients do. Requests are `GET` or
-//! `HEAD`, with a head of 16 KiB at most; 64 connections are open at a time.
+//! All answers, with their checks, are computed at most once a second, whatever clients do. So a probe's answer may be
+//! a second old, and any other two. Requests are `GET` or `HEAD`, with a head of 16 KiB at most; 64 connections are open at
+//! a time.
 //!
 //! ```no_run
 //! use listwatch_runtime_smol::controller::{Controller, Outcome};

@@ -28,7 +28,7 @@ impl Endpoint {
 
 impl EndpointBuilder {
     /// The address to listen on; without it 127.0.0.1. The probes of a kubelet need that of the pod, or 0.0.0.0. Then
-    /// whoever reaches the pod can read all answers.
+    /// every client that reaches the pod can read all answers.
     pub fn address(mut self, address: impl Into<IpAddr>) -> Self {
         self.address = address.into();
         self

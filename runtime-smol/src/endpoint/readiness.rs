@@ -1,4 +1,5 @@
 use super::checks::Checks;
+use super::recent::Recent;
 use super::snapshot::stream_line;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
@@ -11,15 +12,24 @@ const NAMED: usize = 100;
 pub(super) struct Readiness {
     metrics: Metrics,
     checks: Checks,
+    /// The lines of the streams and the controllers.
+    recent: Recent<Vec<String>>,
 }
 
 impl Readiness {
     pub(super) fn new(metrics: Metrics, checks: Checks) -> Self {
-        Self { metrics, checks }
+        Self { metrics, checks, recent: Recent::default() }
     }
 
     /// A line for each part that is not ready.
     pub(super) async fn obstacles(&self, clock: &Clock) -> Vec<String> {
+        let mut obstacles = self.recent.get(clock, || self.measured());
+        obstacles.extend(self.checks.obstacles(clock).await);
+        obstacles
+    }
+
+    /// Those of the streams and the controllers.
+    fn measured(&self) -> Vec<String> {
         let mut obstacles: Vec<_> =
             self.metrics.streams().iter().filter(|it| !it.status.is_synced()).map(stream_line).collect();
         match self.metrics.awaited() {
@@ -27,7 +37,6 @@ impl Readiness {
             1 => obstacles.push("a controller has not begun".to_owned()),
             many => obstacles.push(format!("{many} controllers have not begun")),
         }
-        obstacles.extend(self.checks.obstacles(clock).await);
         obstacles
     }
 }
@@ -43,4 +52,23 @@ pub(super) fn probed(healthy: &str, obstacles: &[String]) -> String {
         _ = writeln!(text, "and {} more", obstacles.len() - NAMED);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::ControllerHandle;
+    use core::time::Duration;
+
+    #[test]
+    fn each_request_of_a_probe_read_the_status_of_all_streams() {
+        let (metrics, clock) = (Metrics::new(), Clock::simulated());
+        let readiness = Readiness::new(metrics.clone(), Checks::default());
+        let obstacles = || smol::block_on(readiness.obstacles(&clock));
+        assert!(obstacles().is_empty());
+        metrics.add_controller(&ControllerHandle::default());
+        assert!(obstacles().is_empty(), "those of this second");
+        crate::run(&clock, &crate::Executor::new(), clock.sleep(Duration::from_secs(1)));
+        assert_eq!(obstacles(), ["a controller has not begun"]);
+    }
 }

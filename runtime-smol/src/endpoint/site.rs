@@ -36,10 +36,10 @@ struct Shared {
     readiness: Readiness,
     is_loopback: bool,
     clock: Clock,
-    openmetrics: Recent,
-    prometheus: Recent,
-    json: Recent,
-    html: Recent,
+    openmetrics: Recent<Bytes>,
+    prometheus: Recent<Bytes>,
+    json: Recent<Bytes>,
+    html: Recent<Bytes>,
 }
 
 /// A request that is not refused.
@@ -123,7 +123,7 @@ impl Shared {
                 answer(StatusCode::OK, OPENMETRICS, self.openmetrics())
             }
             "/metrics" => {
-                let text = || classic(&String::from_utf8_lossy(&self.openmetrics()));
+                let text = || classic(&String::from_utf8_lossy(&self.openmetrics())).into();
                 answer(StatusCode::OK, PROMETHEUS, self.prometheus.get(&self.clock, text))
             }
             DEBUG => self.debug(asked),
@@ -133,7 +133,7 @@ impl Shared {
     }
 
     fn openmetrics(&self) -> Bytes {
-        self.openmetrics.get(&self.clock, || self.metrics.encode())
+        self.openmetrics.get(&self.clock, || self.metrics.encode().into())
     }
 
     fn debug(&self, asked: &Asked) -> Response<Whole> {
@@ -143,10 +143,10 @@ impl Shared {
             None => accepts(&asked.accept, JSON) && !accepts(&asked.accept, "text/html"),
         };
         if is_json {
-            let text = || serde_json::to_string(&snapshot()).expect("text and numbers have a form in JSON");
+            let text = || serde_json::to_vec(&snapshot()).expect("text and numbers have a form in JSON").into();
             return answer(StatusCode::OK, JSON, self.json.get(&self.clock, text));
         }
-        answer(StatusCode::OK, HTML, self.html.get(&self.clock, || page(&snapshot())))
+        answer(StatusCode::OK, HTML, self.html.get(&self.clock, || page(&snapshot()).into()))
     }
 }
 

@@ -202,7 +202,7 @@ impl Line {
                 break;
             }
         }
-        // Who is silent does not say that the other end has closed.
+        // A silent line does not say that the other end has closed.
         if !self.is_silent.load(Ordering::Relaxed) || std::ptr::eq(from, &self.client) {
             self.close();
         }

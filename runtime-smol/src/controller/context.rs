@@ -101,8 +101,9 @@ impl Context {
         self.0.sender.id()
     }
 
-    /// The client of the controller's world, whose requests carry the [id](Self::id). If the controller has an [election](super::Reconciler::lead_by), it sends
-    /// changes only while this replica leads.
+    /// The client of the controller's world, whose requests carry the [id](Self::id).
+    ///
+    /// If the controller has an [election](super::Reconciler::lead_by), it sends changes only while this replica leads.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.0.client
@@ -230,8 +231,10 @@ impl Context {
     ///
     /// If the reconcile is dropped, such as at its [deadline](super::Reconciler::deadline), work that has begun goes on,
     /// and its value is dropped. A controller with an [election](super::Reconciler::lead_by) waits for it until the end of
-    /// the [drain](super::Reconciler::drain). If it still goes on, the lease is not released. Under a [simulated clock](Clock::simulated), the work is done on the thread of the
-    /// reconcile, so that each run is the same.
+    /// the [drain](super::Reconciler::drain). If it still goes on, the lease is not released.
+    ///
+    /// Under a [simulated clock](Clock::simulated), the work is done on the thread of the reconcile, so that each run is the
+    /// same.
     #[doc(alias("spawn_blocking", "unblock"))]
     pub async fn blocking<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> R {
         if self.clock().is_simulated() {

@@ -35,7 +35,7 @@ enum Driver {
     ),
 }
 
-/// What the end of a release that takes long may be late.
+/// By how much a release may end after its limit.
 const SPARE: Duration = Duration::from_millis(100);
 
 impl Elected {
@@ -90,7 +90,7 @@ impl Elected {
                     self.blocking.ended().await;
                     self.leadership.stopped();
                 }
-                // Nobody has asked for the end, as this runs.
+                // The program has not asked for the end, as this runs.
                 Turn::Ended => {
                     let lease = self.leadership.lease();
                     return Err(RunError::Panicked(format!("what renews the lease {lease} has ended")));
@@ -127,7 +127,7 @@ impl Elected {
     }
 }
 
-/// Workers wait for the term or the end. A candidate that nobody drives has ended.
+/// Workers wait for the term or the end. A candidate without a driver has ended.
 impl Drop for Elected {
     fn drop(&mut self) {
         self.leadership.abandon();

@@ -187,17 +187,23 @@ impl ControllerHandle {
     /// # Errors
     /// The handle reaches another controller, which has not ended.
     pub(super) fn attach(&self, state: &Arc<State>) -> Result<(), RunError> {
-        let (pending, is_stopped) = {
+        // It leaves the lock: the drop of its last share drops the program's objects.
+        let (_ended, reached) = {
             let mut attached = self.lock();
-            if let Some(other) = attached.state.as_ref().and_then(Weak::upgrade).filter(|other| other.has_not_ended()) {
-                return Err(RunError::Config(format!(
-                    "the handle of the controller {:?} reaches {:?} already; give each controller a handle of its own",
-                    state.name, other.name
-                )));
+            match attached.state.as_ref().and_then(Weak::upgrade) {
+                Some(other) if other.has_not_ended() => (None, Err(other)),
+                ended => {
+                    attached.state = Some(Arc::downgrade(state));
+                    (ended, Ok((core::mem::take(&mut attached.pending), attached.is_stopped)))
+                }
             }
-            attached.state = Some(Arc::downgrade(state));
-            (core::mem::take(&mut attached.pending), attached.is_stopped)
         };
+        let (pending, is_stopped) = reached.map_err(|other| {
+            RunError::Config(format!(
+                "the handle of the controller {:?} reaches {:?} already; give each controller a handle of its own",
+                state.name, other.name
+            ))
+        })?;
         pending.into_iter().for_each(|(key, priority)| state.add(key, priority, cause()));
         if is_stopped {
             state.stop.close();
@@ -211,11 +217,10 @@ impl ControllerHandle {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether the controller that it reached has ended.
+    /// Whether the controller that it reached has ended, and nothing is left of it.
     #[cfg(feature = "metrics")]
-    pub(crate) fn has_ended(&self) -> bool {
-        let state = self.lock().state.clone();
-        state.is_some_and(|state| state.upgrade().is_none_or(|state| !state.has_not_ended()))
+    pub(crate) fn is_gone(&self) -> bool {
+        self.lock().state.as_ref().is_some_and(|state| state.strong_count() == 0)
     }
 
     /// Whether no controller has begun yet, and one still may.

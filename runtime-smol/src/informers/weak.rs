@@ -5,6 +5,7 @@ use super::world::Asked;
 use std::sync::{Arc, Weak};
 
 /// Informers, without keeping them.
+#[derive(Clone)]
 pub(crate) struct WeakInformers(Weak<Registry>);
 
 impl WeakInformers {

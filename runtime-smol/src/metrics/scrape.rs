@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Default)]
 pub struct Metrics(Arc<Mutex<Measured>>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Measured {
     controllers: Vec<ControllerHandle>,
     informers: Vec<WeakInformers>,
@@ -47,7 +47,7 @@ impl Metrics {
     /// Measures the controller that the handle reaches, until it ends. A handle that is added again counts once.
     pub fn add_controller(&self, controller: &ControllerHandle) {
         let mut measured = self.lock();
-        measured.controllers.retain(|known| !known.is_same(controller) && !known.has_ended());
+        measured.controllers.retain(|known| !known.is_same(controller) && !known.is_gone());
         measured.controllers.push(controller.clone());
     }
 
@@ -71,20 +71,25 @@ impl Metrics {
     /// The controllers that live.
     #[cfg(feature = "endpoint")]
     pub(crate) fn inspections(&self) -> Vec<Inspection> {
-        let controllers = self.lock().controllers.clone();
-        controllers.iter().filter_map(ControllerHandle::inspection).collect()
+        self.measured().controllers.iter().filter_map(ControllerHandle::inspection).collect()
     }
 
     /// The number of controllers that have not begun.
     #[cfg(feature = "endpoint")]
     pub(crate) fn awaited(&self) -> usize {
-        self.lock().controllers.iter().filter(|it| it.is_awaited()).count()
+        self.measured().controllers.iter().filter(|it| it.is_awaited()).count()
     }
 
     /// The streams of the informers that are there.
     #[cfg(feature = "endpoint")]
     pub(crate) fn streams(&self) -> Vec<StreamStatus> {
-        self.lock().informers.iter().flat_map(WeakInformers::status).collect()
+        self.measured().informers.iter().flat_map(WeakInformers::status).collect()
+    }
+
+    /// A copy, to be read outside of the lock: a reader may have the last share of a controller, and drop the objects of
+    /// the program in it.
+    fn measured(&self) -> Measured {
+        self.lock().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Measured> {
@@ -94,12 +99,10 @@ impl Metrics {
 
 impl Collector for Metrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (mut controllers, streams, mut asked) = {
-            let measured = self.lock();
-            let controllers: Vec<_> = measured.controllers.iter().filter_map(ControllerHandle::reading).collect();
-            let asked: Vec<_> = measured.informers.iter().filter_map(WeakInformers::asked).collect();
-            (controllers, measured.informers.iter().flat_map(WeakInformers::status).collect::<Vec<_>>(), asked)
-        };
+        let measured = self.measured();
+        let mut controllers: Vec<_> = measured.controllers.iter().filter_map(ControllerHandle::reading).collect();
+        let mut asked: Vec<_> = measured.informers.iter().filter_map(WeakInformers::asked).collect();
+        let streams: Vec<_> = measured.informers.iter().flat_map(WeakInformers::status).collect();
         asked.extend(controllers.iter_mut().filter_map(|it| it.asked.take()));
         let mut families = Families(encoder);
         controllers::encode(&mut families, &named(controllers, |it| it.name.to_string()))?;

@@ -1,11 +1,12 @@
 //! Why a cache was not compared.
 
-use crate::stage::{MAPS, Stage, only};
+use crate::stage::{MAPS, Stage, found, only};
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
 use listwatch_runtime_smol::audit::AuditFailure;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::file::Fault;
+use listwatch_runtime_smol::metrics::Metrics;
 use listwatch_runtime_smol::{Client, Executor, Informers, Resource, World, run};
 
 const LIST: &str = "GET /api/v1/configmaps";
@@ -45,6 +46,31 @@ fn a_server_that_cannot_be_reached_or_is_sick_is_named() {
         let (line, took) = failing(fault);
         assert!(line.ends_with("; audit again when the server answers") && took < Duration::from_secs(1), "{line}");
     }
+}
+
+#[test]
+fn an_audit_that_failed_removed_the_drift_from_a_scrape() {
+    let stage = Stage::with(&["web/a"]);
+    let (informers, executor, metrics) = (Informers::new(stage.world.clone()), Executor::new(), Metrics::new());
+    metrics.add_informers(&informers);
+    let _running = executor.spawn(informers.run());
+    let drifted = || {
+        let scrape = metrics.encode();
+        let series = scrape.lines().filter(|line| line.starts_with("listwatch_stream_drifted_objects{"));
+        series.map(str::to_owned).collect::<Vec<_>>()
+    };
+    run(stage.clock(), &executor, async {
+        let maps = informers.informer_of::<MetadataOnly>(Resource::named(MAPS).unwrap());
+        maps.synced().await.unwrap();
+        stage.lose(&["a"]);
+        stage.change("web/a");
+        assert_eq!(found(&only(maps.audit().await)), ["web/a stale"]);
+        let before = drifted();
+        assert!(before.iter().any(|line| line.contains("kind=\"stale\"") && line.ends_with(" 1.0")), "{before:?}");
+        stage.cluster.fail_next(LIST, Fault::Refused(403)).unwrap();
+        assert!(only(maps.audit().await).result.is_err());
+        assert_eq!(drifted(), before);
+    });
 }
 
 #[test]

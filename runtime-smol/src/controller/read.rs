@@ -23,6 +23,22 @@ pub(super) trait Read: Send {
     fn path(&self) -> &str;
 }
 
+/// Tells informers that come for the first time from those that came before.
+#[derive(Default)]
+pub(super) struct Distinct(Vec<Weak<dyn Any + Send + Sync>>);
+
+impl Distinct {
+    /// Whether this informer has not come before.
+    pub(super) fn is_new(&mut self, read: &dyn Read) -> bool {
+        let identity = read.identity();
+        let is_new = !self.0.iter().any(|known| known.ptr_eq(&identity));
+        if is_new {
+            self.0.push(identity);
+        }
+        is_new
+    }
+}
+
 /// Those that belong together, each once, or why they cannot run beside each other.
 pub(super) fn worlds<'r>(
     own: &Informers,

@@ -1,5 +1,5 @@
 use super::feed::Feed;
-use super::read::Read;
+use super::read::{Distinct, Read};
 use super::run_error::RunError;
 use super::source::Source;
 use crate::informers::InformerHandle;
@@ -27,17 +27,21 @@ impl Reads {
     /// The informers that are none of these sources, each once.
     pub(super) fn take_except(&self, sources: &[Box<dyn Feed>]) -> (Vec<Box<dyn Read>>, Option<RunError>) {
         let Asked { mut reads, mistake } = self.with(core::mem::take);
-        let mut known: Vec<_> = sources.iter().map(|source| source.source().identity()).collect();
-        reads.retain(|read| {
-            let identity = read.identity();
-            let is_new = !known.iter().any(|known| known.ptr_eq(&identity));
-            known.push(identity);
-            is_new
-        });
+        let mut distinct = Distinct::default();
+        sources.iter().for_each(|source| _ = distinct.is_new(source.source()));
+        reads.retain(|read| distinct.is_new(&**read));
         (reads, mistake)
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut Asked) -> R) -> R {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The informers of the sources, and those that the controller reads beside them.
+pub(super) fn all_of<'r>(
+    feeds: &'r [Box<dyn Feed>],
+    reads: &'r [Box<dyn Read>],
+) -> impl Iterator<Item = &'r dyn Read> + 'r {
+    feeds.iter().map(|feed| feed.source()).chain(reads.iter().map(|read| &**read))
 }

@@ -293,7 +293,8 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     }
 
     /// Compares each cache with a fresh list about once in each `period`: those of the sources, and those that the
-    /// controller [reads](Controller::reads). One cache is audited after the other. By default there is no audit.
+    /// controller [reads](Controller::reads). One cache is audited after the other. Sources that a
+    /// handle adds later are not audited. By default there is no audit.
     ///
     /// A cache that differs is [reported](Report::Audited). The [`audit`](crate::audit) module says what an audit sends, and
     /// which differences count. A period under ten seconds is ten seconds.

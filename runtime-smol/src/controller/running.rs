@@ -1,6 +1,4 @@
 use super::audited::audits;
-use super::cleaned::Cleaned;
-use super::compared::Compared;
 use super::crew::Crew;
 use super::elected::Elected;
 use super::feed::Feed;
@@ -8,33 +6,28 @@ use super::followed::Followed;
 use super::handle::ControllerHandle;
 use super::own_kind::OwnKind;
 use super::read;
-use super::reads::Reads;
-use super::recording::recorder;
+use super::reads::{Reads, all_of};
 use super::run_error::RunError;
 use super::settings::Settings;
-use super::sources::Sources;
 use super::started::Started;
-use super::state::{State, guarded};
-use super::stderr::Stderr;
+use super::state::State;
 use super::streams::{Ending, Streams};
-use super::tally::Tally;
 use super::termination::Termination;
 use super::thread_bound::ThreadBound;
 use super::threads::{Threads, named, no_thread, shares};
-use super::waits::Waits;
 use super::worker::Reconcile;
 use crate::clock::Clock;
-use crate::election::Candidate;
-use crate::informers::Informers;
+use crate::election::{Candidate, Election};
+use crate::informers::{Informers, World};
 #[cfg(feature = "file")]
 use crate::replay::Replay;
 use crate::workers::WorkerStates;
 use async_executor::{Executor, LocalExecutor};
 use core::fmt;
+use listwatch_core::Key;
 use smol::future::{or, pending};
 #[cfg(feature = "file")]
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 
@@ -63,93 +56,31 @@ pub(super) struct Parts {
 }
 
 impl<'a> Running<'a> {
-    pub(super) fn new(parts: Parts, settings: Settings, reconcile: Arc<dyn Reconcile + 'a>) -> Self {
+    pub(super) fn new(parts: Parts, mut settings: Settings, reconcile: Arc<dyn Reconcile + 'a>) -> Self {
         let Parts { informers, feeds, reads, own } = parts;
-        let clock = informers.clock().clone();
-        let ((held, to_show), (stop, stopped)) = (smol::channel::unbounded(), smol::channel::bounded(1));
-        let (added, to_follow) = smol::channel::unbounded();
-        let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| clock.random_seed());
-        let machine = settings.machine(&clock, seed);
-        let threads = if clock.is_simulated() { 1 } else { settings.threads };
-        let Settings { name, handle, workers: count, sync_within, drain, on_report, election, audit_every, .. } =
-            settings;
-        let (reads, mistake) = reads.take_except(&feeds);
-        let all = feeds.iter().map(|feed| feed.source()).chain(reads.iter().map(|read| &**read));
-        let (worlds, mistake) = match read::worlds(&informers, all) {
-            Ok(worlds) => (worlds, mistake),
-            Err(differ) => (Vec::new(), mistake.or(Some(differ))),
-        };
-        // The tape of a replay says when the controller led.
-        let election = election.filter(|_| !informers.world().is_replay());
-        let candidate = election.map(|election| election.candidate(informers.world())).transpose();
-        let (candidate, mistake) = match candidate {
-            Ok(candidate) => (candidate, mistake),
-            Err(error) => (None, mistake.or_else(|| Some(RunError::Config(error.to_string())))),
-        };
+        let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| informers.clock().random_seed());
+        let (reads, mut mistake) = reads.take_except(&feeds);
+        let worlds = unless_mistaken(read::worlds(&informers, all_of(&feeds, &reads)), &mut mistake);
+        let candidate = unless_mistaken(candidate(settings.election.take(), informers.world()), &mut mistake);
         let leadership = candidate.as_ref().map(Candidate::leadership);
-        let client = guarded(leadership.as_ref(), informers.client());
-        let name: Arc<str> = name.into();
-        let recorder = if informers.world().is_replay() { None } else { recorder(&name, seed, &clock) };
-        let (sources, cleaned, waits) = (Sources::default(), Cleaned::default(), Waits::default());
-        let (stderr, stale) = (Stderr::default(), Mutex::default());
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
-        let own_kind = Arc::downgrade(&own);
-        let state = State {
-            name,
-            clock,
-            seed,
-            informers,
-            client,
-            leadership,
-            recorder,
-            machine,
-            reconciles: AtomicU64::new(0),
-            sources,
-            tally: Tally::new(count),
-            followed,
-            cleaned,
-            compared: Compared::default(),
-            waits,
-            blocking: Arc::default(),
-            on_report,
-            stderr,
-            held,
-            stale,
-            added,
-            own: own_kind,
-            stop,
-        };
+        let (state, inbox) = State::new(&mut settings, seed, informers, leadership, followed, Arc::downgrade(&own));
         let state = Arc::new(state);
         // A recording has no other list.
-        let audit_every = audit_every.filter(|_| !state.informers.world().is_recording());
-        let audits = audit_every.map(|period| audits(&state, period, &feeds, &reads));
+        let audit_every = settings.audit_every.filter(|_| !state.informers.world().is_recording());
+        let audits = audit_every.map(|period| audits(&state, period, all_of(&feeds, &reads)));
         let elected = candidate.map(|candidate| Elected::new(&state, candidate));
         #[cfg(feature = "file")]
         state.informers.world().replay().into_iter().for_each(|replay| replay.register(&state.name));
+        let (workers, crews) = crews(&state, &settings, &reconcile);
+        let Settings { handle, sync_within, drain, .. } = settings;
         let (handle, refused) = match handle.attach(&state) {
             Ok(()) => (handle, mistake),
             Err(refused) => (ControllerHandle::default(), Some(refused)),
         };
-        let shares = || shares(count, threads);
-        let workers = WorkerStates::on(shares().enumerate().flat_map(|(thread, share)| share.map(move |_| thread)));
-        let crews = Crew::of(&state, &workers, shares(), &reconcile);
         let ending = Ending { state, workers };
-        let (held, added, stop) = (to_show, to_follow, stopped);
-        let streams = Streams {
-            refused,
-            ending,
-            worlds,
-            feeds,
-            reads,
-            own,
-            held,
-            added,
-            stop,
-            elected,
-            audits,
-            sync_within,
-            drain,
-        };
+        let streams =
+            Streams { refused, ending, worlds, feeds, reads, own, inbox, elected, audits, sync_within, drain };
         Self { streams, crews, handle }
     }
 
@@ -264,6 +195,34 @@ pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result
         };
         crate::run(&clock, &Executor::new(), local.run(join))
     })
+}
+
+/// The value. If a mistake is in its place, there is none, and the first mistake is kept.
+fn unless_mistaken<V: Default>(made: Result<V, RunError>, first: &mut Option<RunError>) -> V {
+    made.unwrap_or_else(|mistake| {
+        first.get_or_insert(mistake);
+        V::default()
+    })
+}
+
+/// The candidate of an election. The tape of a replay says when the controller led, so a replay has none.
+fn candidate(election: Option<Election>, world: &World) -> Result<Option<Candidate>, RunError> {
+    let election = election.filter(|_| !world.is_replay());
+    let candidate = election.map(|election| election.candidate(world)).transpose();
+    candidate.map_err(|error| RunError::Config(error.to_string()))
+}
+
+/// The workers, and their shares of the threads.
+fn crews<'a>(
+    state: &Arc<State>,
+    settings: &Settings,
+    reconcile: &Arc<dyn Reconcile + 'a>,
+) -> (Arc<WorkerStates<Key>>, Vec<Crew<'a>>) {
+    let threads = if state.clock.is_simulated() { 1 } else { settings.threads };
+    let shares = || shares(settings.workers, threads);
+    let workers = WorkerStates::on(shares().enumerate().flat_map(|(thread, share)| share.map(move |_| thread)));
+    let crews = Crew::of(state, &workers, shares(), reconcile);
+    (workers, crews)
 }
 
 /// The clock that the controllers share; none without controllers.

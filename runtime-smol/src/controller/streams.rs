@@ -6,10 +6,11 @@ use super::expected::{Expected, Sight};
 use super::feed::{Fed, Feed};
 use super::own_kind::OwnKind;
 use super::read::Read;
+use super::reads::all_of;
 use super::recording::Events;
 use super::report::Report;
 use super::run_error::RunError;
-use super::state::{Follow, Held, State};
+use super::state::{Follow, Held, Inbox, State};
 use crate::audit::Audits;
 use crate::informers::{HandleSynced, Informers};
 use crate::workers::{Unfinished, WorkerStates};
@@ -35,9 +36,7 @@ pub(super) struct Streams {
     pub(super) feeds: Vec<Box<dyn Feed>>,
     pub(super) reads: Vec<Box<dyn Read>>,
     pub(super) own: Arc<OwnKind>,
-    pub(super) held: Receiver<Held>,
-    pub(super) added: Receiver<Box<dyn Follow>>,
-    pub(super) stop: Receiver<()>,
+    pub(super) inbox: Inbox,
     /// The election, if there is one.
     pub(super) elected: Option<Elected>,
     /// The audits of the caches, if there is a schedule.
@@ -67,24 +66,11 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self {
-            refused,
-            ending,
-            worlds,
-            feeds,
-            reads,
-            own,
-            held,
-            added,
-            stop,
-            mut elected,
-            audits,
-            sync_within,
-            drain,
-        } = self;
+        let Self { refused, ending, worlds, feeds, reads, own, inbox, mut elected, audits, sync_within, drain } = self;
         if let Some(refused) = refused {
             return Err(refused);
         }
+        let Inbox { held, added, stop } = inbox;
         let (executor, state) = (Executor::new(), &ending.state);
         let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
         let syncing = syncing.into_iter().map(|synced| synced.within(sync_within)).collect();
@@ -137,7 +123,7 @@ impl Streams {
 
 /// The waits for the first state of each informer.
 fn synced(feeds: &[Box<dyn Feed>], reads: &[Box<dyn Read>]) -> Vec<HandleSynced> {
-    feeds.iter().map(|feed| feed.source().synced()).chain(reads.iter().map(|read| read.synced())).collect()
+    all_of(feeds, reads).map(Read::synced).collect()
 }
 
 /// Starts the controller once its sources have synced and it leads, and waits until it is asked to end.

@@ -5,6 +5,7 @@ use core::time::Duration;
 use listwatch_runtime_smol::controller::{Controller, Outcome, Report};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::file::Fault;
+use serde_json::Value;
 use std::sync::{Arc, Mutex};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -47,8 +48,49 @@ fn a_controller_reports_a_cache_that_differs_and_one_that_is_clean_again() {
     let is_drift = "maps: configmaps: drift at version 3: 1 stale of 1 objects: web/a stale";
     assert!(!drifted.is_empty() && drifted.iter().all(|line| line.starts_with(is_drift)), "{lines:#?}");
     assert_eq!(clean, "maps: configmaps: no drift at version 4: 2 objects");
-    let lists = |path: &str| stage.listed().iter().filter(|list| list.starts_with(path)).count();
-    assert_eq!((lists("/api/v1/configmaps?"), lists("/api/v1/pods?")), (7, 7), "what it reads is audited too");
+    assert_eq!(
+        [stage.lists_of("/api/v1/configmaps"), stage.lists_of("/api/v1/pods")],
+        [7, 7],
+        "what it reads is audited too"
+    );
+}
+
+#[test]
+fn a_cache_that_two_sources_share_was_listed_twice_in_each_period() {
+    let stage = Stage::with(&["web/a"]);
+    let (world, end) = (stage.world.clone(), stage.clone());
+    let controller = Controller::new("maps", world.until(async move { end.pass(5 * 3600).await }));
+    let maps = controller.informer_of::<MetadataOnly>(MAPS);
+    let pods = controller.informer_of::<MetadataOnly>("v1/pods");
+    let reconciler = controller.reconciles(&maps).maps(&pods, |_, _| {}).maps(&pods, |_, _| {});
+    reconciler.audit_every(HOUR).run(async |_cx, _key| Ok(Outcome::Done)).unwrap();
+    assert_eq!([stage.lists_of("/api/v1/configmaps"), stage.lists_of("/api/v1/pods")], [5, 5]);
+}
+
+#[test]
+fn a_clean_cache_of_another_type_was_told_as_one_that_is_clean_again() {
+    let stage = Stage::losing_in(|stream| stream == 0, &["web/a"]);
+    let (world, lossy) = (stage.world.clone(), stage.clone());
+    let scenario = async move {
+        lossy.pass(1).await;
+        lossy.lose(&["a"]);
+        lossy.change("web/a");
+        lossy.pass(5 * 3600).await;
+    };
+    let (lines, controller) = (Arc::<Mutex<Vec<String>>>::default(), Controller::new("maps", world.until(scenario)));
+    let told = Arc::clone(&lines);
+    let drifted = controller.informer_of::<MetadataOnly>(MAPS);
+    let clean = controller.informer_of::<Value>(MAPS);
+    let reconciler = controller.reconciles(&drifted).audit_every(HOUR).on_report(move |_, report| {
+        if let Report::Audited { .. } = report {
+            told.lock().unwrap().push(report.to_string());
+        }
+    });
+    reconciler.run(async |_cx, _key| Ok(Outcome::Done)).unwrap();
+    assert_eq!((clean.len(), stage.lists_of("/api/v1/configmaps")), (1, 10));
+    let lines = lines.lock().unwrap();
+    assert_eq!(lines.len(), 5, "{lines:#?}");
+    assert!(lines.iter().all(|line| line.starts_with("configmaps: drift at version 3: 1 stale")), "{lines:#?}");
 }
 
 #[test]

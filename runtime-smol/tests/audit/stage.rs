@@ -7,6 +7,7 @@ use listwatch_runtime_smol::request::{Query, Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
 use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub(crate) const MAPS: &str = "v1/configmaps";
@@ -22,13 +23,20 @@ pub(crate) struct Stage {
 impl Stage {
     /// With the ConfigMaps of these keys.
     pub(crate) fn with(keys: &[&str]) -> Self {
+        Self::losing_in(|_| true, keys)
+    }
+
+    /// The same, but the watches of some streams lose nothing. The first stream has number zero.
+    pub(crate) fn losing_in(is_losing: impl Fn(usize) -> bool + Send + Sync + 'static, keys: &[&str]) -> Self {
         let (cluster, lost) = (SimulatedCluster::new(), Arc::<Mutex<Vec<String>>>::default());
         let clock = Clock::simulated_at(cluster.date());
         let time = clock.clone();
         let (served, losing) = (cluster.on_clock(move || time.now()), Arc::clone(&lost));
         let client = Client::new(served.client(), clock.clone());
+        let streams = AtomicUsize::new(0);
         let world = World::from_parts(clock, client, move |_| {
-            let (transport, lost) = (served.transport(), Arc::clone(&losing));
+            let is_losing = is_losing(streams.fetch_add(1, Ordering::Relaxed));
+            let (transport, lost) = (served.transport(), if is_losing { Arc::clone(&losing) } else { Arc::default() });
             Box::new(Losing { transport, lost, is_watch: false, is_at_line: true })
         });
         let stage = Self { cluster, world, lost };
@@ -77,6 +85,11 @@ impl Stage {
     pub(crate) fn listed(&self) -> Vec<String> {
         let path = |request: listwatch_runtime_smol::file::ClientRequest| format!("{}?{}", request.path, request.query);
         self.cluster.requests().into_iter().filter(|request| request.method.name() == "GET").map(path).collect()
+    }
+
+    /// How many of them are of this path.
+    pub(crate) fn lists_of(&self, path: &str) -> usize {
+        self.listed().iter().filter(|list| list.split('?').next() == Some(path)).count()
     }
 
     /// Follows the ConfigMaps, and plays with their informer once it has synced.

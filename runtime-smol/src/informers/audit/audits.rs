@@ -36,6 +36,12 @@ impl Audits {
     ///
     /// If the future is dropped before it is ready, the next one audits the same stream, from the beginning.
     pub async fn next(&mut self) -> Option<Arc<StreamAudit>> {
+        let (_place, audit) = self.next_placed().await?;
+        Some(audit)
+    }
+
+    /// The same with the stream's place in a round. Streams of one name may have several.
+    pub(crate) async fn next_placed(&mut self) -> Option<(usize, Arc<StreamAudit>)> {
         loop {
             let begun = async {
                 self.clock.sleep_until(self.begins).await;
@@ -46,9 +52,10 @@ impl Audits {
             }
             while let Some(target) = self.targets.get(self.done) {
                 let audit = if target.is_stopped() { None } else { Some(target.audit(self.config).await) };
+                let place = self.done;
                 self.done += 1;
                 if let Some(audit) = audit.filter(|_| !target.is_stopped()) {
-                    return Some(audit);
+                    return Some((place, audit));
                 }
             }
             (self.begins, self.done) = (self.schedule.next(self.clock.now()), 0);

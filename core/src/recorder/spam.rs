@@ -6,7 +6,8 @@ use super::reference::ObjectReference;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// A bucket of tokens for each object and type. The one that was used least recently gives way, and is full again later.
+/// A bucket of tokens for each object and type. A full one is forgotten, as one that was never used is full. If there are
+/// too many, the one that was used least recently gives way, and is full again later.
 #[derive(Debug)]
 pub(super) struct SpamFilter {
     /// When a bucket is full again.
@@ -33,9 +34,12 @@ impl SpamFilter {
         if missing > self.slack {
             return Err(now + (missing - self.slack));
         }
-        if self.full.len() >= self.most && self.full.peek_mut(&bucket).is_none() {
-            let oldest = self.full.oldest().map(|(bucket, _)| bucket.clone());
-            oldest.and_then(|oldest| self.full.remove(&oldest));
+        let is_new = self.full.peek_mut(&bucket).is_none();
+        while let Some((oldest, full)) = self.full.oldest()
+            && (*full <= now || is_new && self.full.len() >= self.most)
+        {
+            let oldest = oldest.clone();
+            self.full.remove(&oldest);
         }
         self.full.insert(bucket, full + self.refill);
         Ok(())

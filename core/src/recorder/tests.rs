@@ -268,6 +268,21 @@ fn twenty_five_writes_about_an_object_follow_on_each_other_and_then_one_in_five_
 }
 
 #[test]
+fn an_object_whose_tokens_were_all_back_was_remembered() {
+    let mut world = World::new();
+    let record = |world: &mut World, names: core::ops::Range<u64>| {
+        names.for_each(|number| {
+            world.record(Occurrence::normal(foo(&format!("object-{number:05}")), "Synced"));
+            world.pass(10 * SECOND);
+        });
+        format!("{:?}", world.recorder).len()
+    };
+    let after_an_hour = record(&mut world, 0..360);
+    let after_two = record(&mut world, 360..720);
+    assert!(after_two < after_an_hour + 100, "{after_an_hour} and {after_two}");
+}
+
+#[test]
 fn the_parts_of_an_object_share_its_tokens() {
     let mut world = World::with(|config| config.burst = 1);
     for part in ["spec.containers{web}", "spec.containers{log}"] {

@@ -272,6 +272,7 @@ mod obstacle;
 mod outages;
 mod own_kind;
 mod owner;
+mod prepared;
 mod read;
 #[cfg(feature = "metrics")]
 mod reading;

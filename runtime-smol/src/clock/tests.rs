@@ -1,6 +1,7 @@
 use super::*;
 use crate::{Executor, run};
 use std::cell::RefCell;
+use std::sync::Mutex;
 
 #[test]
 fn sleepers_wake_in_the_order_of_their_deadlines_and_take_no_real_time() {
@@ -235,15 +236,20 @@ fn a_sleep_that_began_after_the_machine_had_slept_was_late_by_that_time() {
 
 #[test]
 fn simulated_time_that_jumps_wakes_the_sleepers_in_their_order_and_never_goes_back() {
-    let (clock, order) = (Clock::simulated(), RefCell::new(Vec::new()));
+    let (clock, order) = (Clock::simulated(), Mutex::new(Vec::new()));
     let sleeper = async |seconds: u64| {
         clock.sleep(Duration::from_secs(seconds)).await;
-        order.borrow_mut().push((seconds, clock.now()));
+        order.lock().unwrap().push((seconds, clock.now()));
     };
-    run(&clock, &Executor::new(), async {
-        let jump = async { clock.jump(Duration::from_secs(60)) };
-        smol::future::zip(smol::future::zip(sleeper(7), sleeper(3)), smol::future::zip(sleeper(90), jump)).await;
+    let executor = Executor::new();
+    let sleepers = [7, 3, 90].map(|seconds| executor.spawn(sleeper(seconds)));
+    run(&clock, &executor, async {
+        clock.sleep(Duration::from_secs(1)).await;
+        clock.jump(Duration::from_secs(59));
+        for sleeper in sleepers {
+            sleeper.await;
+        }
     });
     let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
-    assert_eq!(*order.borrow(), [(3, at(60)), (7, at(60)), (90, at(90))]);
+    assert_eq!(*order.lock().unwrap(), [(3, at(60)), (7, at(60)), (90, at(90))]);
 }

@@ -5,6 +5,7 @@ use super::feed::Feed;
 use super::followed::Followed;
 use super::handle::ControllerHandle;
 use super::own_kind::OwnKind;
+use super::prepared::prepare;
 use super::read;
 use super::reads::{Reads, all_of};
 use super::run_error::RunError;
@@ -64,7 +65,7 @@ impl<'a> Running<'a> {
         let candidate = unless_mistaken(candidate(settings.election.take(), informers.world()), &mut mistake);
         let leadership = candidate.as_ref().map(Candidate::leadership);
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
-        let (state, inbox) = State::new(&mut settings, seed, informers, leadership, followed, Arc::downgrade(&own));
+        let (state, inbox) = prepare(&mut settings, seed, informers, leadership, followed, Arc::downgrade(&own));
         let state = Arc::new(state);
         // A recording has no other list.
         let audit_every = settings.audit_every.filter(|_| !state.informers.world().is_recording());

@@ -6,9 +6,7 @@ use super::compared::Compared;
 use super::expected::Expected;
 use super::followed::Followed;
 use super::own_kind::OwnKind;
-use super::recording::recorder;
 use super::report::{OnReport, Report};
-use super::settings::Settings;
 use super::sources::Sources;
 use super::stderr::Stderr;
 use super::tally::Tally;
@@ -104,49 +102,6 @@ pub(super) fn guarded(leadership: Option<&Leadership>, client: &Client) -> Clien
 }
 
 impl State {
-    /// That of a controller which has not begun. The report function leaves the settings.
-    pub(super) fn new(
-        settings: &mut Settings,
-        seed: u64,
-        informers: Informers,
-        leadership: Option<Leadership>,
-        followed: Followed,
-        own: Weak<OwnKind>,
-    ) -> (Self, Inbox) {
-        let clock = informers.clock().clone();
-        let client = guarded(leadership.as_ref(), informers.client());
-        let recorder = if informers.world().is_replay() { None } else { recorder(&settings.name, seed, &clock) };
-        let (held, to_show) = smol::channel::unbounded();
-        let (added, to_follow) = smol::channel::unbounded();
-        let (stop, stopped) = smol::channel::bounded(1);
-        let state = Self {
-            name: settings.name.as_str().into(),
-            machine: settings.machine(&clock, seed),
-            clock,
-            seed,
-            informers,
-            client,
-            leadership,
-            recorder,
-            reconciles: AtomicU64::new(0),
-            sources: Sources::default(),
-            tally: Tally::new(settings.workers),
-            followed,
-            cleaned: Cleaned::default(),
-            compared: Compared::default(),
-            waits: Waits::default(),
-            blocking: Arc::default(),
-            on_report: settings.on_report.take(),
-            stderr: Stderr::default(),
-            held,
-            stale: Mutex::default(),
-            added,
-            own,
-            stop,
-        };
-        (state, Inbox { held: to_show, added: to_follow, stop: stopped })
-    }
-
     pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
         self.machine.add(key, priority, cause);
     }

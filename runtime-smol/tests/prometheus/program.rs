@@ -119,6 +119,7 @@ fn run(
     let secrets = Api::<Value>::new(&Resource::named("v1/secrets").unwrap().in_namespace("web"));
     let reconciler = controller.reconciles(&maps).workers(4).deadline(Duration::from_millis(300)).park_after(3);
     let reconciler = reconciler.lead_by(Election::new("it").namespace("web").identity("a")).on_report(|_, _| {});
+    let reconciler = reconciler.audit_every(Duration::from_secs(10));
     let running = reconciler.calls(async move |cx, key| {
         let what = match maps.get(&key).and_then(|_| key.name().rsplit('-').next()?.parse::<u64>().ok()) {
             None => "done",

@@ -105,7 +105,8 @@ fn a_hangup_ended_a_recording_without_its_trailer_and_a_watch_without_its_cache(
     let file = Scratch::path(".jsonl.gz");
     let record = format!("record v1/pods --no-watch-list --server {} -o {}", server.url, file.as_ref().display());
     let following = Following::start(record.split(' '));
-    wait_until(|| server.heads().len() > 1);
+    // It has the list when it asks for the watch.
+    wait_until(|| server.heads().iter().any(|head| head.contains("watch=1")));
     let run = following.end_by("-HUP");
     assert_eq!((run.status, &*run.stderr), (Some(0), ""));
     assert!(run.stdout.contains("  recorded     "), "{}", run.stdout);

@@ -48,13 +48,18 @@ impl Told {
     /// # Panics
     /// Where it is not.
     pub fn check<T>(&self, cache: &Indexer<ObjectHandle<T>>) {
-        assert_eq!(cache.iter().map(entry).collect::<State>(), self.state);
+        assert_eq!(state_of(cache.iter()), self.state);
     }
 
     fn tell<T>(&mut self, object: &ObjectHandle<T>) -> Option<(Option<Uid>, String)> {
         let (key, state) = entry(object);
         self.state.insert(key, state)
     }
+}
+
+/// Uid and version of each object.
+pub fn state_of<'o, T: 'o>(objects: impl IntoIterator<Item = &'o ObjectHandle<T>>) -> State {
+    objects.into_iter().map(entry).collect()
 }
 
 fn entry<T>(object: &ObjectHandle<T>) -> (String, (Option<Uid>, String)) {

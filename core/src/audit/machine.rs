@@ -266,12 +266,12 @@ impl Audit {
             return self.confirm(store);
         }
         self.report.objects = self.listed.len() + self.unnamed;
+        self.report.undecodable = self.unnamed;
         if self.has_reached(store) {
             return self.judge(store);
         }
         // The store is not looked at again: below the version, it may hold an object whose deletion is still to come.
         if self.listed.values().all(Option::is_none) && self.extra(store).is_ok_and(|extra| extra.is_empty()) {
-            self.report.undecodable += self.unnamed;
             return self.finish();
         }
         self.wait(now, now + self.config.patience);
@@ -326,7 +326,6 @@ impl Audit {
         for (key, version) in extra {
             self.report.add(Difference { key, server: None, store: Some(version) }, self.config.named);
         }
-        self.report.undecodable += self.unnamed;
         Ok(())
     }
 

@@ -29,14 +29,14 @@ impl SpamFilter {
     /// If there is none: the time of the next one.
     pub(super) fn try_take(&mut self, now: Instant, key: &Key) -> Result<(), Instant> {
         let bucket = (key.regarding.whole(), key.r#type);
-        let full = self.full.touch(&bucket).map_or(now, |full| now.max(*full));
+        let known = self.full.touch(&bucket).copied();
+        let full = known.map_or(now, |full| now.max(full));
         let missing = full.saturating_since(now);
         if missing > self.slack {
             return Err(now + (missing - self.slack));
         }
-        let is_new = self.full.peek_mut(&bucket).is_none();
         while let Some((oldest, full)) = self.full.oldest()
-            && (*full <= now || is_new && self.full.len() >= self.most)
+            && (*full <= now || known.is_none() && self.full.len() >= self.most)
         {
             let oldest = oldest.clone();
             self.full.remove(&oldest);

@@ -23,7 +23,7 @@
 //! use serde_json::json;
 //!
 //! let cluster = SimulatedCluster::new();
-//! cluster.create("v1/configmaps", json!({ "metadata": { "name": "a", "namespace": "web" } }))?;
+//! cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "web" } }))?;
 //! let informers = Informers::new(cluster); // in a program: `Cluster::infer()?`
 //! let (clock, executor) = (informers.clock().clone(), Executor::new());
 //! executor.spawn(informers.run()).detach();

@@ -3,71 +3,30 @@
 use crate::{LEASES, election};
 use core::time::Duration;
 use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::api::{Api, ApiClient, ApiError, ApiRequest, Method};
+use listwatch_runtime_smol::api::{Api, ApiClient, ApiError};
 use listwatch_runtime_smol::file::SimulatedCluster;
 use listwatch_runtime_smol::http::ClusterOptions;
 use listwatch_runtime_smol::request::Resource;
 use listwatch_runtime_smol::transport::TransportErrorKind;
+use listwatch_tests::sim::{await_close, listen, read_request, respond};
 use listwatch_tests::wait::PATIENCE;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 
 /// Serves the leases of a cluster. Requests for anything else hang. Returns its address.
 fn serve(cluster: &SimulatedCluster) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let cluster = cluster.clone();
-    std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            let cluster = cluster.clone();
-            std::thread::spawn(move || answer(&cluster, connection.unwrap()));
+    listen(move |connection| {
+        while let Some((_, mut request)) = read_request(connection) {
+            if !request.path.contains("/leases") {
+                return await_close(connection);
+            }
+            request.content_type = Some("application/json");
+            if respond(connection, &cluster.send(&request).unwrap()).is_err() {
+                return;
+            }
         }
-    });
-    format!("http://{address}")
-}
-
-/// Answers the requests of a connection.
-fn answer(cluster: &SimulatedCluster, connection: TcpStream) {
-    let (mut writer, mut reader) = (connection.try_clone().unwrap(), BufReader::new(connection));
-    while let Some(request) = read(&mut reader) {
-        if !request.path.contains("/leases") {
-            // Until the other side closes it.
-            let _closed = reader.read(&mut [0]);
-            return;
-        }
-        let response = cluster.send(&request).unwrap();
-        let head = format!("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n", response.status, response.body.len());
-        if writer.write_all(&[head.as_bytes(), &response.body].concat()).is_err() {
-            return;
-        }
-    }
-}
-
-fn read(reader: &mut impl BufRead) -> Option<ApiRequest> {
-    let (mut line, mut len) = (String::new(), 0);
-    reader.read_line(&mut line).ok().filter(|len| *len > 0)?;
-    let (method, target) = line.split_once(' ')?;
-    let method = match method {
-        "POST" => Method::Post,
-        "PUT" => Method::Put,
-        _ => Method::Get,
-    };
-    let mut request = ApiRequest::new(method, target.split([' ', '?']).next()?);
-    loop {
-        let mut header = String::new();
-        reader.read_line(&mut header).ok()?;
-        match header.trim_end().to_lowercase().split_once(": ") {
-            Some(("content-length", value)) => len = value.parse().unwrap(),
-            Some(_) => {}
-            None => break,
-        }
-    }
-    request.content_type = Some("application/json");
-    request.body = vec![0; len];
-    reader.read_exact(&mut request.body).ok()?;
-    Some(request)
+    })
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! A simulated API server behind a real socket: objects, lists and watches.
+//! A simulated API server behind a real socket: objects, lists and watches. Its parts serve others, too.
 
 use super::api_server::ApiServer;
 use super::feed::Feed;
 use crate::unpark::unpark_this_thread;
-use listwatch_core::api::{ApiRequest, Method};
+use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{Instant, ListerWatcher};
@@ -16,46 +16,69 @@ use std::time::Duration;
 /// How long a thread rests before it looks whether its connection is still there.
 const REST: Duration = Duration::from_millis(20);
 
-/// Serves `server` on the loopback interface until the process ends, and returns its URL. Each connection has a thread, which
-/// ends with it. The server's clock stands still.
+/// Serves `server` on the loopback interface until the process ends, and returns its URL. The server's clock stands still.
 ///
 /// # Panics
 /// Where the system has no socket.
 #[must_use]
 pub fn serve(server: &ApiServer) -> String {
+    let server = server.clone();
+    listen(move |connection| while answer(connection, &server).is_some() {})
+}
+
+/// Listens on the loopback interface until the process ends, and returns its URL. Each connection has a thread, which ends
+/// with it.
+///
+/// # Panics
+/// Where the system has no socket.
+#[must_use]
+pub fn listen(talk: impl Fn(&TcpStream) + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("{error}"));
     let address = listener.local_addr().unwrap_or_else(|error| panic!("{error}"));
-    let server = server.clone();
     thread::spawn(move || {
         for connection in listener.incoming().map_while(Result::ok) {
-            let server = server.clone();
-            thread::spawn(move || while answer(&connection, &server).is_some() {});
+            let talk = talk.clone();
+            thread::spawn(move || talk(&connection));
         }
     });
     format!("http://{address}")
 }
 
 /// Answers one request; `None` after the last one of the connection.
-fn answer(mut connection: &TcpStream, server: &ApiServer) -> Option<()> {
-    let (target, request) = read(connection)?;
+fn answer(connection: &TcpStream, server: &ApiServer) -> Option<()> {
+    let (target, request) = read_request(connection)?;
     let asked = Request::parse(&target);
     if asked.query() != Query::List {
         return watch(connection, server, &asked).ok();
     }
     if server.with(|inside| inside.hangs) {
-        while !is_closed(connection) {}
+        await_close(connection);
         return None;
     }
     let response = server.with(|inside| {
         inside.trace.call(Instant::ZERO, RequestId::default(), &request);
         inside.store.handle(Instant::ZERO, &request)
     });
-    let head = format!("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n", response.status, response.body.len());
-    connection.write_all(&[head.as_bytes(), &response.body].concat()).ok()
+    respond(connection, &response).ok()
 }
 
-/// The next request, and its target.
-fn read(connection: &TcpStream) -> Option<(String, ApiRequest)> {
+/// Answers a request.
+///
+/// # Errors
+/// Those of the socket.
+pub fn respond(mut connection: &TcpStream, response: &ApiResponse) -> io::Result<()> {
+    let head = format!("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n", response.status, response.body.len());
+    connection.write_all(&[head.as_bytes(), &response.body].concat())
+}
+
+/// Waits until the client has hung up.
+pub fn await_close(connection: &TcpStream) {
+    while !is_closed(connection) {}
+}
+
+/// The next request, and its target; `None` after the last one of the connection.
+#[must_use]
+pub fn read_request(connection: &TcpStream) -> Option<(String, ApiRequest)> {
     connection.set_read_timeout(None).ok()?;
     // One byte at a time: the rest of the connection belongs to the next request.
     let mut reader = BufReader::with_capacity(1, connection);

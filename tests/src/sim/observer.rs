@@ -38,6 +38,8 @@ pub struct Observer {
     pub blind: bool,
     /// One of them was part of the last list, from which no deletion was inferred: only the next tells, and none need come.
     pub needs_restart: bool,
+    /// A proxy loses events, those of a first state too: deletions are inferred that never were.
+    pub is_lossy: bool,
     checked: Option<(u64, u64)>,
     changes: u64,
     /// How many objects the cache has room for, if it cannot grow.
@@ -69,6 +71,7 @@ impl Observer {
             era: 0,
             blind: false,
             needs_restart: false,
+            is_lossy: false,
             checked: None,
             changes: 0,
             room: None,
@@ -182,7 +185,7 @@ impl Observer {
 
     /// What is told to be deleted was so, or was not among those that are selected any more, after it was told.
     fn check_gone(&self, key: KeyNumber, last: Told, log: &Log) {
-        let was_gone = log.era() > 0 || self.was_gone(key, last, log.revision(), log);
+        let was_gone = self.is_lossy || log.era() > 0 || self.was_gone(key, last, log.revision(), log);
         assert!(was_gone, "pod {key} is told to be deleted, and never was: {last:?}");
     }
 
@@ -268,7 +271,7 @@ impl Observer {
     /// When nothing is queued, the cache is the state of the store at the version that was applied.
     fn check_truth<T: Tier>(&mut self, informer: &InformerOf<T>, log: &Log) {
         let is_open = self.is_between || informer.queued() > 0 || self.received == 0;
-        if self.blind || self.era != log.era() || is_open {
+        if self.blind || self.is_lossy || self.era != log.era() || is_open {
             return;
         }
         assert_eq!(self.received, self.applied, "nothing is queued, but not everything is applied");

@@ -1,8 +1,10 @@
 //! The seeds of a run, and its threads.
 
+use super::counts::Counts;
 use super::run::Outcome;
 use super::tally::Tally;
 use std::hash::{BuildHasher, RandomState};
+use std::panic::{RefUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
@@ -60,6 +62,30 @@ impl Seeds {
         let mut tally = Tally::default();
         parts.iter().for_each(|part| tally.add(part));
         (tally, broken)
+    }
+
+    /// Runs them all by `finish`, which panics where a rule is broken, and prints what they met. `filter` is that of the
+    /// test, which is printed for each seed that fails. If there are `enough` seeds, they have to meet everything.
+    ///
+    /// # Panics
+    /// If a seed fails, or if one of enough seeds does not meet something.
+    pub fn check<T: Counts>(self, filter: &str, enough: u64, finish: impl Fn(u64) -> T + RefUnwindSafe + Sync) {
+        let (parts, broken) = self.fold(|seed, met: &mut T| {
+            let done = catch_unwind(|| finish(seed));
+            if done.is_err() {
+                println!("SIM_SEED={seed} cargo test -p listwatch-tests --test simulation {filter} -- --nocapture");
+            }
+            done.iter().for_each(|done| met.add(done));
+            done.is_ok()
+        });
+        let mut met = T::default();
+        parts.iter().for_each(|part| met.add(part));
+        println!("{met:?}");
+        assert!(broken.is_empty(), "{} of {} seeds: {broken:?}", broken.len(), self.count);
+        if self.count >= enough {
+            let missing: Vec<_> = met.counts().into_iter().filter(|(_, count)| *count == 0).collect();
+            assert_eq!(missing, [], "never met in {} runs", self.count);
+        }
     }
 
     /// Runs them all by `check`, which adds what a seed met to what its thread has so far, and says whether all was

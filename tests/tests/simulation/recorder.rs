@@ -10,9 +10,8 @@ use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse};
 use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
 use listwatch_core::time::WallTime;
-use listwatch_tests::sim::{RecorderRun, RecorderTally, Seeds, event_count, read_event};
+use listwatch_tests::sim::{RecorderRun, Seeds, event_count, read_event};
 use std::collections::BTreeMap;
-use std::panic::catch_unwind;
 use std::time::Duration;
 
 /// What happens to the objects of a controller.
@@ -33,23 +32,7 @@ const SEEDS: u64 = 2_000;
 
 #[test]
 fn each_occurrence_is_written_or_counted_as_lost_whatever_goes_wrong() {
-    let seeds = Seeds::of_env("SIM_SEEDS", SEEDS);
-    let (parts, broken) = seeds.fold(|seed, tally: &mut RecorderTally| {
-        let done = catch_unwind(|| RecorderRun::new(seed).finish());
-        if done.is_err() {
-            println!("SIM_SEED={seed} cargo test -p listwatch-tests --test simulation recorder -- --nocapture");
-        }
-        done.iter().for_each(|done| tally.add(done));
-        done.is_ok()
-    });
-    let mut tally = RecorderTally::default();
-    parts.iter().for_each(|part| tally.add(part));
-    println!("{tally:?}");
-    assert!(broken.is_empty(), "{} of {} seeds: {broken:?}", broken.len(), seeds.count);
-    if seeds.count >= SEEDS {
-        let missing: Vec<_> = tally.counts().into_iter().filter(|(_, count)| *count == 0).collect();
-        assert_eq!(missing, [], "never met in {} runs", seeds.count);
-    }
+    Seeds::of_env("SIM_SEEDS", SEEDS).check("recorder", SEEDS, |seed| RecorderRun::new(seed).finish());
 }
 
 const SECOND: Duration = Duration::from_secs(1);

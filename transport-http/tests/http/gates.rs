@@ -2,7 +2,7 @@
 
 use crate::certificates::Authority;
 use crate::credentials::REFUSED;
-use crate::support::{EMPTY, KEPT, PATIENCE, Scratch, Server, cluster, header, options, request_head, send};
+use crate::support::{EMPTY, KEPT, PATIENCE, Scratch, Server, cluster, header, options, relay, request_head, send};
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Method, Reply, SendGate};
 use listwatch_core::request::RequestId;
@@ -72,18 +72,6 @@ fn ended_meanwhile(client: &HttpClient, held: &Receiver<()>, go: &Sender<()>) ->
 fn first_after(client: &HttpClient, heads: &Receiver<String>) -> String {
     assert_eq!(client.send(&ApiRequest::new(Method::Get, "/later")).unwrap().status, 200);
     heads.recv_timeout(PATIENCE).unwrap().lines().next().unwrap().to_owned()
-}
-
-/// Passes the bytes of two connections on, in both directions.
-fn relay(one: TcpStream, other: TcpStream) {
-    let pass = |mut from: TcpStream, mut to: TcpStream| {
-        thread::spawn(move || {
-            let _end = io::copy(&mut from, &mut to);
-            to.shutdown(std::net::Shutdown::Write)
-        })
-    };
-    pass(one.try_clone().unwrap(), other.try_clone().unwrap());
-    pass(other, one);
 }
 
 #[test]

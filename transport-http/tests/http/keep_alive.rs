@@ -1,7 +1,9 @@
 //! Watches whose peer has vanished.
 
 use crate::certificates::Authority;
-use crate::support::{CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, send, wait_until};
+use crate::support::{
+    CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, relay, send, wait_until,
+};
 use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::fs;
 use std::io::{Read, Write};
@@ -38,10 +40,7 @@ fn through(server: &Server, greet: fn(&mut TcpStream)) -> (Server, Receiver<Port
     let proxy = Server::raw(move |mut connection| {
         greet(&mut connection);
         opens.send(ports(&connection)).unwrap();
-        let mut upstream = TcpStream::connect(&address).unwrap();
-        let (mut back, mut answer) = (connection.try_clone().unwrap(), upstream.try_clone().unwrap());
-        std::thread::spawn(move || std::io::copy(&mut answer, &mut back));
-        drop(std::io::copy(&mut connection, &mut upstream));
+        relay(connection, TcpStream::connect(&address).unwrap());
     });
     (proxy, opened)
 }

@@ -307,6 +307,18 @@ pub(crate) fn request_head(connection: &mut impl Read) -> Option<String> {
     Some(String::from_utf8(head).unwrap())
 }
 
+/// Passes the bytes of two connections on, in both directions.
+pub(crate) fn relay(one: TcpStream, other: TcpStream) {
+    let pass = |mut from: TcpStream, mut to: TcpStream| {
+        thread::spawn(move || {
+            let _end = std::io::copy(&mut from, &mut to);
+            to.shutdown(std::net::Shutdown::Write)
+        })
+    };
+    pass(one.try_clone().unwrap(), other.try_clone().unwrap());
+    pass(other, one);
+}
+
 pub(crate) fn send(connection: &mut impl Write, text: &str) {
     connection.write_all(text.as_bytes()).unwrap();
 }

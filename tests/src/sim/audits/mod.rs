@@ -29,8 +29,7 @@ impl AuditedRun {
             0 => Run::new(seed, false),
             losses => Run::over(Box::new(Proxy::new(seed, losses)), seed, false),
         };
-        // The observer would find the losses.
-        run.client().observer.blind |= auditor.losses() > 0;
+        run.client().observer.is_lossy = auditor.losses() > 0;
         Self { run, auditor }
     }
 

@@ -1,3 +1,4 @@
+use crate::sim::counts::Counts;
 use listwatch_core::audit::{AuditError, AuditReport, Verdict};
 
 /// What audits have found.
@@ -29,46 +30,6 @@ impl AuditTally {
         self.clean + self.drifted + self.behind + self.failed + self.interrupted
     }
 
-    /// Each count by its name.
-    #[must_use]
-    pub fn counts(&self) -> [(&'static str, u64); 14] {
-        [
-            ("clean", self.clean),
-            ("drifted", self.drifted),
-            ("behind", self.behind),
-            ("failed", self.failed),
-            ("interrupted", self.interrupted),
-            ("missing", self.missing),
-            ("extra", self.extra),
-            ("stale", self.stale),
-            ("undecodable", self.undecodable),
-            ("expired", self.expired),
-            ("endless", self.endless),
-            ("back in time", self.back_in_time),
-            ("checked", self.checked),
-            ("owed", self.owed),
-        ]
-    }
-
-    /// Adds those of another run.
-    pub fn add(&mut self, other: &Self) {
-        let sum = |ours: &mut u64, theirs: u64| *ours += theirs;
-        sum(&mut self.clean, other.clean);
-        sum(&mut self.drifted, other.drifted);
-        sum(&mut self.behind, other.behind);
-        sum(&mut self.failed, other.failed);
-        sum(&mut self.interrupted, other.interrupted);
-        sum(&mut self.missing, other.missing);
-        sum(&mut self.extra, other.extra);
-        sum(&mut self.stale, other.stale);
-        sum(&mut self.undecodable, other.undecodable);
-        sum(&mut self.expired, other.expired);
-        sum(&mut self.endless, other.endless);
-        sum(&mut self.back_in_time, other.back_in_time);
-        sum(&mut self.checked, other.checked);
-        sum(&mut self.owed, other.owed);
-    }
-
     pub(super) fn interrupt(&mut self) {
         self.interrupted += 1;
     }
@@ -98,5 +59,26 @@ impl AuditTally {
         let [missing, extra, stale, undecodable] = counts;
         (self.missing, self.extra, self.stale) = (self.missing + missing, self.extra + extra, self.stale + stale);
         self.undecodable += undecodable;
+    }
+}
+
+impl Counts for AuditTally {
+    fn counts_mut(&mut self) -> Vec<(&'static str, &mut u64)> {
+        vec![
+            ("clean", &mut self.clean),
+            ("drifted", &mut self.drifted),
+            ("behind", &mut self.behind),
+            ("failed", &mut self.failed),
+            ("interrupted", &mut self.interrupted),
+            ("missing", &mut self.missing),
+            ("extra", &mut self.extra),
+            ("stale", &mut self.stale),
+            ("undecodable", &mut self.undecodable),
+            ("expired", &mut self.expired),
+            ("endless", &mut self.endless),
+            ("back in time", &mut self.back_in_time),
+            ("checked", &mut self.checked),
+            ("owed", &mut self.owed),
+        ]
     }
 }

@@ -61,7 +61,8 @@ impl Truth {
         let mut owed = 0;
         for key in 0..log.keys() {
             let found = report.differences.iter().find(|it| key_of(it.key.name()) == Some(key));
-            let view = View { key, listed, judged, after: after.get(&key).copied(), log, truth: self };
+            let after = after.get(&key).copied();
+            let view = View { key, listed, judged, after, log, truth: self, is_lossy: client.observer.is_lossy };
             if let Some(found) = found {
                 assert!(view.may_be(found.kind()), "{found} is reported, and it is explained: {view:?}");
             } else {
@@ -91,6 +92,7 @@ struct View<'v> {
     after: Option<u64>,
     log: &'v Log,
     truth: &'v Truth,
+    is_lossy: bool,
 }
 
 impl View<'_> {
@@ -113,10 +115,11 @@ impl View<'_> {
 
     fn may_be(&self, kind: DifferenceKind) -> bool {
         let at_list = self.states(self.listed).next().flatten();
-        let is_decodable = at_list.is_none_or(|state| self.truth.is_readable(&state));
+        // The store knows of no state that cannot be decoded if the proxy lost it.
+        let is_decodable = self.is_lossy || at_list.is_none_or(|state| self.truth.is_readable(&state));
         let is_wrong = !self.is_explained(self.cached(), self.judged.revision);
-        let stays_wrong = self.after.is_none() && !self.is_explained(None, self.log.revision());
-        is_decodable && is_wrong && (kind != DifferenceKind::Missing || stays_wrong)
+        // It may be deleted after the second list, which proves that it was there when the audit decided.
+        is_decodable && is_wrong && (kind != DifferenceKind::Missing || self.after.is_none())
     }
 
     /// Whether an audit has to tell. Of an object that is missing and changes meanwhile, it cannot.

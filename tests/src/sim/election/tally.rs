@@ -1,5 +1,6 @@
 //! What elections met.
 
+use crate::sim::counts::Counts;
 use listwatch_core::election::{ElectionEvent, StopReason};
 
 /// Counts of an election, or of many.
@@ -43,21 +44,11 @@ impl ElectionTally {
             _ => {}
         }
     }
+}
 
-    /// Adds another count.
-    pub fn add(&mut self, other: &Self) {
-        let mut mine = self.all();
-        mine.iter_mut().zip(other.counts()).for_each(|((_, mine), (_, theirs))| **mine += theirs);
-    }
-
-    /// Each count by its name.
-    #[must_use]
-    pub fn counts(mut self) -> Vec<(&'static str, u64)> {
-        self.all().map(|(name, count)| (name, *count)).to_vec()
-    }
-
-    fn all(&mut self) -> [(&'static str, &mut u64); 12] {
-        [
+impl Counts for ElectionTally {
+    fn counts_mut(&mut self) -> Vec<(&'static str, &mut u64)> {
+        vec![
             ("runs", &mut self.runs),
             ("requests", &mut self.requests),
             ("started", &mut self.started),

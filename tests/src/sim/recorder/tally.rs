@@ -1,5 +1,6 @@
 //! What recorders met.
 
+use crate::sim::counts::Counts;
 use listwatch_core::recorder::RecorderCounts;
 
 /// Counts of a recorder, or of many.
@@ -29,42 +30,24 @@ impl RecorderTally {
         self.refused += counts.refused;
         self.failed += counts.failed;
     }
+}
 
-    /// Each count by its name.
-    #[must_use]
-    pub fn counts(&self) -> [(&'static str, u64); 13] {
-        [
-            ("recorded", self.recorded),
-            ("requests", self.requests),
-            ("aborted", self.aborted),
-            ("lost answers", self.lost_answers),
-            ("busy", self.busy),
-            ("forbidden", self.forbidden),
-            ("forgotten", self.forgotten),
-            ("killed", self.killed),
-            ("exact", self.exact),
-            ("filtered", self.filtered),
-            ("dropped", self.dropped),
-            ("refused", self.refused),
-            ("failed", self.failed),
+impl Counts for RecorderTally {
+    fn counts_mut(&mut self) -> Vec<(&'static str, &mut u64)> {
+        vec![
+            ("recorded", &mut self.recorded),
+            ("requests", &mut self.requests),
+            ("aborted", &mut self.aborted),
+            ("lost answers", &mut self.lost_answers),
+            ("busy", &mut self.busy),
+            ("forbidden", &mut self.forbidden),
+            ("forgotten", &mut self.forgotten),
+            ("killed", &mut self.killed),
+            ("exact", &mut self.exact),
+            ("filtered", &mut self.filtered),
+            ("dropped", &mut self.dropped),
+            ("refused", &mut self.refused),
+            ("failed", &mut self.failed),
         ]
-    }
-
-    /// Adds those of another run.
-    pub fn add(&mut self, other: &Self) {
-        let sum = |ours: &mut u64, theirs: u64| *ours += theirs;
-        sum(&mut self.recorded, other.recorded);
-        sum(&mut self.requests, other.requests);
-        sum(&mut self.aborted, other.aborted);
-        sum(&mut self.lost_answers, other.lost_answers);
-        sum(&mut self.busy, other.busy);
-        sum(&mut self.forbidden, other.forbidden);
-        sum(&mut self.forgotten, other.forgotten);
-        sum(&mut self.killed, other.killed);
-        sum(&mut self.exact, other.exact);
-        sum(&mut self.filtered, other.filtered);
-        sum(&mut self.dropped, other.dropped);
-        sum(&mut self.refused, other.refused);
-        sum(&mut self.failed, other.failed);
     }
 }

@@ -32,15 +32,18 @@ pub(super) struct Kills {
 
 impl Kills {
     pub(super) fn all(&self) -> u64 {
-        let kinds = [&self.servers, &self.stopped, &self.etcd, &self.replicas];
-        kinds.into_iter().map(read).sum()
+        self.kinds().iter().sum()
+    }
+
+    /// Of API servers, in rolling restarts, of etcd, and of replicas.
+    fn kinds(&self) -> [u64; 4] {
+        [&self.servers, &self.stopped, &self.etcd, &self.replicas].map(read)
     }
 }
 
 impl fmt::Display for Kills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds = [&self.servers, &self.stopped, &self.etcd, &self.replicas];
-        let (all, [servers, stopped, etcd, replicas]) = (self.all(), kinds.map(read));
+        let (all, [servers, stopped, etcd, replicas]) = (self.all(), self.kinds());
         write!(f, "{all} kills: {servers} of API servers and {stopped} in rolling restarts, ")?;
         write!(f, "{etcd} of etcd, {replicas} of replicas")
     }

@@ -4,8 +4,8 @@
 //! for each object, `= CACHE KEY UID VERSION`, and then `= .`.
 
 use listwatch_core::Store;
-use listwatch_core::object::{ObjectHandle, Uid};
-use listwatch_tests::told::State;
+use listwatch_core::object::Uid;
+use listwatch_tests::told::{self, State};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -131,9 +131,5 @@ pub(super) fn answer(caches: impl Fn() -> Caches) {
 
 /// In a process: what a store has.
 pub(super) fn state_of<T>(store: &Store<T>) -> State {
-    let entry = |object: &ObjectHandle<T>| {
-        let meta = object.meta();
-        (meta.key().to_string(), (meta.uid(), meta.resource_version().to_owned()))
-    };
-    store.list().iter().map(entry).collect()
+    told::state_of(&store.list())
 }

@@ -11,7 +11,6 @@ use listwatch_tests::sim::{AuditedRun, Seeds};
 const SEEDS: u64 = 10_000;
 
 #[test]
-#[ignore = "NOT CHECKED: fails in some seeds, where a report lacks an object that a proxy lost"]
 fn an_audit_reports_each_difference_that_is_there_and_none_that_is_not() {
     Seeds::of_env("SIM_SEEDS", SEEDS).check("audits", SEEDS, |seed| AuditedRun::new(seed).finish());
 }

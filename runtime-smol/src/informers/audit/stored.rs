@@ -38,6 +38,6 @@ impl<T> Replica for Stored<T> {
     }
 
     fn is_undecodable(&self, key: &Key, version: &str) -> bool {
-        self.board.is_undecodable(key, version)
+        self.board.is_undecodable(key, version, self.applied().as_ref())
     }
 }

@@ -16,6 +16,7 @@ use listwatch_core::object::{Version, compare_versions};
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use listwatch_core::{Instant, Key, Resource};
+use std::cmp::Ordering;
 use std::time::Duration;
 
 /// Audits the client of a world.
@@ -87,6 +88,7 @@ impl Auditor {
                 running.flight = Some(Flight::Coming(now + delay, answer));
             }
             Some(Flight::Coming(at, answer)) if at <= now => {
+                running.truth.note_page(&world.clients[0]);
                 running.audit.handle_answer(now, &Cache(&world.clients[0]), answer);
             }
             flight => running.flight = flight,
@@ -194,7 +196,7 @@ struct Cache<'c>(&'c Client);
 impl Replica for Cache<'_> {
     fn applied(&self) -> Option<Version> {
         let (noted, applied) = (self.0.noted.applied.clone()?, self.0.informer.applied_version()?);
-        let is_older = compare_versions(&noted, applied).is_ok_and(std::cmp::Ordering::is_lt);
+        let is_older = compare_versions(&noted, applied).is_ok_and(Ordering::is_lt);
         Some(if is_older { noted } else { applied.into() })
     }
 
@@ -208,6 +210,10 @@ impl Replica for Cache<'_> {
     }
 
     fn is_undecodable(&self, key: &Key, version: &str) -> bool {
-        self.0.noted.undecodable.get(&format!("{key:?}")).is_some_and(|known| **known == *version)
+        let Some(known) = self.0.noted.undecodable.get(&format!("{key:?}")) else { return false };
+        let is_ordered = |first: &str, second: &str| compare_versions(first, second).is_ok_and(Ordering::is_le);
+        // A later one is of a server that went back to a backup.
+        let is_applied = self.applied().is_some_and(|applied| is_ordered(known, &applied));
+        **known == *version || is_ordered(version, known) && is_applied
     }
 }

@@ -1,13 +1,14 @@
 //! What an audit may report, and what it has to, by the log of all writes.
 
 use crate::sim::client::Client;
+use crate::sim::fault::Fault;
 use crate::sim::log::{Entry, Log};
 use crate::sim::object::{Health, KeyNumber, Stored, key_of};
 use crate::sim::selector::Selector;
 use crate::sim::tier::Seen;
 use listwatch_core::Resource;
 use listwatch_core::audit::{AuditReport, DifferenceKind, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::once;
 
 /// What is to be compared.
@@ -17,6 +18,8 @@ pub(super) struct Truth {
     metadata_only: bool,
     /// The store's era when the audit began.
     era: u32,
+    /// Each object and revision that the store had when a page came. What goes after that, the next audit finds.
+    had: BTreeSet<(KeyNumber, u64)>,
 }
 
 /// The cache when the audit decided which suspicions stand.
@@ -43,7 +46,12 @@ fn cache(client: &Client) -> BTreeMap<KeyNumber, u64> {
 impl Truth {
     pub(super) fn new(resource: &Resource, log: &Log) -> Self {
         let selector = Selector::of(resource).unwrap_or_else(|| panic!("{resource:?} cannot be selected"));
-        Self { selector, metadata_only: resource.is_metadata_only(), era: log.era() }
+        Self { selector, metadata_only: resource.is_metadata_only(), era: log.era(), had: BTreeSet::new() }
+    }
+
+    /// A page comes, with which the audit compares the store.
+    pub(super) fn note_page(&mut self, client: &Client) {
+        self.had.extend(cache(client));
     }
 
     /// Checks a report, and returns the number of differences that it owed. None where nothing can be said: the store
@@ -58,11 +66,13 @@ impl Truth {
         }
         let listed = report.version.parse().unwrap_or_else(|error| panic!("{}: {error}", report.version));
         let after = cache(client);
+        // A state that cannot be decoded may be lost by the proxy, and a client that begins with a saved state forgets it.
+        let may_not_know = client.observer.is_lossy || client.tally.faults[Fault::Killed as usize] > 0;
         let mut owed = 0;
         for key in 0..log.keys() {
             let found = report.differences.iter().find(|it| key_of(it.key.name()) == Some(key));
             let after = after.get(&key).copied();
-            let view = View { key, listed, judged, after, log, truth: self, is_lossy: client.observer.is_lossy };
+            let view = View { key, listed, judged, after, log, truth: self, may_not_know };
             if let Some(found) = found {
                 assert!(view.may_be(found.kind()), "{found} is reported, and it is explained: {view:?}");
             } else {
@@ -92,7 +102,8 @@ struct View<'v> {
     after: Option<u64>,
     log: &'v Log,
     truth: &'v Truth,
-    is_lossy: bool,
+    /// The store may not know that a state cannot be decoded.
+    may_not_know: bool,
 }
 
 impl View<'_> {
@@ -115,8 +126,7 @@ impl View<'_> {
 
     fn may_be(&self, kind: DifferenceKind) -> bool {
         let at_list = self.states(self.listed).next().flatten();
-        // The store knows of no state that cannot be decoded if the proxy lost it.
-        let is_decodable = self.is_lossy || at_list.is_none_or(|state| self.truth.is_readable(&state));
+        let is_decodable = self.may_not_know || at_list.is_none_or(|state| self.truth.is_readable(&state));
         let is_wrong = !self.is_explained(self.cached(), self.judged.revision);
         // It may be deleted after the second list, which proves that it was there when the audit decided.
         is_decodable && is_wrong && (kind != DifferenceKind::Missing || self.after.is_none())
@@ -125,11 +135,15 @@ impl View<'_> {
     /// Whether an audit has to tell. Of an object that is missing and changes meanwhile, it cannot.
     fn has_to_be(&self) -> bool {
         let until = self.log.revision();
+        let at_list = self.states(self.listed).next().flatten();
         let is_all_readable = self.states(until).flatten().all(|state| self.truth.is_readable(&state));
         // An item without a name may be any.
         let has_unnamed = self.log.states(self.listed).any(|(_, state)| state.health.is_blinding());
-        let changes = self.states(until).any(|state| state != self.states(self.listed).next().flatten());
-        let is_wrong = !self.is_explained(self.cached(), self.judged.revision);
+        let changes = self.states(until).any(|state| state != at_list);
+        let was_right = at_list.is_some_and(|state| self.truth.had.contains(&(self.key, state.revision)));
+        let is_wrong = !was_right && !self.is_explained(self.cached(), self.judged.revision);
+        // A state of another era passes for one that is later than the list.
+        let is_wrong = is_wrong && self.cached().is_none_or(|cached| cached <= until);
         let stays = self.cached().is_some() || !changes && self.after.is_none();
         is_wrong && stays && is_all_readable && !has_unnamed
     }

@@ -38,8 +38,8 @@ use core::mem;
 ///
 ///     fn for_each(&self, _: &mut dyn FnMut(&Key, &str)) {}
 ///
-///     fn is_undecodable(&self, _: &Key, _: &str) -> bool {
-///         false
+///     fn undecodable(&self, _: &Key) -> Option<Version> {
+///         None
 ///     }
 /// }
 ///
@@ -287,7 +287,15 @@ impl Audit {
     fn has_reached(&mut self, store: &(impl Replica + ?Sized)) -> bool {
         self.report.reached = store.applied();
         let reached = self.report.reached.as_deref();
-        reached.is_some_and(|reached| compare_versions(reached, &self.report.version).is_ok_and(Ordering::is_ge))
+        reached.is_some_and(|reached| is_ordered(&self.report.version, reached))
+    }
+
+    /// Whether the listed state, or a later one that the store has reached, could not be decoded. A later one than that is
+    /// of a server that went back to a backup.
+    fn is_undecodable(&self, store: &(impl Replica + ?Sized), key: &Key, listed: &Version) -> bool {
+        let Some(last) = store.undecodable(key) else { return false };
+        let is_reached = || self.report.reached.as_deref().is_some_and(|reached| is_ordered(&last, reached));
+        last == *listed || is_ordered(listed, &last) && is_reached()
     }
 
     /// Decides which suspicions stand.
@@ -315,7 +323,7 @@ impl Audit {
             {
                 continue;
             }
-            if store.is_undecodable(&key, &server) {
+            if self.is_undecodable(store, &key, &server) {
                 self.report.undecodable += 1;
             } else if stored.is_none() && !self.report.is_behind {
                 self.lacking.insert(key, server);
@@ -377,4 +385,9 @@ impl Audit {
         self.confirmed = BTreeMap::new();
         self.phase = Phase::Over(Some(result));
     }
+}
+
+/// Whether the second version is the first one or a later one.
+fn is_ordered(first: &str, second: &str) -> bool {
+    compare_versions(first, second).is_ok_and(Ordering::is_le)
 }

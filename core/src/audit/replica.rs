@@ -12,6 +12,6 @@ pub trait Replica {
     /// Calls `f` with the key and the version of each object that the audited list covers.
     fn for_each(&self, f: &mut dyn FnMut(&Key, &str));
 
-    /// Whether this state of the object came, or a later one that is [`applied`](Self::applied), and could not be decoded.
-    fn is_undecodable(&self, key: &Key, version: &str) -> bool;
+    /// The version of the object's last state that could not be decoded, if there was one.
+    fn undecodable(&self, key: &Key) -> Option<Version>;
 }

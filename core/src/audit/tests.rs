@@ -4,7 +4,7 @@ use crate::object::{Key, Version};
 use crate::request::Resource;
 use crate::time::Instant;
 use crate::transport::{TransportError, TransportErrorKind};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use core::cell::Cell;
 use core::time::Duration;
 use std::string::{String, ToString};
@@ -16,13 +16,13 @@ use std::{format, vec};
 struct Stored {
     objects: BTreeMap<Key, Version>,
     applied: Option<Version>,
-    undecodable: BTreeSet<(Key, String)>,
+    undecodable: BTreeMap<Key, Version>,
 }
 
 impl Stored {
     fn at(applied: &str, objects: &[(&str, &str)]) -> Self {
         let objects = objects.iter().map(|(key, version)| (Key::from(*key), Version::from(*version))).collect();
-        Self { objects, applied: Some(applied.into()), undecodable: BTreeSet::new() }
+        Self { objects, applied: Some(applied.into()), undecodable: BTreeMap::new() }
     }
 }
 
@@ -39,8 +39,8 @@ impl Replica for Stored {
         self.objects.iter().for_each(|(key, version)| f(key, version));
     }
 
-    fn is_undecodable(&self, key: &Key, version: &str) -> bool {
-        self.undecodable.contains(&(key.clone(), version.to_string()))
+    fn undecodable(&self, key: &Key) -> Option<Version> {
+        self.undecodable.get(key).cloned()
     }
 }
 
@@ -126,8 +126,8 @@ impl Replica for GoesOn {
         (0..self.walks.replace(self.walks.get() + 1)).for_each(|_| f(&Key::from("web/short"), "8"));
     }
 
-    fn is_undecodable(&self, key: &Key, version: &str) -> bool {
-        self.store.is_undecodable(key, version)
+    fn undecodable(&self, key: &Key) -> Option<Version> {
+        self.store.undecodable(key)
     }
 }
 
@@ -251,7 +251,7 @@ fn a_store_that_got_everything_without_the_version_is_not_behind() {
 #[test]
 fn an_object_that_could_not_be_decoded_is_counted_and_is_no_drift() {
     let mut store = Stored::at("10", &[("old", "2")]);
-    store.undecodable = [("bad", "4"), ("old", "5"), ("lost", "4")].map(|(key, v)| (key.into(), v.to_string())).into();
+    store.undecodable = [("bad", "4"), ("old", "5"), ("lost", "4")].map(|(key, v)| (key.into(), v.into())).into();
     let listed = [("bad", "4"), ("old", "5"), ("lost", "6")];
     let mut audit = audit();
     answer(&mut audit, &store, list("10", "", &listed));
@@ -259,6 +259,20 @@ fn an_object_that_could_not_be_decoded_is_counted_and_is_no_drift() {
     let report = report(&mut audit);
     assert_eq!((report.undecodable, found(&report)), (2, vec![("lost", "missing")]), "lost has another state now");
     assert!(report.to_string().contains("; 2 could not be decoded: lost"), "{report}");
+}
+
+#[test]
+fn an_object_that_became_undecodable_again_after_a_list_was_taken_for_drift_of_that_list() {
+    let undecodable_of = |listed, last: &str, applied| {
+        let mut store = Stored::at(applied, &[("a", "2")]);
+        store.undecodable = [("a".into(), last.into())].into();
+        let mut audit = audit();
+        answer(&mut audit, &store, list("300", "", &[("a", listed)]));
+        report(&mut audit).undecodable
+    };
+    let all = [("99", "317", "317"), ("296", "317", "400"), ("317", "317", "300"), ("318", "317", "400")];
+    assert_eq!(all.map(|(listed, last, applied)| undecodable_of(listed, last, applied)), [1, 1, 1, 0]);
+    assert_eq!(undecodable_of("296", "317", "300"), 0, "317 is of a server that went back");
 }
 
 #[test]

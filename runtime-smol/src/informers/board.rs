@@ -103,9 +103,9 @@ impl Board {
         }
     }
 
-    /// Whether this state of the object, or a later one up to `applied`, could not be decoded.
-    pub(super) fn is_undecodable(&self, key: &Key, version: &str, applied: Option<&Version>) -> bool {
-        self.lock().undecodable.has(key, version, applied)
+    /// The version of the object's last state that could not be decoded.
+    pub(super) fn undecodable(&self, key: &Key) -> Option<Version> {
+        self.lock().undecodable.last(key).cloned()
     }
 
     /// Whether the stream does not go on.

@@ -2,8 +2,7 @@
 
 use listwatch_core::Key;
 use listwatch_core::decode::DecodeError;
-use listwatch_core::object::{Version, compare_versions};
-use std::cmp::Ordering;
+use listwatch_core::object::Version;
 use std::collections::{HashMap, VecDeque};
 
 /// The last state of each object that could not be decoded, of so many objects as a program may have.
@@ -29,17 +28,10 @@ impl Undecodable {
         }
     }
 
-    /// Whether this state, or a later one up to `applied`, could not be decoded. A list that is compared may be older than
-    /// the last state. A state after `applied` is of a server that went back to a backup.
-    pub(super) fn has(&self, key: &Key, version: &str, applied: Option<&Version>) -> bool {
-        let Some(known) = self.versions.get(key) else { return false };
-        let is_applied = || applied.is_some_and(|applied| is_ordered(known, applied));
-        **known == *version || is_ordered(version, known) && is_applied()
+    /// The version of the object's last state that could not be decoded.
+    pub(super) fn last(&self, key: &Key) -> Option<&Version> {
+        self.versions.get(key)
     }
-}
-
-fn is_ordered(first: &str, second: &str) -> bool {
-    compare_versions(first, second).is_ok_and(Ordering::is_le)
 }
 
 #[cfg(test)]
@@ -57,18 +49,8 @@ mod tests {
             known.note(&error(number.to_string(), "1"));
             known.note(&error(number.to_string(), "2"));
         }
-        let has = |number: usize, version| known.has(&Key::from(number.to_string()), version, None);
+        let has = |number: usize, version| known.last(&Key::from(number.to_string())) == Some(&Version::from(version));
         assert!(has(2 * MOST - 1, "2") && has(MOST, "2") && !has(MOST, "1") && !has(MOST - 1, "2"));
         assert_eq!((known.versions.len(), known.order.len()), (MOST, MOST));
-    }
-
-    #[test]
-    fn an_object_that_became_undecodable_again_after_a_list_was_taken_for_drift_of_that_list() {
-        let mut known = Undecodable::default();
-        known.note(&error("a".into(), "296"));
-        known.note(&error("a".into(), "317"));
-        let has = |version, applied: &str| known.has(&Key::from("a"), version, Some(&applied.into()));
-        assert!(has("99", "317") && has("296", "400") && has("317", "300") && !has("318", "400"));
-        assert!(!has("296", "300"), "317 is of a server that went back");
     }
 }

@@ -309,7 +309,8 @@ impl Replica for Stored {
         self.objects.iter().for_each(|(number, version)| f(&key(*number), &version.to_string()));
     }
 
-    fn is_undecodable(&self, wanted: &Key, version: &str) -> bool {
-        self.undecodable.iter().any(|(number, known)| key(*number) == *wanted && known.to_string() == version)
+    fn undecodable(&self, wanted: &Key) -> Option<Version> {
+        let (_, last) = self.undecodable.iter().rev().find(|(number, _)| key(*number) == *wanted)?;
+        Some(Version::from(&*last.to_string()))
     }
 }

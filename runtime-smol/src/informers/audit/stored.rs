@@ -37,7 +37,7 @@ impl<T> Replica for Stored<T> {
         covered.for_each(|object| f(object.key(), object.meta().resource_version()));
     }
 
-    fn is_undecodable(&self, key: &Key, version: &str) -> bool {
-        self.board.is_undecodable(key, version, self.applied().as_ref())
+    fn undecodable(&self, key: &Key) -> Option<Version> {
+        self.board.undecodable(key)
     }
 }

@@ -209,11 +209,7 @@ impl Replica for Cache<'_> {
         self.0.informer.cache().iter().for_each(|object| f(object.key(), object.meta().resource_version()));
     }
 
-    fn is_undecodable(&self, key: &Key, version: &str) -> bool {
-        let Some(known) = self.0.noted.undecodable.get(&format!("{key:?}")) else { return false };
-        let is_ordered = |first: &str, second: &str| compare_versions(first, second).is_ok_and(Ordering::is_le);
-        // A later one is of a server that went back to a backup.
-        let is_applied = self.applied().is_some_and(|applied| is_ordered(known, &applied));
-        **known == *version || is_ordered(version, known) && is_applied
+    fn undecodable(&self, key: &Key) -> Option<Version> {
+        self.0.noted.undecodable.get(&format!("{key:?}")).cloned()
     }
 }

@@ -114,6 +114,11 @@ impl View<'_> {
         once(self.log.state(self.key, self.listed)).chain(later).map(|state| self.truth.selected(self.key, state))
     }
 
+    /// The state in the list.
+    fn at_list(&self) -> Option<Stored> {
+        self.states(self.listed).next().flatten()
+    }
+
     /// The revision in the cache when the audit decided.
     fn cached(&self) -> Option<u64> {
         self.judged.cache.get(&self.key).copied()
@@ -125,7 +130,7 @@ impl View<'_> {
     }
 
     fn may_be(&self, kind: DifferenceKind) -> bool {
-        let at_list = self.states(self.listed).next().flatten();
+        let at_list = self.at_list();
         let is_decodable = self.may_not_know || at_list.is_none_or(|state| self.truth.is_readable(&state));
         let is_wrong = !self.is_explained(self.cached(), self.judged.revision);
         // It may be deleted after the second list, which proves that it was there when the audit decided.
@@ -135,7 +140,7 @@ impl View<'_> {
     /// Whether an audit has to tell. Of an object that is missing and changes meanwhile, it cannot.
     fn has_to_be(&self) -> bool {
         let until = self.log.revision();
-        let at_list = self.states(self.listed).next().flatten();
+        let at_list = self.at_list();
         let is_all_readable = self.states(until).flatten().all(|state| self.truth.is_readable(&state));
         // An item without a name may be any.
         let has_unnamed = self.log.states(self.listed).any(|(_, state)| state.health.is_blinding());

@@ -20,6 +20,7 @@ use listwatch_core::api::{
 use listwatch_core::transport::TransportError;
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
+pub(crate) use pending::panic_of;
 use pending::{OpenCalls, Pending};
 pub(crate) use requests::Requests;
 pub(crate) use sender::Sender;

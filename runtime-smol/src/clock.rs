@@ -141,6 +141,7 @@ impl Clock {
 
     /// Lets simulated time jump, as the clock of a machine that sleeps. Until the tasks run again, nothing happens by it:
     /// a sleeper that is due meanwhile wakes after the jump. A real clock has its own time, and takes no notice.
+    /// A jump ends 292 years after the begin of the clock at the latest.
     ///
     /// ```
     /// use core::time::Duration;

@@ -25,6 +25,9 @@ pub(super) struct Pending {
     outside: Option<Outside>,
 }
 
+/// Begins the detail of an error that stands for a panic of the transport.
+const PANICKED: &str = "the transport panicked: ";
+
 enum State {
     /// The transport could not start the request.
     Failed(TransportError),
@@ -149,5 +152,10 @@ impl Drop for Pending {
 fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, TransportError> {
     let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
     caught_call(|| act(&mut calls))
-        .map_err(|message| TransportError::new(TransportErrorKind::Other, format!("the transport panicked: {message}")))
+        .map_err(|message| TransportError::new(TransportErrorKind::Other, format!("{PANICKED}{message}")))
+}
+
+/// The message of the panic of the transport that this error stands for.
+pub(crate) fn panic_of(error: &TransportError) -> Option<&str> {
+    error.detail.strip_prefix(PANICKED)
 }

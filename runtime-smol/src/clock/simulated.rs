@@ -41,6 +41,9 @@ struct Pace {
 /// moment would be left.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
+/// Where a jump ends at the latest. Each sum with the last moment is that moment, so deadlines would be due at once.
+const LATEST: Instant = Instant::from_nanos(u64::MAX / 2);
+
 impl SimulatedTime {
     /// A number that no other candidate has under this clock.
     pub(super) fn number_candidate(&self) -> u64 {
@@ -92,7 +95,7 @@ impl SimulatedTime {
     /// Jumps over sleepers, which wake at the next [advance](Self::advance).
     pub(super) fn jump(&self, time: Duration) {
         let mut state = self.lock();
-        state.now = state.now + time;
+        state.now = state.now.max((state.now + time).min(LATEST));
     }
 
     /// Lets the time pass `speed` times as fast as real time.

@@ -253,3 +253,13 @@ fn simulated_time_that_jumps_wakes_the_sleepers_in_their_order_and_never_goes_ba
     let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
     assert_eq!(*order.lock().unwrap(), [(3, at(60)), (7, at(60)), (90, at(90))]);
 }
+
+/// Each deadline was due at once, again and again: a candidate for a lease was polled for ever.
+#[test]
+fn a_jump_of_the_longest_duration_left_no_later_moment() {
+    let clock = Clock::simulated();
+    (0..2).for_each(|_| clock.jump(Duration::MAX));
+    let jumped = clock.now();
+    run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(1)));
+    assert_eq!(clock.now().saturating_since(jumped), Duration::from_secs(1));
+}

@@ -117,7 +117,7 @@ fn a_transport_that_panics_fails_the_audit_alone() {
     let world = World::from_parts(stage.clock().clone(), client, move |_| Box::new(cluster.transport()));
     stage.in_world(world).follow(async |maps| {
         let audit = only(maps.audit().await);
-        assert!(audit.to_string().contains("the transport panicked: the program's transport"), "{audit}");
+        assert!(audit.to_string().contains("the program's own code panicked: the program's transport"), "{audit}");
         stage.create("web/b");
         stage.pass(1).await;
         assert_eq!(maps.len(), 2, "the stream goes on");

@@ -3,6 +3,7 @@
 
 mod controllers;
 mod failures;
+mod lies;
 mod on_demand;
 mod recorded;
 mod schedules;

@@ -1,6 +1,6 @@
 use super::failure::AuditFailure;
 use crate::caught::caught_call;
-use crate::client::Client;
+use crate::client::{Client, panic_of};
 use crate::clock::Clock;
 use core::time::Duration;
 use listwatch_core::Resource;
@@ -27,6 +27,9 @@ pub(super) async fn drive(
             clock.sleep(pause).await;
             pause = PAUSE;
             let answer = client.read(&request.unrecorded()).await;
+            if let Some(message) = answer.as_ref().err().and_then(panic_of) {
+                return Err(AuditFailure::Panicked(message.into()));
+            }
             unpanicking(|| audit.handle_answer(clock.now(), replica, answer))?;
         } else if let Some(at) = audit.poll_timeout() {
             clock.sleep_until(at).await;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum AuditFailure {
     /// The list could not be read, or has no order that the store can be compared by.
     NotRead(AuditError),
-    /// The program's own code panicked with this message: the drop of an object.
+    /// The program's own code panicked with this message: a transport, or the drop of an object.
     Panicked(Arc<str>),
     /// The informer has ended: its last handle was dropped.
     Stopped,

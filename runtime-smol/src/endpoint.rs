@@ -60,3 +60,6 @@ mod snapshot;
 
 pub use builder::EndpointBuilder;
 pub use running::Endpoint;
+
+/// What an answer tells of a panic. Its message may have what no answer has.
+const PANICKED: &str = "the program's own code panicked; its standard error says where";

@@ -9,9 +9,11 @@ use crate::clock::Clock;
 use crate::election::{Candidate, Leadership, Turn, WhenLost};
 use async_executor::{Executor, Task};
 use core::time::Duration;
+use listwatch_core::controller::KeyState;
 use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
-use smol::future::or;
+use smol::future::{or, pending};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 /// A candidate, and what drives it. Dropped, it renews no more.
@@ -74,7 +76,7 @@ impl Elected {
 
     /// Calls `begin` when the first term begins. Returns when a term is lost, unless the candidate rejoins. A term may be
     /// lost before the streams' thread has time to look.
-    pub(super) async fn lead(&self, begin: impl FnOnce()) -> Result<(), RunError> {
+    pub(super) async fn lead(&self, state: &State, begin: impl FnOnce()) -> Result<(), RunError> {
         let mut begin = Some(begin);
         loop {
             match self.leadership.turn().await {
@@ -86,8 +88,7 @@ impl Elected {
                     return Err(RunError::LeaderElectionLost { lease: self.leadership.lease().to_owned(), reason });
                 }
                 Turn::Lost(_) => {
-                    self.leadership.idle().await;
-                    self.blocking.ended().await;
+                    self.idle(state).await;
                     self.leadership.stopped();
                 }
                 // The program has not asked for the end, as this runs.
@@ -97,6 +98,28 @@ impl Elected {
                 }
             }
         }
+    }
+
+    /// Waits until no work of the lost term goes on. Work that takes longer than a release may is reported.
+    async fn idle(&self, state: &State) {
+        let idle = async {
+            self.leadership.idle().await;
+            self.blocking.ended().await;
+        };
+        let late = async {
+            let after = self.leadership.release_limit();
+            self.clock.sleep(after).await;
+            state.report(&Report::StillWorking { keys: &self.working(state), after });
+            pending::<()>().await;
+        };
+        or(idle, late).await;
+    }
+
+    /// The keys whose reconcile or blocking work goes on.
+    fn working(&self, state: &State) -> Vec<Key> {
+        let running = state.machine.report().into_iter().filter(|it| matches!(it.state, KeyState::Running { .. }));
+        let keys: BTreeSet<_> = running.map(|it| it.key).chain(self.blocking.keys()).collect();
+        keys.into_iter().collect()
     }
 
     /// Asks the candidate to end, and waits until it may not write any more.

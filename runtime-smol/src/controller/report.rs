@@ -125,6 +125,15 @@ pub enum Report<'a> {
         /// What has happened.
         report: &'a ElectionReport<'a>,
     },
+    /// A term was lost, and some of its work goes on: reconciles that block their thread, or
+    /// [blocking](super::Context::blocking) work. Until its end, a replica that [rejoins](crate::election::WhenLost::Rejoin)
+    /// is no candidate.
+    StillWorking {
+        /// The keys whose work goes on.
+        keys: &'a [Key],
+        /// The time since the loss.
+        after: Duration,
+    },
     /// An Event could not be written: the server refused it, or it could not be reached for long.
     EventNotWritten {
         /// The object that it was about, and the last failure.
@@ -238,6 +247,10 @@ impl fmt::Display for Report<'_> {
             #[cfg(feature = "file")]
             Self::Replayed { findings } => findings.counts().fmt(f),
             Self::Election { lease, report } => write!(f, "lease {}: {report}", Printable::new(lease)),
+            Self::StillWorking { keys, after } => {
+                write!(f, "{:?} after the loss of its term, this replica is no candidate", rounded_up(*after))?;
+                write_keys(f, "its work goes on", keys)
+            }
             Self::EventNotWritten { problem } => problem.fmt(f),
             Self::Audited { audit } => audit.fmt(f),
             Self::EventsLost { counts, is_flushed } => write_lost(f, counts, *is_flushed),
@@ -291,7 +304,7 @@ fn rounded_up(time: Duration) -> Duration {
     if millis < 1000 { Duration::from_millis(millis) } else { Duration::from_secs(millis.div_ceil(1000)) }
 }
 
-/// How many keys a line names.
+/// How many keys a message names.
 const NAMED: usize = 10;
 
 pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) -> fmt::Result {
@@ -304,6 +317,16 @@ pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) ->
         write!(f, " {} ({})", Printable::new(report.key.as_str()), state(report.state))?;
     }
     if left.len() > NAMED { f.write_str(" …") } else { Ok(()) }
+}
+
+/// A part of a message that names keys, if there are any.
+pub(super) fn write_keys(f: &mut fmt::Formatter<'_>, what: &str, keys: &[Key]) -> fmt::Result {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    write!(f, "; {what}:")?;
+    keys.iter().take(NAMED).try_for_each(|key| write!(f, " {}", Printable::new(key.as_str())))?;
+    if keys.len() > NAMED { write!(f, " … ({} keys)", keys.len()) } else { Ok(()) }
 }
 
 fn state(state: KeyState) -> &'static str {

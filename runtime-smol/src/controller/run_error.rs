@@ -1,4 +1,4 @@
-use super::report::write_left;
+use super::report::{write_keys, write_left};
 use crate::election::write_reason;
 use crate::informers::{StreamStatus, StreamsNotSynced};
 use core::fmt;
@@ -90,9 +90,6 @@ fn write_stream(f: &mut fmt::Formatter<'_>, stream: &StreamStatus) -> fmt::Resul
     stream.help().map_or(Ok(()), |help| write!(f, "\nhelp: {help}"))
 }
 
-/// How many keys a message names.
-const NAMED: usize = 10;
-
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -129,15 +126,6 @@ impl fmt::Display for RunError {
             Self::World(why) | Self::System(why) | Self::Panicked(why) => write!(f, "{}", Printable::new(why)),
         }
     }
-}
-
-fn write_keys(f: &mut fmt::Formatter<'_>, what: &str, keys: &[Key]) -> fmt::Result {
-    if keys.is_empty() {
-        return Ok(());
-    }
-    write!(f, "; {what}:")?;
-    keys.iter().take(NAMED).try_for_each(|key| write!(f, " {}", Printable::new(key.as_str())))?;
-    if keys.len() > NAMED { write!(f, " … ({} keys)", keys.len()) } else { Ok(()) }
 }
 
 impl fmt::Debug for RunError {

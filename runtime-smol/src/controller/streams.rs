@@ -152,7 +152,7 @@ async fn live(
         match elected {
             Some(elected) => {
                 elected.begin(&state.name, executor)?;
-                elected.lead(begin).await
+                elected.lead(state, begin).await
             }
             None => {
                 begin();

@@ -1,15 +1,17 @@
+mod work;
+mod writes;
+
 use super::lost::is_lost;
-use crate::client::{Client, Gate, OpenWrite};
+use crate::client::{Client, OpenWrite};
 use crate::clock::Clock;
 use crate::waiting::Waiting;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Instant;
-use listwatch_core::api::SendGate;
 use listwatch_core::election::{ElectionEvent, FencingToken, LeaderElector, StopReason};
-use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
+pub(crate) use work::{Turn, Work};
 
 /// How the candidacy for a lease stands, and its end: a handle for any task or thread. A clone is of the same candidate.
 ///
@@ -57,20 +59,6 @@ enum Phase {
     Ended {
         released: bool,
     },
-}
-
-/// Where the election of a controller stands.
-pub(crate) enum Turn {
-    Leads,
-    Lost(StopReason),
-    /// No task drives the candidate.
-    Ended,
-}
-
-/// Work that goes on under a term, until it is dropped.
-pub(crate) struct Work {
-    leadership: Leadership,
-    token: FencingToken,
 }
 
 impl Leadership {
@@ -243,28 +231,6 @@ impl Leadership {
         self.change(|machine| machine.enter(phase, now, now + self.0.release));
         matches!(event, ElectionEvent::Ended { .. })
     }
-}
-
-/// For writes that go on when all else has stopped.
-impl Leadership {
-    /// Until when writes are waited for that go on alone.
-    pub(super) fn closing(&self) -> Option<Instant> {
-        self.lock().closing
-    }
-
-    /// Aborts the writes whose time is over, and takes note that no work goes on. Returns them.
-    pub(super) fn give_up_late(&self) -> Vec<Arc<OpenWrite>> {
-        let mut machine = self.lock();
-        if machine.closing.is_none_or(|until| self.0.clock.now() < until) {
-            return Vec::new();
-        }
-        let writes = core::mem::take(&mut machine.writes);
-        drop(machine);
-        // Before the release: nothing leaves after it.
-        self.0.revoke(&writes);
-        self.change(|machine| _ = machine.close(self.0.clock.now()));
-        writes
-    }
 
     /// Takes note that the work has ended for good, whatever becomes of the term.
     pub(super) fn finished(&self) {
@@ -281,46 +247,7 @@ impl Leadership {
     }
 }
 
-/// For controllers.
 impl Leadership {
-    /// Waits until this candidate leads, has lost its term, or is driven no more.
-    pub(crate) async fn turn(&self) -> Turn {
-        self.find(|machine| match &machine.phase {
-            Phase::Leading(_) => Some(Turn::Leads),
-            Phase::Stopping(reason) if is_lost(reason) => Some(Turn::Lost(reason.clone())),
-            Phase::Ended { .. } => Some(Turn::Ended),
-            Phase::Following | Phase::Stopping(_) => None,
-        })
-        .await
-    }
-
-    /// How long a release takes at most.
-    pub(crate) fn release_limit(&self) -> Duration {
-        self.0.release
-    }
-
-    /// Waits until this candidate leads, or is asked to end.
-    pub(crate) async fn leads_or_ends(&self) {
-        self.find(|machine| (machine.is_over() || machine.leading().is_some()).then_some(())).await;
-    }
-
-    /// Begins work as soon as this candidate leads. `None` if it is asked to end.
-    pub(crate) async fn work(&self) -> Option<Work> {
-        self.find(|machine| match machine.leading().filter(|_| !machine.is_asked) {
-            Some(token) => {
-                machine.work += 1;
-                Some(Some(Work { leadership: self.clone(), token }))
-            }
-            None => machine.is_over().then_some(None),
-        })
-        .await
-    }
-
-    /// Waits until no work goes on.
-    pub(crate) async fn idle(&self) {
-        self.find(|machine| (machine.work == 0).then_some(())).await;
-    }
-
     /// Waits until work has to stop for such a reason. It may have been noted already that none goes on.
     async fn stop_for(&self, is_it: fn(&StopReason) -> bool) -> StopReason {
         let before = self.lock().stops.0;
@@ -374,15 +301,6 @@ impl Machine {
         }
     }
 
-    /// Takes note that no work goes on, once the writes are over that went on alone. Returns whether they are.
-    fn close(&mut self, now: Instant) -> bool {
-        let is_closed = self.closing.is_some() && self.writes.is_empty();
-        if is_closed {
-            self.conclude(now);
-        }
-        is_closed
-    }
-
     fn conclude(&mut self, now: Instant) {
         self.closing = None;
         self.elector.handle_stopped(now);
@@ -405,65 +323,7 @@ impl Machine {
     }
 }
 
-impl Work {
-    /// Whether it has to stop at once.
-    pub(crate) fn is_over(&self) -> bool {
-        self.leadership.token().is_none_or(|token| token != self.token)
-    }
-
-    /// Waits until it has to stop at once.
-    pub(crate) async fn over(&self) {
-        self.leadership.lost().await;
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        self.leadership.change(|machine| machine.work -= 1);
-    }
-}
-
-impl Gate for Shared {
-    fn enter(self: Arc<Self>, write: &Arc<OpenWrite>) -> Result<SendGate, TransportError> {
-        let mut machine = self.lock();
-        let token = machine.elector.token(self.clock.now()).filter(|_| machine.closing.is_none()).cloned();
-        let token = token.ok_or_else(|| self.refusal())?;
-        machine.writes.push(Arc::clone(write));
-        drop(machine);
-        let write = Arc::clone(write);
-        Ok(SendGate::new(move || write.check().and_then(|()| self.check(&token))))
-    }
-
-    fn leave(&self, write: &Arc<OpenWrite>) {
-        let mut machine = self.lock();
-        machine.writes.retain(|other| !Arc::ptr_eq(other, write));
-        let is_closed = machine.close(self.clock.now());
-        drop(machine);
-        if is_closed {
-            self.waiting.wake_by_ref();
-        }
-    }
-}
-
 impl Shared {
-    /// Whether a write of this term may leave now.
-    fn check(&self, term: &FencingToken) -> Result<(), TransportError> {
-        let is_term = self.lock().elector.token(self.clock.now()) == Some(term);
-        if is_term { Ok(()) } else { Err(self.refusal()) }
-    }
-
-    fn refusal(&self) -> TransportError {
-        let why = format!("not sent: {} does not hold the lease {}", self.identity, self.lease);
-        TransportError::new(TransportErrorKind::Other, why)
-    }
-
-    /// Aborts writes. The machine must not be locked: transports ask it.
-    fn revoke(&self, writes: &[Arc<OpenWrite>]) {
-        let why =
-            format!("given up: {} holds the lease {} no longer; it may have been made", self.identity, self.lease);
-        writes.iter().for_each(|write| write.revoke(TransportError::new(TransportErrorKind::Other, why.clone())));
-    }
-
     fn lock(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }

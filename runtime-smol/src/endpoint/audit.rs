@@ -1,5 +1,6 @@
 //! The last drift audit of a stream.
 
+use super::PANICKED;
 use super::keys::seconds;
 use crate::audit::{AuditFailure, AuditReport, Difference};
 use crate::informers::StreamStatus;
@@ -102,7 +103,7 @@ impl DifferenceLine {
 /// Without the message of a panic.
 fn shown_failure(failure: &AuditFailure) -> String {
     match failure {
-        AuditFailure::Panicked(_) => "the program's own code panicked; its standard error says where".to_owned(),
+        AuditFailure::Panicked(_) => PANICKED.to_owned(),
         failure => Printable::new(failure).to_string(),
     }
 }

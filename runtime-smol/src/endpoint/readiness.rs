@@ -1,6 +1,8 @@
+use super::PANICKED;
 use super::checks::Checks;
 use super::recent::Recent;
 use super::snapshot::stream_line;
+use crate::caught::caught_call;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use core::fmt::Write as _;
@@ -23,7 +25,8 @@ impl Readiness {
 
     /// A line for each part that is not ready.
     pub(super) async fn obstacles(&self, clock: &Clock) -> Vec<String> {
-        let mut obstacles = self.recent.get(clock, || self.measured());
+        let measured = caught_call(|| self.recent.get(clock, || self.measured()));
+        let mut obstacles = measured.unwrap_or_else(|_message| vec![PANICKED.to_owned()]);
         obstacles.extend(self.checks.obstacles(clock).await);
         obstacles
     }

@@ -1,5 +1,6 @@
 //! What each request is answered.
 
+use super::PANICKED;
 use super::answer::{PLAIN, Whole, answer};
 use super::checks::Checks;
 use super::page::page;
@@ -95,9 +96,8 @@ impl Site for OpsSite {
     }
 
     fn answer(&self, asked: Asked) -> Response<Whole> {
-        caught_call(|| self.0.answer(&asked)).unwrap_or_else(|_panic| {
-            plain(StatusCode::INTERNAL_SERVER_ERROR, "the program's own code panicked; its standard error says where\n")
-        })
+        caught_call(|| self.0.answer(&asked))
+            .unwrap_or_else(|_panic| answer(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{PANICKED}\n")))
     }
 }
 

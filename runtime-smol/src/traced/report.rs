@@ -80,6 +80,7 @@ fn kind(report: &Report<'_>) -> (Level, &'static str) {
         Report::Audited { .. } => (Level::DEBUG, "audited"),
         Report::WriteTimedOut { .. } => (Level::WARN, "write_timed_out"),
         Report::Started { .. } => (Level::INFO, "started"),
+        Report::StillWorking { .. } => (Level::WARN, "still_working"),
         Report::Election { .. } => (Level::INFO, "election"),
         Report::NeverStarted => (Level::WARN, "never_started"),
         Report::NeverLed => (Level::INFO, "never_led"),

@@ -3,11 +3,11 @@
 use crate::writes::{Slow, creation, writes};
 use crate::{LEASES, election};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, Outcome, RunError, Started};
+use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, Outcome, Report, RunError, Started};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::election::WhenLost;
 use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::{Client, Clock, Resource, World};
+use listwatch_runtime_smol::{Client, Clock, Key, Resource, World};
 use listwatch_tests::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -129,6 +129,52 @@ fn a_term_that_was_lost_while_the_streams_thread_was_busy_was_the_last_one() {
         assert!(matches!(ended, Ok(Ok(())) | Ok(Err(RunError::LeaderElectionLost { .. }))), "{ended:?}");
         assert_eq!(is_lost, when_lost == WhenLost::End, "{ended:?}");
     }
+}
+
+/// Nothing said why the replica stood no more.
+#[test]
+fn blocking_work_of_a_lost_term_kept_a_replica_from_its_next_one_in_silence() {
+    let cluster = SimulatedCluster::new();
+    let metadata = json!({ "name": "a", "namespace": "web" });
+    cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).unwrap();
+    let controller = Controller::new("maps", world(&cluster));
+    let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
+    let election = election("a").when_lost(WhenLost::Rejoin).request_timeout(Duration::from_millis(100));
+    let ((begun, has_begun), (told, reports)) = (channel(), channel());
+    let (go_on, may_go_on) = smol::channel::bounded::<()>(1);
+    let reconciler = controller.reconciles(&maps).lead_by(election).on_report(move |_, report| {
+        let keys = if let Report::StillWorking { keys, .. } = report { keys.to_vec() } else { Vec::new() };
+        let _told = told.send((keys, report.to_string()));
+    });
+    let started = reconciler
+        .calls(async move |cx, _key| {
+            let (begun, may_go_on) = (begun.clone(), may_go_on.clone());
+            let work = move || {
+                let _told = begun.send(());
+                let _dropped = may_go_on.recv_blocking();
+            };
+            cx.blocking(work).await;
+            Ok(Outcome::Done)
+        })
+        .start()
+        .unwrap();
+    has_begun.recv_timeout(PATIENCE).unwrap();
+    hold(&cluster, "other");
+    let until_told = |text: &str| loop {
+        let (keys, report) = reports.recv_timeout(PATIENCE).unwrap();
+        if report.contains(text) {
+            return (keys, report);
+        }
+    };
+    let (keys, report) = until_told("is no candidate");
+    assert_eq!(keys, [Key::new(Some("web"), "a")]);
+    assert_eq!(report, "100ms after the loss of its term, this replica is no candidate; its work goes on: web/a");
+    hold(&cluster, "");
+    drop(go_on);
+    until_told("this candidate leads");
+    has_begun.recv_timeout(PATIENCE).unwrap();
+    started.handle().stop();
+    assert_eq!(end(started), Ok(Ok(())));
 }
 
 #[test]
@@ -272,7 +318,7 @@ fn a_controller_released_its_lease_while_work_that_blocked_went_on() {
         started.handle().stop();
         if goes_on {
             let ended = end(started);
-            let key = [listwatch_runtime_smol::Key::from("web/a")];
+            let key = [Key::from("web/a")];
             assert!(
                 matches!(&ended, Ok(Err(RunError::NotDrained { dropped, blocked, .. }))
                     if dropped.is_empty() && *blocked == key),

@@ -62,12 +62,15 @@ impl Drop for Fresh {
 fn the_programs_of_the_readme_could_not_be_pasted() {
     let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
     assert!(!readme.contains("```rust,"), "a program that is not built here");
-    let ([dependencies], [controller, tests @ ..]) = (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..])
+    let ([dependencies, operated], [controller, tests @ .., endpoint]) =
+        (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..])
     else {
-        panic!("not one list of dependencies, one controller and its tests")
+        panic!("not one list of dependencies, one controller and its tests, and the same to operate it")
     };
-    let printed = Fresh::new(dependencies).test(&format!("{controller}\n{}", tests.join("\n")));
-    assert!(printed.contains("test result: ok. 3 passed"), "{printed}");
+    // One build of the library for both.
+    assert_eq!(operated.replace(", features = [\"endpoint\", \"tracing\"]", ""), *dependencies);
+    let printed = Fresh::new(operated).test(&format!("{controller}\n{}\n{endpoint}", tests.join("\n")));
+    assert!(printed.contains("test result: ok. 4 passed"), "{printed}");
 }
 
 #[test]

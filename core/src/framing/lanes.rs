@@ -23,10 +23,13 @@ impl Lanes {
         self.0.cmp_eq(u8x16::splat(byte)).move_mask() as u16
     }
 
-    /// The bytes of at most `byte`, which is ASCII.
+    /// The bytes that a plain text in JSON cannot have: quotation marks, backslashes and control
+    /// characters, of which the last one is given.
     #[inline]
     #[cfg(feature = "json")]
-    pub(super) fn at_most(self, byte: u8) -> u16 {
-        self.0.min(u8x16::splat(byte)).cmp_eq(self.0).move_mask() as u16
+    pub(super) fn special(self, last_control: u8) -> u16 {
+        let is_control = self.0.min(u8x16::splat(last_control)).cmp_eq(self.0);
+        let is_special = self.0.cmp_eq(u8x16::splat(b'"')) | self.0.cmp_eq(u8x16::splat(b'\\')) | is_control;
+        is_special.move_mask() as u16
     }
 }

@@ -12,7 +12,7 @@ mod scan;
 mod words;
 
 #[cfg(feature = "json")]
-pub(crate) use block::Block;
+pub(crate) use block::plain_len;
 #[cfg(feature = "json")]
 pub(crate) use buffer::Buffer;
 #[cfg(any(feature = "json", feature = "fixed"))]
@@ -22,6 +22,8 @@ pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "fixed")]
 pub(crate) use framer::{is_escaped, is_no_value};
 pub use scan::Scanner;
+#[cfg(feature = "json")]
+pub(crate) use scan::count_values;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use scan::{ends_scalar, is_space};
 

@@ -82,8 +82,7 @@ impl Scanner {
     fn end_of_blocks(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         while at < bytes.len() {
             let block = Block::first_of(&bytes[at..]);
-            let escaped = self.escaped(block.equal(b'\\'), bytes.len() - at);
-            let quotes = block.equal(b'"') & !escaped;
+            let quotes = self.quotes(block, bytes.len() - at);
             let end = if self.place == Place::String { first(quotes) } else { self.count_brackets(block, quotes) };
             if let Some(end) = end {
                 return Some(at + end + 1);
@@ -91,6 +90,13 @@ impl Scanner {
             at += Block::LEN;
         }
         None
+    }
+
+    /// The quotation marks of a block of `len` bytes or more that are not escaped.
+    #[inline]
+    fn quotes(&mut self, block: Block, len: usize) -> u64 {
+        let escaped = self.escaped(block.equal(b'\\'), len);
+        block.equal(b'"') & !escaped
     }
 
     /// The bytes that are escaped, where a block has these backslashes and `len` bytes or more. Of a row of backslashes,
@@ -115,8 +121,7 @@ impl Scanner {
     fn count_brackets(&mut self, block: Block, quotes: u64) -> Option<usize> {
         /// Tells a bracket from a brace.
         const SHAPE: u8 = b'[' ^ b'{';
-        let strings = parities(quotes) ^ u64::from(self.in_string).wrapping_neg();
-        self.in_string = strings >> (u64::BITS - 1) == 1;
+        let strings = self.strings(quotes);
         let opening = block.equal_with(SHAPE, b'{') & !strings;
         let closing = block.equal_with(SHAPE, b'}') & !strings;
         let closed = u64::from(closing.count_ones());
@@ -127,6 +132,14 @@ impl Scanner {
         }
         self.depth = self.depth + u64::from(opening.count_ones()) - closed;
         None
+    }
+
+    /// The bytes in strings, where a block has these quotation marks.
+    #[inline]
+    fn strings(&mut self, quotes: u64) -> u64 {
+        let strings = parities(quotes) ^ u64::from(self.in_string).wrapping_neg();
+        self.in_string = strings >> (u64::BITS - 1) == 1;
+        strings
     }
 
     fn last_bracket(&self, opening: u64, closing: u64) -> Option<usize> {
@@ -140,6 +153,32 @@ impl Scanner {
         }
         None
     }
+}
+
+/// How many values an array has, of whose inside these are the first bytes. If it does not end within them, those that
+/// do are counted, and the next one.
+#[cfg(feature = "json")]
+pub(crate) fn count_values(inside: &[u8]) -> usize {
+    /// Joined with these bits, all brackets are one byte. So are letters, which the loop passes over.
+    const BRACKETS: u8 = b'[' ^ b'{' | b'[' ^ b']';
+    let (mut scanner, mut depth, mut values) = (Scanner::default(), 1, 1);
+    for bytes in inside.chunks(Block::LEN) {
+        let block = Block::first_of(bytes);
+        let quotes = scanner.quotes(block, bytes.len());
+        let marks = block.equal_with(BRACKETS, b'[' | BRACKETS) | block.equal(b',');
+        let mut marks = marks & !scanner.strings(quotes);
+        while let Some(at) = first(marks) {
+            marks &= marks - 1;
+            match bytes[at] {
+                b',' => values += usize::from(depth == 1),
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' if depth == 1 => return values,
+                b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    values
 }
 
 /// Sets each bit to the parity of the bits up to it.
@@ -246,5 +285,32 @@ mod tests {
             ended += usize::from(expected.is_some());
         }
         assert!((400..3600).contains(&ended), "{ended}");
+    }
+
+    #[test]
+    #[cfg(feature = "json")]
+    fn the_values_of_an_array_are_counted_whatever_is_inside_of_them() {
+        const VALUES: [&str; 8] = [
+            "1",
+            "[]",
+            "{}",
+            r#""],[""#,
+            r#""\",\\""#,
+            r#"{"a":[1,{"b":2}],"y_":"~,"}"#,
+            "[[1,2],[3,4,[5]]]",
+            "\n null",
+        ];
+        for count in 1..100 {
+            let values: Vec<&str> = (0..count).map(|at| VALUES[at * at % 11 % VALUES.len()]).collect();
+            let inside = [&values.join(","), "] ,1,2"].concat();
+            assert_eq!(count_values(inside.as_bytes()), count, "{inside}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "json")]
+    fn of_an_array_without_its_end_the_values_up_to_there_are_counted() {
+        assert_eq!(count_values(b"1,[2,3],{"), 3);
+        assert_eq!(count_values(&b"1,".repeat(100)), 101);
     }
 }

@@ -21,16 +21,16 @@ impl Lanes {
 
     #[inline]
     pub(super) fn equal(self, byte: u8) -> u16 {
-        self.mask(|word| {
-            let differing = word ^ every(byte);
-            !(((differing & LOW) + LOW) | differing)
-        })
+        self.mask(|word| equal(word, byte))
     }
 
     #[inline]
     #[cfg(feature = "json")]
-    pub(super) fn at_most(self, byte: u8) -> u16 {
-        self.mask(|word| !(((word & LOW) + every(0x7f - byte)) | word))
+    pub(super) fn special(self, last_control: u8) -> u16 {
+        self.mask(|word| {
+            let is_control = !(((word & LOW) + every(0x7f - last_control)) | word);
+            equal(word, b'"') | equal(word, b'\\') | is_control
+        })
     }
 
     /// A bit for each byte whose highest bit is set by `compare`.
@@ -42,6 +42,12 @@ impl Lanes {
             mask << 4 | bits as u16
         })
     }
+}
+
+/// Sets the highest bit of each byte that equals `byte`, and other ones.
+const fn equal(word: u32, byte: u8) -> u32 {
+    let differing = word ^ every(byte);
+    !(((differing & LOW) + LOW) | differing)
 }
 
 const fn every(byte: u8) -> u32 {
@@ -65,9 +71,7 @@ mod tests {
                 assert_eq!(lanes.equal(byte), expected(&|it| it == byte));
                 assert_eq!(lanes.with(0x20).equal(byte), expected(&|it| it | 0x20 == byte));
                 #[cfg(feature = "json")]
-                if byte.is_ascii() {
-                    assert_eq!(lanes.at_most(byte), expected(&|it| it <= byte));
-                }
+                assert_eq!(lanes.special(0x1f), expected(&|it| matches!(it, b'"' | b'\\' | ..=0x1f)));
             }
         }
     }

@@ -29,10 +29,14 @@ pub(super) fn read<'de, T>(
     kind: &'static Kind,
     visit: impl FnOnce(Access<'_, 'de>) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let value = reader.nest(|reader| visit(Access { reader, kind, first: true }));
+    reader.enter()?;
+    let value = visit(Access { reader, kind, first: true });
+    reader.leave();
     let end = end(reader, kind);
-    let value = reader.placed(value)?;
-    end.map(|()| value)
+    if value.is_ok() {
+        end?;
+    }
+    reader.placed(value)
 }
 
 /// The name that comes next.
@@ -98,6 +102,11 @@ impl<'de> SeqAccess<'de> for Access<'_, 'de> {
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         if self.has_next()? { seed.deserialize(&mut *self.reader).map(Some) } else { Ok(None) }
+    }
+
+    /// So a vector neither grows nor keeps room.
+    fn size_hint(&self) -> Option<usize> {
+        self.reader.count_values()
     }
 }
 

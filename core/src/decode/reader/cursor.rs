@@ -1,5 +1,5 @@
 use super::error::Error;
-use crate::framing::{Block, Scanner, is_space};
+use crate::framing::{Scanner, count_values, is_space, plain_len};
 use crate::text::{Printable, Unescape};
 use alloc::format;
 use alloc::string::String;
@@ -9,6 +9,11 @@ use serde_json::de::StrRead;
 
 /// How deeply brackets may be nested where a type reads them: as in serde_json.
 const DEPTH: u8 = 128;
+
+/// How deeply an array may lie whose values are counted, and how many bytes of it are looked at. So each byte is looked
+/// at so many times at the most.
+const COUNTED_DEPTH: u8 = 16;
+const COUNTED: usize = 16 * 1024;
 
 /// How many characters of a number are quoted.
 const NUMBER: usize = 64;
@@ -74,17 +79,32 @@ impl<'de> Reader<'de> {
         self.at += len;
     }
 
-    /// Skips an opening bracket, reads what is behind it, and goes back to the depth before.
+    /// Skips an opening bracket, which may be one too many. [`leave`](Self::leave) ends what it begins.
     #[inline]
-    pub(super) fn nest<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn enter(&mut self) -> Result<(), Error> {
         if self.depth == 1 {
             return Err(self.error("recursion limit exceeded"));
         }
         self.step();
         self.depth -= 1;
-        let value = read(self);
+        Ok(())
+    }
+
+    /// Goes back to the depth before the last bracket.
+    #[inline]
+    pub(super) fn leave(&mut self) {
         self.depth += 1;
-        value
+    }
+
+    /// How many values the array has whose first one comes next; fewer if it is long, `None` if it lies deep.
+    #[inline(never)]
+    pub(super) fn count_values(&self) -> Option<usize> {
+        let inside = self.rest().as_bytes();
+        match inside.first() {
+            Some(b']') => Some(0),
+            _ if self.depth < DEPTH - COUNTED_DEPTH => None,
+            _ => Some(count_values(&inside[..inside.len().min(COUNTED)])),
+        }
     }
 
     /// Skips a word that begins here.
@@ -100,21 +120,9 @@ impl<'de> Reader<'de> {
     /// The string that begins here; `None` if it has escapes or is none.
     #[inline]
     pub(super) fn plain_string(&mut self) -> Option<&'de str> {
-        const LAST_CONTROL: u8 = 0x1f;
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
-        let mut end = start;
-        while let Some(block) = bytes.get(end..).and_then(<[u8]>::first_chunk) {
-            let block = Block::new(block);
-            let special = block.equal(b'"') | block.equal(b'\\') | block.at_most(LAST_CONTROL);
-            if special != 0 {
-                end += special.trailing_zeros() as usize;
-                break;
-            }
-            end += Block::LEN;
-        }
-        let is_plain = |byte: &u8| !matches!(*byte, b'"' | b'\\' | ..=LAST_CONTROL);
-        end += bytes.get(end..)?.iter().take_while(|byte| is_plain(byte)).count();
+        let end = start + plain_len(bytes.get(start..)?);
         if *bytes.get(end)? != b'"' {
             return None;
         }
@@ -167,7 +175,9 @@ impl<'de> Reader<'de> {
     #[cold]
     pub(super) fn refused(&mut self, expected: &dyn Expected) -> Error {
         let refused = self.found(|found| Error::invalid_type(found, expected));
-        refused.unwrap_or_else(|error| error).or_at(self.address())
+        let mut error = refused.unwrap_or_else(|error| error);
+        error.place(self.address());
+        error
     }
 
     /// Names the value that comes next, and reads it, unless it is an array or an object.
@@ -211,7 +221,11 @@ impl<'de> Reader<'de> {
     /// An error without a place is here.
     #[inline]
     pub(super) fn placed<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| error.or_at(self.address()))
+        let mut result = result;
+        if let Err(error) = &mut result {
+            error.place(self.address());
+        }
+        result
     }
 
     /// What serde_json says of the value that comes next, which is none.

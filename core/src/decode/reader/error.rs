@@ -34,10 +34,10 @@ impl Error {
         Self::new(message, text.as_ptr().addr() + offset)
     }
 
-    /// The same at this address, unless its place is known.
-    pub(super) fn or_at(mut self, address: usize) -> Self {
+    /// Places it at this address, unless its place is known.
+    #[cold]
+    pub(super) fn place(&mut self, address: usize) {
         self.0.address.get_or_insert(address);
-        self
     }
 
     /// The address behind the byte that shows the error.

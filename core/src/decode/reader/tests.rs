@@ -345,3 +345,12 @@ fn a_text_that_breaks_off_anywhere_is_refused_as_by_serde_json() {
         assert_eq!(ours::<Struct>(text).ok(), serdes::<Struct>(text).ok(), "{text}");
     }
 }
+
+#[test]
+fn a_vector_kept_room_for_elements_that_never_came() {
+    for text in ["[]", "[[1]]", "[[1,2],[],[3,4,5,6,7]]", r#"[ [1] , [2] ]"#] {
+        let read: Vec<Vec<u8>> = Reader::value(text).unwrap();
+        assert_eq!(read.capacity(), read.len(), "{text}");
+        assert!(read.iter().all(|inner| inner.capacity() == inner.len()), "{text}");
+    }
+}

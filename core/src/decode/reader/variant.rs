@@ -15,7 +15,10 @@ pub(super) fn read<'de, V: Visitor<'de>>(reader: &mut Reader<'de>, visitor: V) -
     match reader.peek() {
         Some(b'"') => visitor.visit_enum(Variant { reader, has_content: false }),
         Some(b'{') => {
-            let value = reader.nest(|reader| visitor.visit_enum(Variant { reader, has_content: true }))?;
+            reader.enter()?;
+            let value = visitor.visit_enum(Variant { reader, has_content: true });
+            reader.leave();
+            let value = value?;
             match reader.peek() {
                 Some(b'}') => {
                     reader.step();

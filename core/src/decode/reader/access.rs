@@ -30,13 +30,16 @@ pub(super) fn read<'de, T>(
     visit: impl FnOnce(Access<'_, 'de>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     reader.enter()?;
-    let value = visit(Access { reader, kind, first: true });
+    // A value may be kilobytes large. So it is looked at where it is, and not passed through functions.
+    let mut value = visit(Access { reader, kind, first: true });
     reader.leave();
     let end = end(reader, kind);
-    if value.is_ok() {
-        end?;
+    if let Err(error) = &mut value {
+        error.place(reader.address());
+    } else if let Err(error) = end {
+        value = Err(error);
     }
-    reader.placed(value)
+    value
 }
 
 /// The name that comes next.
@@ -58,19 +61,25 @@ pub(super) fn colon(reader: &mut Reader<'_>) -> Result<(), Error> {
     }
 }
 
+#[inline]
 fn end(reader: &mut Reader<'_>, kind: &Kind) -> Result<(), Error> {
+    if reader.peek() == Some(kind.close) {
+        reader.step();
+        return Ok(());
+    }
+    Err(no_end(reader, kind))
+}
+
+#[cold]
+fn no_end(reader: &mut Reader<'_>, kind: &Kind) -> Error {
     match reader.peek() {
-        Some(byte) if byte == kind.close => {
-            reader.step();
-            Ok(())
-        }
         Some(b',') => {
             reader.step();
             let is_last = reader.peek() == Some(kind.close);
-            Err(reader.error(if is_last { "trailing comma" } else { "trailing characters" }))
+            reader.error(if is_last { "trailing comma" } else { "trailing characters" })
         }
-        Some(_) => Err(reader.error("trailing characters")),
-        None => Err(reader.error(kind.unfinished)),
+        Some(_) => reader.error("trailing characters"),
+        None => reader.error(kind.unfinished),
     }
 }
 
@@ -80,19 +89,24 @@ impl Access<'_, '_> {
     fn has_next(&mut self) -> Result<bool, Error> {
         match self.reader.peek() {
             Some(byte) if byte == self.kind.close => return Ok(false),
-            Some(_) if core::mem::take(&mut self.first) => {}
-            Some(b',') => {
-                self.reader.step();
-                match self.reader.peek() {
-                    Some(byte) if byte == self.kind.close => return Err(self.reader.error("trailing comma")),
-                    Some(_) => {}
-                    None => return Err(self.reader.error("EOF while parsing a value")),
-                }
-            }
-            Some(_) => return Err(self.reader.error(self.kind.unseparated)),
-            None => return Err(self.reader.error(self.kind.unfinished)),
+            Some(_) if core::mem::take(&mut self.first) => return Ok(true),
+            Some(b',') => self.reader.step(),
+            other => return Err(self.no_comma(other)),
         }
-        Ok(true)
+        match self.reader.peek() {
+            Some(byte) if byte != self.kind.close => Ok(true),
+            other => Err(self.no_element(other)),
+        }
+    }
+
+    #[cold]
+    fn no_comma(&self, found: Option<u8>) -> Error {
+        self.reader.error(if found.is_some() { self.kind.unseparated } else { self.kind.unfinished })
+    }
+
+    #[cold]
+    fn no_element(&self, found: Option<u8>) -> Error {
+        self.reader.error(if found.is_some() { "trailing comma" } else { "EOF while parsing a value" })
     }
 }
 

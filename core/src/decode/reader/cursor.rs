@@ -4,7 +4,7 @@ use crate::text::{Printable, Unescape};
 use alloc::format;
 use alloc::string::String;
 use serde::Deserialize;
-use serde::de::{Error as _, Expected, IgnoredAny, Unexpected};
+use serde::de::{Error as _, Expected, IgnoredAny, Unexpected, Visitor};
 use serde_json::de::StrRead;
 
 /// How deeply brackets may be nested where a type reads them: as in serde_json.
@@ -40,11 +40,13 @@ impl<'de> Reader<'de> {
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut reader = Self { text, at: 0, depth: DEPTH };
-        let result = read(&mut reader).and_then(|value| match reader.peek() {
-            None => Ok(value),
-            Some(_) => Err(reader.error("trailing characters")),
-        });
-        reader.placed(result)
+        let mut value = read(&mut reader);
+        match &mut value {
+            Ok(_) if reader.peek().is_none() => {}
+            Ok(_) => return Err(reader.error("trailing characters")),
+            Err(error) => error.place(reader.address()),
+        }
+        value
     }
 
     /// Reads a `T` from `text`.
@@ -117,9 +119,19 @@ impl<'de> Reader<'de> {
         Ok(())
     }
 
+    /// Lets `visitor` read the string that begins here.
+    #[inline]
+    pub(super) fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+        let value = match self.plain_string() {
+            Some(text) => visitor.visit_borrowed_str(text),
+            None => visitor.visit_str(&self.escaped_string()?),
+        };
+        self.placed(value)
+    }
+
     /// The string that begins here; `None` if it has escapes or is none.
     #[inline]
-    pub(super) fn plain_string(&mut self) -> Option<&'de str> {
+    fn plain_string(&mut self) -> Option<&'de str> {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
         let end = start + plain_len(bytes.get(start..)?);
@@ -131,6 +143,7 @@ impl<'de> Reader<'de> {
     }
 
     /// The string that begins here, with its escapes resolved. What is wrong with it is said in a projection's words.
+    #[cold]
     pub(super) fn escaped_string(&mut self) -> Result<String, Error> {
         self.step();
         let (mut unescape, mut text) = (Unescape::NEW, String::new());
@@ -220,8 +233,7 @@ impl<'de> Reader<'de> {
 
     /// An error without a place is here.
     #[inline]
-    pub(super) fn placed<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        let mut result = result;
+    pub(super) fn placed<T>(&self, mut result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &mut result {
             error.place(self.address());
         }
@@ -238,7 +250,7 @@ impl<'de> Reader<'de> {
         &self.text[self.at..]
     }
 
-    fn address(&self) -> usize {
+    pub(super) fn address(&self) -> usize {
         self.text.as_ptr().addr() + self.at
     }
 }

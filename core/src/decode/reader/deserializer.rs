@@ -59,14 +59,10 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.peek() != Some(b'"') {
-            return Err(self.refused(&visitor));
+        match self.peek() {
+            Some(b'"') => self.string(visitor),
+            _ => Err(self.refused(&visitor)),
         }
-        let value = match self.plain_string() {
-            Some(text) => visitor.visit_borrowed_str(text),
-            None => visitor.visit_str(&self.escaped_string()?),
-        };
-        self.placed(value)
     }
 
     #[inline]

@@ -44,7 +44,7 @@ impl<'de> Deserializer<'de> for Key<'_, 'de> {
 
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.0.deserialize_str(visitor)
+        self.0.string(visitor)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {

@@ -8,11 +8,10 @@ use super::tee::{Level, Tee};
 use super::type_meta::TypeMeta;
 use super::watch::{EventSeed, Parsed};
 use crate::framing::EventType;
-use crate::object::{Object, Version};
+use crate::object::{Meta, Object, Version};
 use crate::text::Printable;
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
 /// How many characters of an unknown type are kept.
@@ -61,13 +60,17 @@ pub enum WatchEvent<T> {
     Error(Status),
 }
 
-impl<T> WatchEvent<T> {
-    /// The same event, with the object that `map` makes of its own.
-    pub(super) fn map<U>(self, map: impl FnOnce(Object<T>) -> Object<U>) -> WatchEvent<U> {
-        match self {
-            Self::Object(event_type, object) => WatchEvent::Object(event_type, map(object)),
-            Self::Bookmark { version, initial_events_end } => WatchEvent::Bookmark { version, initial_events_end },
-            Self::Error(status) => WatchEvent::Error(status),
+/// A watch event about no object, as those of [`WatchEvent`].
+pub(super) enum Notice {
+    Bookmark { version: Version, initial_events_end: bool },
+    Error(Status),
+}
+
+impl<T> From<Notice> for WatchEvent<T> {
+    fn from(notice: Notice) -> Self {
+        match notice {
+            Notice::Bookmark { version, initial_events_end } => Self::Bookmark { version, initial_events_end },
+            Notice::Error(status) => Self::Error(status),
         }
     }
 }
@@ -90,14 +93,7 @@ impl Decoder {
     /// # Errors
     /// If the frame is no watch event of a `T`.
     pub fn watch_event<T: DeserializeOwned>(&mut self, frame: &[u8]) -> Result<WatchEvent<T>, DecodeError> {
-        let mut event_type = None;
-        let event = self.try_watch_event(frame, &mut event_type).map_err(|error| {
-            self.metadata.lenient = true;
-            let reread = self.parse_event::<MetadataOnly>(frame, &mut event_type);
-            self.undecodable(reread.is_ok(), event_type, error)
-        });
-        self.metadata.start(false);
-        event
+        self.read_event(frame, WatchEvent::Object)
     }
 
     /// Decodes one item of a list.
@@ -105,14 +101,7 @@ impl Decoder {
     /// # Errors
     /// If the frame is no `T`.
     pub fn item<T: DeserializeOwned>(&mut self, frame: &[u8], list: &ListMeta) -> Result<Object<T>, DecodeError> {
-        let types = list.item_types();
-        let item = self.try_item(frame, types).map_err(|error| {
-            self.metadata.lenient = true;
-            let reread = self.parse_item::<MetadataOnly>(frame, types);
-            self.undecodable(reread.is_ok(), None, error)
-        });
-        self.metadata.start(false);
-        item
+        self.read_item(frame, list, |item| item)
     }
 
     /// Decodes the text of an object whose metadata are known.
@@ -121,43 +110,86 @@ impl Decoder {
         Self::new(keep).parse_item(text, TypeMeta::default())
     }
 
-    fn try_watch_event<T: DeserializeOwned>(
+    /// Decodes one event of a watch, of whose object `make` makes it. Objects may be kilobytes large, so they are put
+    /// where they stay before the results of all the callers have them.
+    pub(super) fn read_event<T: DeserializeOwned, E: From<Notice>>(
+        &mut self,
+        frame: &[u8],
+        make: impl FnOnce(EventType, Object<T>) -> E,
+    ) -> Result<E, DecodeError> {
+        let mut event_type = None;
+        let event = self.try_event(frame, &mut event_type, make).map_err(|error| {
+            self.metadata.lenient = true;
+            let reread = self.parse_event(frame, &mut event_type, &mut None::<MetadataOnly>);
+            self.undecodable(reread.is_ok(), event_type, error)
+        });
+        self.metadata.start(false);
+        event
+    }
+
+    /// Decodes one item of a list, of which `make` makes the result.
+    pub(super) fn read_item<T: DeserializeOwned, I>(
+        &mut self,
+        frame: &[u8],
+        list: &ListMeta,
+        make: impl FnOnce(Object<T>) -> I,
+    ) -> Result<I, DecodeError> {
+        let types = list.item_types();
+        let item = self.try_item(frame, types, make).map_err(|error| {
+            self.metadata.lenient = true;
+            let reread = self.parse_item::<MetadataOnly>(frame, types);
+            self.undecodable(reread.is_ok(), None, error)
+        });
+        self.metadata.start(false);
+        item
+    }
+
+    fn try_event<T: DeserializeOwned, E: From<Notice>>(
         &mut self,
         frame: &[u8],
         event_type: &mut Option<EventType>,
-    ) -> Result<WatchEvent<T>, String> {
-        match self.parse_event::<T>(frame, event_type)? {
-            Parsed::Object(event_type, value) => {
+        make: impl FnOnce(EventType, Object<T>) -> E,
+    ) -> Result<E, String> {
+        let mut value = None;
+        match self.parse_event(frame, event_type, &mut value)? {
+            Parsed::Object(event_type) => {
                 if !self.metadata.seen {
-                    self.parse_event::<MetadataOnly>(frame, &mut None)?;
+                    self.parse_event(frame, &mut None, &mut None::<MetadataOnly>)?;
                 }
-                Ok(WatchEvent::Object(event_type, self.object(value, frame.len())?))
+                let meta = self.meta(frame.len())?;
+                Ok(make(event_type, Object { meta, value: value.ok_or("the event has no object")? }))
             }
-            Parsed::Bookmark => Ok(WatchEvent::Bookmark {
+            Parsed::Bookmark => Ok(E::from(Notice::Bookmark {
                 version: self.metadata.builder.resource_version().into(),
                 initial_events_end: self.metadata.initial_events_end,
-            }),
-            Parsed::Error(status) => Ok(WatchEvent::Error(status)),
+            })),
+            Parsed::Error(status) => Ok(E::from(Notice::Error(status))),
             Parsed::Repeated => Err("type or object comes twice".to_string()),
             Parsed::Unknown(name) => Err(format!("unknown type of event \"{}\"", Printable::new(name).at_most(QUOTED))),
         }
     }
 
-    fn try_item<T: DeserializeOwned>(&mut self, frame: &[u8], types: TypeMeta<'_>) -> Result<Object<T>, String> {
+    fn try_item<T: DeserializeOwned, I>(
+        &mut self,
+        frame: &[u8],
+        types: TypeMeta<'_>,
+        make: impl FnOnce(Object<T>) -> I,
+    ) -> Result<I, String> {
         let value = self.parse_item(frame, types)?;
         if !self.metadata.seen {
             self.parse_item::<MetadataOnly>(frame, types)?;
         }
-        self.object(value, frame.len())
+        Ok(make(Object { meta: self.meta(frame.len())?, value }))
     }
 
     fn parse_event<T: DeserializeOwned>(
         &mut self,
         frame: &[u8],
         event_type: &mut Option<EventType>,
-    ) -> Result<Parsed<T>, String> {
-        match self.parse_event_once(frame, event_type, false)? {
-            Parsed::Repeated => self.parse_event_once(frame, event_type, true),
+        value: &mut Option<T>,
+    ) -> Result<Parsed, String> {
+        match self.parse_event_once(frame, event_type, value, false)? {
+            Parsed::Repeated => self.parse_event_once(frame, event_type, value, true),
             parsed => Ok(parsed),
         }
     }
@@ -166,11 +198,10 @@ impl Decoder {
         &mut self,
         frame: &[u8],
         event_type: &mut Option<EventType>,
+        value: &mut Option<T>,
         last: bool,
-    ) -> Result<Parsed<T>, String> {
-        self.read(frame, |reader, metadata| {
-            EventSeed { metadata, event_type, last, target: PhantomData }.deserialize(reader)
-        })
+    ) -> Result<Parsed, String> {
+        self.read(frame, |reader, metadata| EventSeed { metadata, event_type, last, value }.deserialize(reader))
     }
 
     fn parse_item<T: DeserializeOwned>(&mut self, frame: &[u8], types: TypeMeta<'_>) -> Result<T, String> {
@@ -193,14 +224,14 @@ impl Decoder {
         read.map_err(|error| error.describe(text, metadata.failed_at))
     }
 
-    fn object<T>(&mut self, value: T, len: usize) -> Result<Object<T>, String> {
+    /// The metadata of an object that took so many bytes.
+    fn meta(&mut self, len: usize) -> Result<Meta, String> {
         let Metadata { builder, keep, .. } = &mut self.metadata;
         if keep.annotations {
             builder.keep_annotations();
         }
         builder.set_json_len(len);
-        let meta = builder.build().ok_or("the object has no metadata.name")?;
-        Ok(Object { meta, value })
+        Ok(builder.build().ok_or("the object has no metadata.name")?)
     }
 
     /// `reread` says whether `self.metadata` is complete.

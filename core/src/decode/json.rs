@@ -1,15 +1,17 @@
 use super::answer::{Decode, Ending, Part};
 use super::body::{Body, Content};
-use super::decoder::{Decoder, WatchEvent};
-use super::error::DecodeError;
+use super::decoder::{Decoder, Notice};
 use super::from_json::FromJson;
+use super::list::ListMeta;
 use super::metadata::DecodeOptions;
 use crate::framing::Framing;
 use crate::object::{Object, ObjectHandle};
 use crate::request::Query;
+use crate::storage::Keyed;
 use crate::transport::ResponseHead;
 use core::fmt;
 use core::marker::PhantomData;
+use serde::de::DeserializeOwned;
 
 /// Decodes the responses of an API server into [`Object`]s of any type that serde can read, or of another type that
 /// implements [`FromJson`]: the decoder of an [`Informer`](crate::Informer).
@@ -70,8 +72,8 @@ impl<T: FromJson> Decode for Json<T> {
         let Self { body, decoder, state, .. } = self;
         let mut made = |Object { meta, value }| Object { meta, value: T::from_json(value, state) };
         body.next_part(|content| match content {
-            Content::Item(item, list) => Some(item_part(decoder.item(item, list).map(&mut made))),
-            Content::Event(event) => Some(event_part(decoder.watch_event(event).map(|event| event.map(&mut made)))),
+            Content::Item(item, list) => Some(decoder.item_part(item, list, &mut made)),
+            Content::Event(event) => Some(decoder.event_part(event, &mut made)),
             Content::Row(..) | Content::Field(..) => None,
         })
     }
@@ -88,15 +90,34 @@ impl<T: FromJson> fmt::Debug for Json<T> {
     }
 }
 
-pub(super) fn item_part<T>(item: Result<Object<T>, DecodeError>) -> Part<ObjectHandle<T>> {
-    item.map_or_else(Part::Undecodable, |object| Part::Item(object.into()))
+impl Decoder {
+    /// The part of an answer that is an item of a list. `map` makes the object that is kept.
+    pub(super) fn item_part<T: DeserializeOwned, U>(
+        &mut self,
+        item: &[u8],
+        list: &ListMeta,
+        map: impl FnOnce(Object<T>) -> Object<U>,
+    ) -> Part<ObjectHandle<U>> {
+        let part = self.read_item(item, list, |object| Part::Item(map(object).into()));
+        part.unwrap_or_else(Part::Undecodable)
+    }
+
+    /// The part of an answer that is an event of a watch. `map` makes the object that is kept.
+    pub(super) fn event_part<T: DeserializeOwned, U>(
+        &mut self,
+        event: &[u8],
+        map: impl FnOnce(Object<T>) -> Object<U>,
+    ) -> Part<ObjectHandle<U>> {
+        let part = self.read_event(event, |event_type, object| Part::Event(event_type, map(object).into()));
+        part.unwrap_or_else(Part::Undecodable)
+    }
 }
 
-pub(super) fn event_part<T>(event: Result<WatchEvent<T>, DecodeError>) -> Part<ObjectHandle<T>> {
-    match event {
-        Ok(WatchEvent::Object(event_type, object)) => Part::Event(event_type, object.into()),
-        Ok(WatchEvent::Bookmark { version, initial_events_end }) => Part::Bookmark { version, initial_events_end },
-        Ok(WatchEvent::Error(status)) => Part::Error(status),
-        Err(undecodable) => Part::Undecodable(undecodable),
+impl<V: Keyed> From<Notice> for Part<V> {
+    fn from(notice: Notice) -> Self {
+        match notice {
+            Notice::Bookmark { version, initial_events_end } => Self::Bookmark { version, initial_events_end },
+            Notice::Error(status) => Self::Error(status),
+        }
     }
 }

@@ -3,7 +3,6 @@
 use super::answer::{Decode, Ending, Part};
 use super::body::{Body, Content, unreadable};
 use super::decoder::Decoder;
-use super::json::{event_part, item_part};
 use super::list::ListMeta;
 use super::metadata::DecodeOptions;
 use super::reader::Error;
@@ -92,7 +91,7 @@ impl<T: DeserializeOwned> Decode for Tables<T> {
     fn next_part(&mut self) -> Option<Part<ObjectHandle<Row<T>>>> {
         let Self { body, reader, .. } = self;
         body.next_part(|content| match content {
-            Content::Item(item, list) => Some(item_part(reader.decoder.item(item, list).map(without_cells))),
+            Content::Item(item, list) => Some(reader.decoder.item_part(item, list, without_cells)),
             Content::Row(row, list) => Some(reader.row(row, list)),
             Content::Event(event) => Some(reader.event(event)),
             Content::Field(b"columnDefinitions", value) => {
@@ -115,13 +114,13 @@ impl Reader {
             Err(error) => return unreadable(format!("a row of a Table cannot be read: {error}").into()),
         };
         let Some(object) = row.object else { return unreadable("a row of a Table has no object".into()) };
-        let item = self.decoder.item(object.get().as_bytes(), list);
-        item_part(item.map(|object| self.with_cells(object, row.cells)))
+        let Self { decoder, columns } = self;
+        decoder.item_part(object.get().as_bytes(), list, |object| with_cells(object, columns, row.cells))
     }
 
     fn event<T: DeserializeOwned>(&mut self, frame: &[u8]) -> Part<ObjectHandle<Row<T>>> {
         let Some((event_type, table)) = table_of(frame) else {
-            return event_part(self.decoder.watch_event(frame).map(|event| event.map(without_cells)));
+            return self.decoder.event_part(frame, without_cells);
         };
         table.columns.into_iter().for_each(|columns| self.note_columns(columns.get()));
         let RowText { cells, object } = match table.rows {
@@ -133,8 +132,8 @@ impl Reader {
         let metadata = table.metadata.map_or("{}", RawValue::get);
         let object = object.map_or_else(|| format!(r#"{{"metadata":{metadata}}}"#), |object| object.get().into());
         let event = format!(r#"{{"type":{event_type},"object":{object}}}"#);
-        let event = self.decoder.watch_event(event.as_bytes());
-        event_part(event.map(|event| event.map(|object| self.with_cells(object, cells))))
+        let Self { decoder, columns } = self;
+        decoder.event_part(event.as_bytes(), |object| with_cells(object, columns, cells))
     }
 
     /// Remembers the columns, which servers name in the first Table of a watch alone. Of too many, none is known.
@@ -148,12 +147,12 @@ impl Reader {
             self.columns = columns.into();
         }
     }
+}
 
-    fn with_cells<T>(&self, object: Object<T>, cells: Option<&RawValue>) -> Object<Row<T>> {
-        let cells = cells.map(RawValue::get).filter(|cells| cells.len() <= CELLS_LIMIT);
-        let Object { meta, value } = object;
-        Object { meta, value: Row::new(value, Arc::clone(&self.columns), cells.unwrap_or_default()) }
-    }
+fn with_cells<T>(object: Object<T>, columns: &Arc<[Column]>, cells: Option<&RawValue>) -> Object<Row<T>> {
+    let cells = cells.map(RawValue::get).filter(|cells| cells.len() <= CELLS_LIMIT);
+    let Object { meta, value } = object;
+    Object { meta, value: Row::new(value, Arc::clone(columns), cells.unwrap_or_default()) }
 }
 
 fn without_cells<T>(Object { meta, value }: Object<T>) -> Object<Row<T>> {

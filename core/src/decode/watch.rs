@@ -7,13 +7,12 @@ use super::type_meta::TypeMeta;
 use crate::framing::{EventKind, EventType};
 use alloc::string::String;
 use core::fmt;
-use core::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-/// A watch event whose object was decoded into `T`. Its metadata is in [`Metadata`].
-pub(super) enum Parsed<T> {
-    Object(EventType, T),
+/// A watch event. Its object is where the seed has put it, and the metadata are in [`Metadata`].
+pub(super) enum Parsed {
+    Object(EventType),
     Bookmark,
     Error(Status),
     /// A `type` that no server sends today.
@@ -41,25 +40,26 @@ pub(super) struct EventSeed<'a, T> {
     pub(super) event_type: &'a mut Option<EventType>,
     /// Decodes the last object by the last type, at the end of the event.
     pub(super) last: bool,
-    pub(super) target: PhantomData<T>,
+    /// Where the object comes. It may be kilobytes large, so it is not returned through all the callers.
+    pub(super) value: &'a mut Option<T>,
 }
 
 impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for EventSeed<'_, T> {
-    type Value = Parsed<T>;
+    type Value = Parsed;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Parsed<T>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Parsed, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
-    type Value = Parsed<T>;
+    type Value = Parsed;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a watch event")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed<T>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
         let (mut kind, mut early, mut parsed) = (None, None::<Unread<'de>>, None);
         let mut repeated = false;
         while let Some(name) = map.next_key::<Text<'de>>()? {
@@ -77,7 +77,8 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
                 }
                 "object" => match kind.take() {
                     Some(kind) if !self.last && early.is_none() => {
-                        parsed = Some(map.next_value_seed(ObjectSeed::new(kind, self.metadata))?);
+                        let seed = ObjectSeed { kind, metadata: self.metadata, value: self.value };
+                        parsed = Some(map.next_value_seed(seed)?);
                     }
                     seen => {
                         repeated = !self.last && (early.is_some() || parsed.is_some());
@@ -95,7 +96,8 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
         match (parsed, kind, early) {
             (Some(parsed), ..) => Ok(parsed),
             (None, Some(kind), Some(Unread(object))) => {
-                let read = Reader::read(object, |reader| ObjectSeed::new(kind, self.metadata).deserialize(reader));
+                let seed = ObjectSeed { kind, metadata: &mut *self.metadata, value: self.value };
+                let read = Reader::read(object, |reader| seed.deserialize(reader));
                 self.metadata.failed(read)
             }
             (None, None, _) => Err(A::Error::missing_field("type")),
@@ -108,25 +110,20 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
 struct ObjectSeed<'a, T> {
     kind: Kind,
     metadata: &'a mut Metadata,
-    target: PhantomData<T>,
-}
-
-impl<'a, T> ObjectSeed<'a, T> {
-    fn new(kind: Kind, metadata: &'a mut Metadata) -> Self {
-        Self { kind, metadata, target: PhantomData }
-    }
+    value: &'a mut Option<T>,
 }
 
 impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, T> {
-    type Value = Parsed<T>;
+    type Value = Parsed;
 
-    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<Parsed<T>, D::Error> {
-        let Self { kind, metadata, .. } = self;
+    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<Parsed, D::Error> {
+        let Self { kind, metadata, value } = self;
         metadata.start(matches!(kind, Kind::Known(EventKind::Bookmark)));
         Ok(match kind {
             Kind::Known(EventKind::Object(event_type)) => {
                 let tee = Tee { inner, level: Level::Object, types: TypeMeta::default(), metadata };
-                Parsed::Object(event_type, T::deserialize(tee)?)
+                *value = Some(T::deserialize(tee)?);
+                Parsed::Object(event_type)
             }
             Kind::Known(EventKind::Bookmark) => {
                 metadata_only(inner, metadata)?;

@@ -7,7 +7,7 @@ use listwatch_runtime_smol::audit::AuditFailure;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::file::Fault;
 use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::{Client, Executor, Informers, Resource, World, run};
+use listwatch_runtime_smol::{Executor, Informers, Resource, run};
 
 const LIST: &str = "GET /api/v1/configmaps";
 
@@ -111,11 +111,7 @@ fn an_audit_that_is_dropped_aborts_its_request_and_is_not_noted() {
 fn a_transport_that_panics_fails_the_audit_alone() {
     let stage = Stage::with(&["web/a"]);
     let panics = ApiFn::new(|_: &ApiRequest| -> Result<ApiResponse, _> { panic!("the program's transport") });
-    let (cluster, time) = (stage.cluster.clone(), stage.clock().clone());
-    let cluster = cluster.on_clock(move || time.now());
-    let client = Client::new(panics, stage.clock().clone());
-    let world = World::from_parts(stage.clock().clone(), client, move |_| Box::new(cluster.transport()));
-    stage.in_world(world).follow(async |maps| {
+    stage.asking(panics).follow(async |maps| {
         let audit = only(maps.audit().await);
         assert!(audit.to_string().contains("the program's own code panicked: the program's transport"), "{audit}");
         stage.create("web/b");

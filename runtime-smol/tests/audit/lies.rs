@@ -4,7 +4,6 @@ use crate::stage::{MAPS, Stage, found, only};
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
 use listwatch_runtime_smol::audit::{AuditError, AuditFailure, StreamAudit};
-use listwatch_runtime_smol::{Client, World};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -15,11 +14,7 @@ fn audited(page: impl Fn(usize) -> Value + Send + 'static) -> Arc<StreamAudit> {
         let page = page(asked.replace(asked.get() + 1));
         Ok(ApiResponse::new(page["code"].as_u64().map_or(200, |code| code as u16), page.to_string()))
     });
-    let (cluster, time) = (stage.cluster.clone(), stage.clock().clone());
-    let cluster = cluster.on_clock(move || time.now());
-    let client = Client::new(server, stage.clock().clone());
-    let world = World::from_parts(stage.clock().clone(), client, move |_| Box::new(cluster.transport()));
-    stage.in_world(world).follow(async |maps| {
+    stage.asking(server).follow(async |maps| {
         let audit = only(maps.audit().await);
         assert!(maps.get("web/a").is_some(), "the cache does not change");
         audit

@@ -1,5 +1,6 @@
 use core::task::Poll;
 use core::time::Duration;
+use listwatch_runtime_smol::api::ApiTransport;
 use listwatch_runtime_smol::audit::StreamAudit;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::file::SimulatedCluster;
@@ -44,8 +45,12 @@ impl Stage {
         stage
     }
 
-    /// The same cluster in another world.
-    pub(crate) fn in_world(&self, world: World) -> Self {
+    /// The same cluster, whose watches lose nothing, in a world whose clients ask `server` instead.
+    pub(crate) fn asking(&self, server: impl ApiTransport + Send + 'static) -> Self {
+        let time = self.clock().clone();
+        let served = self.cluster.on_clock(move || time.now());
+        let client = Client::new(server, self.clock().clone());
+        let world = World::from_parts(self.clock().clone(), client, move |_| Box::new(served.transport()));
         Self { world, ..self.clone() }
     }
 

@@ -7,6 +7,7 @@ pub use builder::MetaBuilder;
 pub use owner::OwnerReference;
 
 use super::{Key, Uid};
+use crate::storage::is_same;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
@@ -108,7 +109,14 @@ impl Meta {
     /// The value of one label.
     #[must_use]
     pub fn label(&self, name: &str) -> Option<&str> {
-        self.labels().find(|(label, _)| *label == name).map(|(_, value)| value)
+        let mut labels = Strings(&self.shape).nested();
+        while let Some(label) = labels.next() {
+            let value = labels.next_or_empty();
+            if is_same(label, name) {
+                return Some(value);
+            }
+        }
+        None
     }
 
     /// The owners, in the server's order.

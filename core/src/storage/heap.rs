@@ -1,6 +1,7 @@
-//! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
+//! Memory that grows: arrays of segments, hashbrown's table for index values, and a table of cells for keys.
 
 use super::never::{NeverFull, never_full};
+use super::probing::{Passing, Staying};
 use super::sealed::{Array, Emit, Empty, Gathered, Hashing, Index, Measured, Optional, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
@@ -26,13 +27,13 @@ impl Mem for Heap {
     type Array<T> = Vec<T>;
     type Draining<T> = super::draining::Draining<T>;
     type Records<T> = Segments<T>;
-    type Indexes<T> = Segments<T>;
+    type Indexes<T> = Vec<T>;
     type Postings<T> = Segments<T>;
     type Values<T> = Segments<T>;
     type Full<T> = NeverFull<T>;
-    type Index = Shards<HashIndex>;
+    type Index = Shards<Staying>;
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
-    type PassingIndex = super::probing::Probing;
+    type PassingIndex = Passing;
     type ValueIndex = Shards<HashIndex>;
     type Hashing = FoldHash;
     type Maybe<T> = Option<T>;

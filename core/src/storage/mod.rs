@@ -32,6 +32,7 @@ mod ranges;
 mod reused;
 #[cfg(feature = "alloc")]
 mod runs;
+mod same;
 #[cfg(feature = "alloc")]
 mod segments;
 #[cfg(feature = "alloc")]
@@ -54,6 +55,7 @@ pub(crate) use list::{Linked, Links, List};
 pub(crate) use never::never_full;
 #[cfg(feature = "alloc")]
 pub(crate) use reused::Reused;
+pub(crate) use same::is_same;
 pub(crate) use slab::{IndexSlab, PostingSlab, Slab, Slot};
 pub use table::Keyed;
 pub(crate) use table::{DrainingTable, PassingTable, Table, ValueTable};

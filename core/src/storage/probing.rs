@@ -1,16 +1,19 @@
-//! An index for keys that come and go: open addressing with linear probing.
+//! An index of single cells: open addressing with linear probing.
 
 use super::Slot;
 use super::sealed::{Empty, Index};
+use super::shards::Shard;
+use alloc::vec;
 use alloc::vec::Vec;
 
-/// Cells, at most half of them taken. When one is emptied, those behind it move up, so that removed keys make no search
-/// longer. A cell has its slot's hash, so that neither a search nor growing looks at other records.
+/// Cells, of which at most so many `QUARTERS` are taken. When one is emptied, those behind it move up, so that removed
+/// keys make no search longer. A cell has its slot's hash, so that neither a search nor growing looks at other records.
 ///
-/// It serves the work queue, where a key is added, and removed at once when nothing else waits. hashbrown reads 16
-/// places in one load. That load waits until the byte that was written last has gone through to memory.
+/// It serves the queues, where a key is added, and removed at once when nothing else waits. hashbrown reads 16 places in
+/// one load. That load waits until the byte that was written last has gone through to memory. It also serves caches: to
+/// find a key that is far from the processor waits once, where hashbrown waits for its tags and then for the slot.
 #[derive(Debug)]
-pub struct Probing {
+pub struct Probing<const QUARTERS: usize> {
     /// A power of two, or none.
     cells: Vec<Option<(u32, Slot)>>,
     /// The number of taken cells, the removed among them.
@@ -18,6 +21,12 @@ pub struct Probing {
     /// What was removed from a large array, and still has its cell.
     removed: Vec<(u32, Slot)>,
 }
+
+/// Of keys that come and go: half of the cells are left empty.
+pub(super) type Passing = Probing<2>;
+
+/// Of keys that stay, which take less memory so.
+pub(super) type Staying = Probing<3>;
 
 /// The fewest cells, and the most that an empty index keeps.
 const FEWEST: usize = 8;
@@ -27,7 +36,7 @@ const KEPT: usize = 2048;
 /// not depend on each other wait together.
 const TOGETHER: usize = 16;
 
-impl Probing {
+impl<const QUARTERS: usize> Probing<QUARTERS> {
     /// The mask that maps a number to a cell, if there are cells.
     #[inline]
     fn mask(&self) -> usize {
@@ -93,7 +102,7 @@ impl Probing {
 
     #[inline]
     fn is_full(&self) -> bool {
-        self.len * 2 >= self.cells.len()
+        self.len * 4 >= self.cells.len() * QUARTERS
     }
 
     /// Empties a cell and moves up the cells that a search would miss behind it.
@@ -123,20 +132,18 @@ impl Probing {
 
     #[cold]
     fn resize(&mut self, cells: usize) {
-        let mut empty = Vec::new();
-        empty.resize(cells, None);
-        for (hash, slot) in core::mem::replace(&mut self.cells, empty).into_iter().flatten() {
+        for (hash, slot) in core::mem::replace(&mut self.cells, vec![None; cells]).into_iter().flatten() {
             let (at, _) = self.search(hash, |_| false);
             self.cells[at] = Some((hash, slot));
         }
     }
 }
 
-impl Empty for Probing {
+impl<const QUARTERS: usize> Empty for Probing<QUARTERS> {
     const EMPTY: Self = Self { cells: Vec::new(), len: 0, removed: Vec::new() };
 }
 
-impl Index for Probing {
+impl<const QUARTERS: usize> Index for Probing<QUARTERS> {
     #[inline]
     fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
         self.search_left(hash, eq).1
@@ -188,6 +195,26 @@ impl Index for Probing {
     }
 }
 
+impl Shard for Staying {
+    /// Twice as many, and some more, are three quarters of a power of two.
+    const FULL: usize = 700;
+
+    fn len(&self) -> usize {
+        self.len - self.removed.len()
+    }
+
+    fn split(&mut self, to: &mut Self, passes: impl Fn(u32) -> bool) {
+        self.vacate_removed();
+        let for_half = (self.len * 2 / 3).next_power_of_two();
+        let empty = || Self { cells: vec![None; for_half], ..Self::EMPTY };
+        *to = empty();
+        for (hash, slot) in core::mem::replace(self, empty()).cells.into_iter().flatten() {
+            let half = if passes(hash) { &mut *to } else { &mut *self };
+            half.insert(hash, slot);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +222,7 @@ mod tests {
     use crate::storage::{Heap, Slab};
 
     /// Few hashes, so that runs of taken cells are long and go over the end of the array. Slots are used again at once.
-    fn churn(index: &mut Probing, slab: &mut Slab<u32, Heap>) -> Vec<Slot> {
+    fn churn<const QUARTERS: usize>(index: &mut Probing<QUARTERS>, slab: &mut Slab<u32, Heap>) -> Vec<Slot> {
         let (mut random, mut known, staying) = (Random::new(3), Vec::<Slot>::new(), slab.len());
         for step in 0..20_000 {
             let wanted = if step / 1_000 % 2 == 0 { 60 } else { 5 };
@@ -219,16 +246,18 @@ mod tests {
 
     #[test]
     fn what_is_left_is_found_whatever_goes() {
-        let (mut slab, mut index) = (Slab::default(), Probing::EMPTY);
+        let (mut slab, mut index) = (Slab::default(), Passing::EMPTY);
         let known = churn(&mut index, &mut slab);
         assert_eq!(index.cells.len(), 128, "it is as large as the most keys ask for");
         index.remove(7, known[0]);
         assert_eq!(index.len, known.len(), "what is not there cannot be removed");
+        let mut staying = Staying::EMPTY;
+        churn(&mut staying, &mut Slab::default());
     }
 
     #[test]
     fn what_is_left_of_a_large_array_is_found_whatever_goes() {
-        let (mut slab, mut index) = (Slab::default(), Probing::EMPTY);
+        let (mut slab, mut index) = (Slab::default(), Passing::EMPTY);
         for n in 0..KEPT as u32 {
             index.insert(n, slab.try_insert(n).unwrap_or_else(|full| panic!("{full:?}")));
         }
@@ -241,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_cells_of_removed_keys_make_room() {
-        let (mut slab, mut index) = (Slab::<(), Heap>::default(), Probing::EMPTY);
+        let (mut slab, mut index) = (Slab::<(), Heap>::default(), Passing::EMPTY);
         let slot = slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"));
         let nearly_full = 2 * KEPT as u32 - 1;
         (0..nearly_full).for_each(|hash| index.insert(hash, slot));
@@ -255,7 +284,7 @@ mod tests {
     #[test]
     fn an_index_shrinks_with_its_keys() {
         let mut slab = Slab::<(), Heap>::default();
-        let mut index = Probing::EMPTY;
+        let mut index = Passing::EMPTY;
         let slots: Vec<Slot> =
             (0..20_000).map(|_| slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"))).collect();
         let hash = |slot: &Slot| (slot.index() as u32).wrapping_mul(0x9e37_79b9);
@@ -273,7 +302,7 @@ mod tests {
     #[test]
     fn an_index_that_was_large_gives_its_memory_back() {
         let mut slab = Slab::<(), Heap>::default();
-        let mut index = Probing::EMPTY;
+        let mut index = Passing::EMPTY;
         for (keys, cells) in [(1_000, KEPT), (5_000, 0)] {
             (0..keys).for_each(|n| index.insert(n, slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"))));
             index.clear();

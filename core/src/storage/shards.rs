@@ -134,6 +134,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use crate::storage::heap::HashIndex;
+    use crate::storage::probing::Staying;
     use crate::storage::{Heap, Slab};
 
     #[test]
@@ -149,8 +150,13 @@ mod tests {
 
     #[test]
     fn a_slot_is_found_whichever_shard_is_split_and_no_shard_is_large() {
+        churn::<HashIndex>();
+        churn::<Staying>();
+    }
+
+    fn churn<S: Shard>() {
         let (mut slab, mut random) = (Slab::<u32, Heap>::default(), Random::new(3));
-        let mut index = Shards::<HashIndex>::EMPTY;
+        let mut index = Shards::<S>::EMPTY;
         let mut known: Vec<Slot> = Vec::new();
         for step in 0..30_000 {
             let hash = random.next() as u32;
@@ -171,9 +177,7 @@ mod tests {
         assert!(known.iter().all(|slot| index.find(slab[*slot], |found| found == *slot) == Some(*slot)));
         let lens = || index.shards.iter().map(Shard::len);
         assert_eq!((lens().sum::<usize>(), index.len), (known.len(), known.len()));
-        assert!(
-            index.shards.len() > 8 && lens().all(|len| (HashIndex::FULL / 3..HashIndex::FULL * 9 / 4).contains(&len))
-        );
+        assert!(index.shards.len() > 8 && lens().all(|len| (S::FULL / 3..S::FULL * 9 / 4).contains(&len)));
         index.clear();
         assert!(known.iter().all(|slot| index.find(slab[*slot], |_| true).is_none()));
     }

@@ -4,7 +4,7 @@
 //! query walks the objects of a value, and an update the values of an object.
 
 use crate::storage::sealed::{Empty, Gathered, InRun, Runs, Text};
-use crate::storage::{Keyed, Linked, Links, List, Mem, PostingSlab, Slot, ValueTable};
+use crate::storage::{Keyed, Linked, Links, List, Mem, PostingSlab, Slot, ValueTable, is_same};
 use core::hash::{Hash, Hasher};
 use core::hint::black_box;
 
@@ -208,8 +208,7 @@ impl<V, M: Mem> Postings<V, M> {
 
     #[inline]
     fn is_of(&self, value: Slot, index: u32, text: &str) -> bool {
-        let key = &self.values[value].key;
-        key.index == index && *key.text == *text
+        self.values[value].key.is(index, text)
     }
 
     /// Notes that readers of the object's values have another state of it now.
@@ -304,7 +303,7 @@ impl<V, M: Mem> Postings<V, M> {
     }
 
     pub(super) fn find(&self, index: u32, text: &str) -> Option<Slot> {
-        self.values.find_by(&(index, text), |key| key.index == index && &*key.text == text)
+        self.values.find_by(&(index, text), |key| key.is(index, text))
     }
 
     fn new_value(&mut self, index: u32, text: &str) -> Option<Slot> {
@@ -379,9 +378,16 @@ impl<M: Mem> Hash for ValueKey<M> {
     }
 }
 
+impl<M: Mem> ValueKey<M> {
+    #[inline]
+    fn is(&self, index: u32, text: &str) -> bool {
+        self.index == index && is_same(&self.text, text)
+    }
+}
+
 impl<M: Mem> PartialEq for ValueKey<M> {
     fn eq(&self, other: &Self) -> bool {
-        self.index == other.index && *self.text == *other.text
+        self.is(other.index, &other.text)
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) struct Budget {
     left: u32,
 }
 
-/// As many steps as [`run`](crate::run()) gives the other tasks for one of `main`.
+/// As many steps as [`run`](crate::run()) gives the other tasks for one of `main` under a simulated clock.
 const FULL: u32 = 64;
 
 impl Budget {

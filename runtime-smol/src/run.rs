@@ -1,5 +1,6 @@
 use crate::clock::Clock;
 use async_executor::Executor;
+use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -34,21 +35,50 @@ use std::thread::{self, Thread};
 /// Under a simulated clock, if no task can run and none waits for time or for a peer outside: `main` would never be
 /// done. Also if another thread runs under the same simulated clock.
 pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
-    if clock.is_simulated() { run_simulated(clock, executor, main) } else { smol::block_on(executor.run(main)) }
+    if clock.is_simulated() { run_simulated(clock, executor, main) } else { smol::block_on(run_real(executor, main)) }
 }
 
-/// How many polls the other tasks get for one of `main`.
+/// How many polls the other tasks get for one of `main` under a simulated clock. Under a real one, the thread looks for
+/// I/O after so many.
 const STEPS: usize = 64;
+
+/// Polls `main` after each poll of another task, if it was woken. [`Executor::run`] gives the others 200 polls for one of
+/// `main`. A subscriber there then falls behind, and each object that it has not heard of stays in memory in two states.
+async fn run_real<F: Future>(executor: &Executor<'_>, main: F) -> F::Output {
+    let thread = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+    let woken = Arc::new(Woken { main: AtomicBool::new(true), thread });
+    let waker = Waker::from(Arc::clone(&woken));
+    let (mut main, mut tick) = (pin!(main), pin!(executor.tick()));
+    poll_fn(|cx| {
+        for _ in 0..STEPS {
+            if woken.take()
+                && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker))
+            {
+                return Poll::Ready(output);
+            }
+            // While the tick is pending, a task that can run wakes it.
+            if tick.as_mut().poll(cx).is_ready() {
+                tick.set(executor.tick());
+            } else if !woken.is_due() {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
 
 fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
     let _entered = clock.enter();
-    let woken = Arc::new(Woken { main: AtomicBool::new(true), thread: Unpark(thread::current()).into() });
+    let unpark = Waker::from(Arc::new(Unpark(thread::current())));
+    let woken = Arc::new(Woken { main: AtomicBool::new(true), thread: unpark });
     let waker = Waker::from(Arc::clone(&woken));
     let mut main = pin!(main);
     loop {
         // Read first: a task that another thread wakes when it releases the time is then found below.
         let stands_still = clock.stands_still(Waker::noop());
-        let main_goes_on = woken.main.swap(false, Ordering::AcqRel);
+        let main_goes_on = woken.take();
         if main_goes_on && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker)) {
             return output;
         }
@@ -71,13 +101,12 @@ fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> 
 
 /// Waits until a task can run, or no time is `left`. The thread is unparked if that ends earlier.
 fn wait(executor: &Executor<'_>, woken: &Woken, left: impl Fn(&Waker) -> Option<Duration>) {
-    let unpark = Waker::from(Arc::clone(&woken.thread));
     // While the tick is pending, a task that can run wakes it.
     let mut tick = pin!(executor.tick());
     while !woken.is_due()
-        && let Some(left) = left(&unpark)
+        && let Some(left) = left(&woken.thread)
     {
-        if tick.as_mut().poll(&mut Context::from_waker(&unpark)).is_ready() {
+        if tick.as_mut().poll(&mut Context::from_waker(&woken.thread)).is_ready() {
             return;
         }
         thread::park_timeout(left);
@@ -86,10 +115,16 @@ fn wait(executor: &Executor<'_>, woken: &Woken, left: impl Fn(&Waker) -> Option<
 
 struct Woken {
     main: AtomicBool,
-    thread: Arc<Unpark>,
+    /// Wakes the thread.
+    thread: Waker,
 }
 
 impl Woken {
+    /// Whether `main` was woken since the last call.
+    fn take(&self) -> bool {
+        self.main.swap(false, Ordering::AcqRel)
+    }
+
     fn is_due(&self) -> bool {
         self.main.load(Ordering::Acquire)
     }
@@ -98,7 +133,7 @@ impl Woken {
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.main.store(true, Ordering::Release);
-        self.thread.0.unpark();
+        self.thread.wake_by_ref();
     }
 }
 

@@ -3,6 +3,9 @@
 use crate::ends;
 use crate::pipeline::pipeline;
 use listwatch_runtime_smol::{Clock, Executor, run};
+use smol::future::yield_now;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 #[test]
@@ -24,5 +27,27 @@ fn the_pipeline_runs_in_several_threads_of_smol() {
             smol::block_on(pipeline(|task| executor.spawn(task).detach()));
             drop(stop);
         });
+    });
+}
+
+/// A subscriber in `main` fell behind, and what it had not read took memory.
+#[test]
+fn main_had_one_turn_for_200_of_another_task() {
+    ends(|| {
+        let (executor, others) = (Executor::new(), Arc::new(AtomicUsize::new(0)));
+        let counted = Arc::clone(&others);
+        let other = async move {
+            loop {
+                counted.fetch_add(1, Ordering::Relaxed);
+                yield_now().await;
+            }
+        };
+        executor.spawn(other).detach();
+        run(&Clock::real(), &executor, async {
+            for _ in 0..1_000 {
+                yield_now().await;
+            }
+        });
+        assert_eq!(others.load(Ordering::Relaxed), 1_000);
     });
 }

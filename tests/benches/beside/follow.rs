@@ -88,10 +88,10 @@ impl Followed<'_> {
     }
 
     fn informer<T: FromJson + Send + Sync + 'static>(&self) -> Line {
-        let start = Start::now(self.counter);
+        let (world, start) = (self.world(), Start::now(self.counter));
         let mut config = InformerConfig::default();
         config.reflector.watch_list = !self.pages;
-        let informers = Informers::new(self.world());
+        let informers = Informers::new(world);
         let (clock, executor) = (informers.clock().clone(), Executor::new());
         executor.spawn(informers.run()).detach();
         let pods = informers.informer_with::<T>(Resource::new("/api/v1/pods"), [""; 0], config);
@@ -128,8 +128,9 @@ impl Followed<'_> {
     }
 
     fn controller(&self) -> Line {
-        let (start, handle) = (Start::now(self.counter), ControllerHandle::default());
-        let controller = Controller::new("pods", self.world());
+        let (world, handle) = (self.world(), ControllerHandle::default());
+        let start = Start::now(self.counter);
+        let controller = Controller::new("pods", world);
         let pods = controller.informer::<Fields>();
         let (last, stop) = (self.versions[0], handle.clone());
         let reconcile = async |_cx, key| {

@@ -25,13 +25,13 @@ import (
 // queue is drained, and prints a line of JSON about what its cache has and what that took. Memory is taken after two
 // collections of garbage; live is what they left of the heap.
 func inform(encoding, server, last string) error {
-	begun, before := time.Now(), status("VmRSS:")
 	config := &rest.Config{Host: server}
 	config.ContentType, config.AcceptContentTypes = encoding, encoding
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
+	begun, before := time.Now(), status("VmRSS:")
 	factory := informers.NewSharedInformerFactory(clients, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())

@@ -2,6 +2,8 @@ mod closing;
 mod finish;
 #[cfg(feature = "alloc")]
 mod heap;
+#[cfg(feature = "alloc")]
+mod many;
 mod priority;
 mod standing;
 mod states;
@@ -184,11 +186,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_add(&mut self, key: K) -> Result<Added, M::Full<K>> {
-        if self.is_shutting_down() {
-            return Ok(self.refuse());
-        }
-        let slot = self.try_record(key)?;
-        Ok(self.mark_now(slot))
+        let hash = self.records.hash(&key);
+        self.try_add_hashed(key, hash)
     }
 
     /// Adds a key when `delay` is over, at once if that is zero: client-go's `AddAfter`.

@@ -55,12 +55,18 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// taken for all keys before the next one, so that the processor waits for all of them at once.
     #[inline]
     pub(crate) fn read_ahead<const N: usize>(&self, keys: &[Option<&R::Key>; N]) -> [Option<Slot>; N] {
-        let hashes = keys.map(|key| key.map(|key| self.hash(key)));
-        let found = hashes.map(|hash| self.index.find(hash?, |_| true));
-        found.iter().flatten().for_each(|slot| _ = black_box(self.records.get(*slot).is_some()));
+        let found = self.look_ahead(&keys.map(|key| key.map(|key| self.hash(key))));
         found.iter().flatten().for_each(|slot| _ = black_box(self.records[*slot].bytes()));
         let is_it = |(key, slot): (&Option<&R::Key>, Slot)| key.is_some_and(|key| self.records[slot].key() == key);
         keys.iter().zip(found).for_each(|(key, slot)| _ = black_box(slot.map(|slot| is_it((key, slot)))));
+        found
+    }
+
+    /// As [`read_ahead`](Self::read_ahead), by the hashes of the keys and without reading the keys.
+    #[inline]
+    pub(crate) fn look_ahead<const N: usize>(&self, hashes: &[Option<u32>; N]) -> [Option<Slot>; N] {
+        let found = hashes.map(|hash| self.index.find(hash?, |_| true));
+        found.iter().flatten().for_each(|slot| _ = black_box(self.records.get(*slot).is_some()));
         found
     }
 

@@ -12,24 +12,29 @@ const KEYS: usize = 1_000_000;
 const WORKERS: usize = 8;
 
 pub(crate) fn table(settings: &Settings) -> String {
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut single, mut together, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..settings.turns {
-        ours.push(nanoseconds(&settings.ours));
-        theirs.push(nanoseconds(&settings.peers));
+        single.push(nanoseconds(&settings.ours, &["workers"]));
+        together.push(nanoseconds(&settings.ours, &["workers", "together"]));
+        theirs.push(nanoseconds(&settings.peers, &["workers"]));
     }
-    let (ours, theirs) = (median(ours), median(theirs));
-    let figures = [format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)];
-    let title = format!("one producer, {WORKERS} workers, {KEYS} keys");
-    head(["ns a key", "listwatch", "client-go", "ratio"]) + &row([title].into_iter().chain(figures))
+    let theirs = median(theirs);
+    let line = |title: String, ours: Vec<f64>| {
+        let ours = median(ours);
+        row([title, format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)])
+    };
+    head(["ns a key", "listwatch", "client-go", "ratio"])
+        + &line(format!("one producer, {WORKERS} workers, {KEYS} keys"), single)
+        + &line("the same, added together by `add_all`".to_owned(), together)
 }
 
-fn nanoseconds(program: &str) -> f64 {
-    output(program, &["workers"]).trim().parse().unwrap()
+fn nanoseconds(program: &str, arguments: &[&str]) -> f64 {
+    output(program, arguments).trim().parse().unwrap()
 }
 
 /// Our side: the workers are tasks of one thread.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-pub(crate) fn measure() {
+pub(crate) fn measure(is_together: bool) {
     let keys: Vec<Key> =
         (0..KEYS).map(|n| Key::new(Some(&format!("ns-{:03}", n % 100)), &format!("pod-{n:07}"))).collect();
     let (clock, executor, queue) = (Clock::real(), Executor::new(), Arc::new(SharedWorkQueue::<Key>::default()));
@@ -37,7 +42,11 @@ pub(crate) fn measure() {
     let workers = Workers::spawn(&executor, &queue, &clock, WORKERS, |_key: Key| async { Outcome::Done });
     thread::scope(|scope| {
         scope.spawn(|| {
-            keys.iter().for_each(|key| _ = queue.add(key.clone()));
+            if is_together {
+                queue.add_all(keys.iter().cloned());
+            } else {
+                keys.iter().for_each(|key| _ = queue.add(key.clone()));
+            }
             queue.shut_down();
         });
         run(&clock, &executor, workers.join())

@@ -49,7 +49,8 @@ fn main() {
         ["follow", mode, url, ref versions @ .., "pages"] => follow::follow(mode, url, versions, true, None),
         ["follow", mode, url, ref versions @ ..] => follow::follow(mode, url, versions, false, None),
         ["growth", ref sizes @ ..] => growth::measure(sizes),
-        ["workers"] => busy::measure(),
+        ["workers"] => busy::measure(false),
+        ["workers", "together"] => busy::measure(true),
         // Who runs all benchmarks does not mean one of a quarter of an hour.
         _ => println!("tests/benches/peers runs this"),
     }

@@ -95,6 +95,18 @@ fn no_wake_up_is_lost() {
     });
 }
 
+/// As above: the one worker that the additions wake is alone to wake the second.
+#[test]
+fn no_wake_up_is_lost_where_keys_are_added_together() {
+    explore(|queue| {
+        let workers = [spawn(&queue, keep_one), spawn(&queue, keep_one)];
+        queue.add_all([1, 2]);
+        let mut taken = workers.map(|worker| worker.join().unwrap());
+        taken.sort_unstable();
+        assert_eq!(taken, [1, 2]);
+    });
+}
+
 #[test]
 fn no_wake_up_is_lost_where_a_worker_goes_on_to_its_next_key() {
     explore(|queue| {

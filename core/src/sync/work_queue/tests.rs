@@ -74,6 +74,51 @@ fn a_burst_wakes_one_worker_who_wakes_the_next() {
 }
 
 #[test]
+fn keys_that_are_added_together_wake_one_worker_who_wakes_the_next() {
+    let queue = Queue::default();
+    let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
+    queue.add_all([7, 8, 7]);
+    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, false, false]);
+    let one = workers[0].take();
+    assert_eq!(workers.each_ref().map(Worker::is_woken), [false, true, false]);
+    let two = workers[1].take();
+    assert_eq!([&one, &two].map(|job| *job.key()), [7, 8]);
+    assert!(workers[2].is_asleep());
+}
+
+/// More than are added under one lock, each twice, and some of them while a worker has them.
+#[test]
+fn keys_that_are_added_together_are_added_as_one_by_one() {
+    let (together, single) = (Queue::default(), Queue::default());
+    let keys = || (0..3 * AT_ONCE as u32).map(|n| n * 7919 % (2 * AT_ONCE as u32));
+    let running = [&together, &single].map(|queue| {
+        queue.add_all([3, 200]);
+        [Worker::new(queue.get()).take(), Worker::new(queue.get()).take()]
+    });
+    together.add_all(keys());
+    keys().for_each(|key| _ = single.add(key));
+    assert_eq!(together.stats(), single.stats());
+    running.into_iter().flatten().for_each(JobGuard::done);
+    let rest = [&together, &single].map(|queue| {
+        let next = |_| *Worker::new(queue.get()).take().key();
+        (0..queue.len()).map(next).collect::<Vec<_>>()
+    });
+    assert_eq!(rest[0], rest[1]);
+    together.shut_down();
+    together.add_all([1, 2]);
+    assert_eq!(together.drained().map(|drained| drained.refused), Some(2));
+}
+
+#[test]
+fn the_iterator_of_keys_may_call_the_queue_and_a_panic_of_it_leaves_the_queue_open() {
+    let queue = Queue::default();
+    queue.add_all((0..3).filter(|key| queue.add(key + 10) == Added::Queued));
+    assert_eq!(queue.len(), 6);
+    assert!(panics(|| queue.add_all((100..).inspect(|key| assert!(*key < 100 + AT_ONCE as u32, "on purpose")))));
+    assert_eq!(queue.len(), 6 + AT_ONCE);
+}
+
+#[test]
 fn nobody_is_woken_for_what_is_not_ready() {
     let queue = Queue::default();
     queue.add(1);

@@ -21,13 +21,18 @@ impl Budget {
         self.left = FULL;
     }
 
+    /// Takes one step. If none is left, the task has to return, and its next poll has the full budget.
+    pub(crate) fn try_spend(&mut self) -> bool {
+        let left = self.left.checked_sub(1);
+        self.left = left.unwrap_or(FULL);
+        left.is_some()
+    }
+
     /// Takes one step. If none is left, the task has to return, and is woken at once.
     pub(crate) fn poll_spend(&mut self, cx: &Context<'_>) -> Poll<()> {
-        if let Some(left) = self.left.checked_sub(1) {
-            self.left = left;
+        if self.try_spend() {
             return Poll::Ready(());
         }
-        self.refill();
         cx.waker().wake_by_ref();
         Poll::Pending
     }

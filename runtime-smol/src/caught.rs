@@ -1,7 +1,7 @@
 //! Panics of a program's own code: reconciles, transports, callbacks.
 
 use core::future::poll_fn;
-use core::pin::pin;
+use core::pin::{Pin, pin};
 use core::task::Poll;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,14 @@ pub(crate) enum Caught<T> {
 ///
 /// After a panic the future is dropped and never polled again, so no code sees the state that the panic left.
 pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> Caught<F::Output> {
-    let mut future = pin!(Some(future));
+    caught_in(pin!(Some(future)), is_over).await
+}
+
+/// As [`caught`], of a future that stays where it was made.
+pub(crate) async fn caught_in<F: Future>(
+    mut future: Pin<&mut Option<F>>,
+    is_over: impl Fn() -> bool,
+) -> Caught<F::Output> {
     poll_fn(|cx| {
         let polled = if is_over() {
             Ok(Poll::Pending)

@@ -11,11 +11,13 @@ use super::cause::{Cause, Write};
 use super::lifecycle::{Lifecycle, SourceId};
 use super::report::KeyReport;
 use super::work::{Ended, HoldId, WorkItem};
-use crate::queue::{Added, ExponentialBackoff, Outcome, Priority, QueueMetrics, QueueStats, RateLimiter};
+use crate::queue::{Added, ExponentialBackoff, Outcome, Posted, Priority, QueueMetrics, QueueStats, RateLimiter};
 use crate::sync::Lock;
 use crate::sync::dispatch::{Dispatch, Dispense, Machine};
 use crate::time::Instant;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::hash::Hash;
 use core::time::Duration;
@@ -194,6 +196,17 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W,
     type Last = (WorkItem, Outcome, Vec<W>);
     type Finished = Ended;
     type Stage = Lifecycle;
+    type Key = Infallible;
+
+    fn takes_posts(&self) -> bool {
+        false
+    }
+
+    fn add(&mut self, _: Posted<Infallible>) {}
+
+    fn add_posted(&mut self, _: &mut VecDeque<Posted<Infallible>>, _: usize) {}
+
+    fn note_merged(&mut self, _: u64) {}
 
     fn take_back(&mut self, (item, outcome, writes): Self::Last) -> Option<Ended> {
         Some(self.finish(self.now(), item, outcome, writes))

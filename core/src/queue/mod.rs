@@ -18,6 +18,8 @@ pub use limiter::{
 };
 pub use metrics::{Durations, QueueMetrics};
 pub use outcome::{Finished, Outcome};
+#[cfg(feature = "alloc")]
+pub(crate) use work_queue::Posted;
 pub use work_queue::WorkQueueIn;
 
 /// A [`WorkQueueIn`] on the heap, which is never full.

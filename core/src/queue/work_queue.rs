@@ -3,12 +3,14 @@ mod finish;
 #[cfg(feature = "alloc")]
 mod heap;
 #[cfg(feature = "alloc")]
-mod many;
+mod posted;
 mod priority;
 mod standing;
 mod states;
 
 use self::closing::Closing;
+#[cfg(feature = "alloc")]
+pub(crate) use self::posted::Posted;
 use super::discipline::Records;
 use super::metrics::Stopwatch;
 use super::record::{Phase, Then};

@@ -17,7 +17,7 @@ impl Slot {
     }
 
     #[inline]
-    pub(super) fn at(index: usize) -> Self {
+    pub(crate) fn at(index: usize) -> Self {
         let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
         Self(number.expect("a container holds fewer than 2^32 records"))
     }

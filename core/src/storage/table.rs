@@ -255,7 +255,18 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// The hash by which the index finds a key. Callers keep it with the record, so that they hash each key once.
     #[inline]
     pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
-        M::Hashing::hash(self.seed, key)
+        Self::hash_with(self.seed, key)
+    }
+
+    /// The hash of a key in a table with that seed.
+    #[inline]
+    pub(crate) fn hash_with<Q: Hash + ?Sized>(seed: u64, key: &Q) -> u32 {
+        M::Hashing::hash(seed, key)
+    }
+
+    #[cfg(feature = "alloc")]
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 }
 

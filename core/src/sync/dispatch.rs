@@ -1,10 +1,14 @@
+use super::inbox::Inbox;
 use super::on_panic::on_panic;
 use super::wakers::{Wakers, wake_each};
 use super::{Due, Lock, Shared};
+use crate::queue::Posted;
 use crate::storage::Slot;
 use crate::time::Instant;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use core::cell::Cell;
+use core::convert::Infallible;
 use core::task::{Poll, Waker};
 
 /// A machine that hands out jobs to workers, and changes by itself when time passes.
@@ -15,6 +19,22 @@ pub(crate) trait Machine {
     type Finished: Copy;
     /// What followers of the timeouts are told of at once.
     type Stage: PartialEq;
+    /// A key that can wait in front of the lock.
+    type Key: Eq;
+
+    /// Whether keys may wait in front of the lock. A machine that stamps them, or whose additions run code that may
+    /// panic, has to have them at once.
+    fn takes_posts(&self) -> bool;
+
+    /// Adds a key, unless the machine is closed.
+    fn add(&mut self, key: Posted<Self::Key>);
+
+    /// Adds the first of these keys, `most` at most, and takes each out before it is added. They came before the machine
+    /// was closed.
+    fn add_posted(&mut self, posted: &mut VecDeque<Posted<Self::Key>>, most: usize);
+
+    /// Counts additions of keys that were posted already.
+    fn note_merged(&mut self, merged: u64);
 
     fn take_back(&mut self, last: Self::Last) -> Option<Self::Finished>;
 
@@ -55,12 +75,17 @@ pub(crate) trait Dispense: Machine {
 ///
 /// A change wakes one sleeping worker if there is a job, and that worker wakes the next one if there are more. Wakers
 /// are called after the lock is released.
-pub(crate) struct Dispatch<Q, Lk: Lock> {
-    state: Shared<State<Q>, Lk>,
+pub(crate) struct Dispatch<Q, Lk: Lock, K = Infallible> {
+    state: Shared<State<Q, K>, Lk>,
+    inbox: Inbox<K, Lk>,
 }
 
-struct State<Q> {
+struct State<Q, K> {
     machine: Q,
+    /// Whether the inbox is open: if not, nothing is in it.
+    has_inbox: bool,
+    /// Keys from the inbox that are yet to be added.
+    posted: VecDeque<Posted<K>>,
     workers: Wakers,
     /// Those that follow the timeouts.
     followers: Wakers,
@@ -68,13 +93,25 @@ struct State<Q> {
     wakes_all: bool,
 }
 
+/// The tasks to wake after a change, when the lock is released.
+#[derive(Default)]
+struct Concerned {
+    worker: Option<(Slot, Waker)>,
+    followers: bool,
+}
+
+/// How many posted keys are added at once, so that the machine's memory stays small, and in the caches.
+const AT_ONCE: usize = 64;
+
 /// Returns the time.
 type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 
-impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
+impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     pub(crate) fn new(machine: Q) -> Self {
         let (workers, followers) = (Wakers::default(), Wakers::default());
-        Self { state: Shared::new(State { machine, workers, followers, clock: None, wakes_all: false }) }
+        let (has_inbox, posted) = (false, VecDeque::new());
+        let state = State { machine, has_inbox, posted, workers, followers, clock: None, wakes_all: false };
+        Self { state: Shared::new(state), inbox: Inbox::new() }
     }
 
     /// Wakes every sleeping worker for a job, and not one: the thread of one may be busy.
@@ -91,7 +128,10 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
     }
 
     pub(crate) fn read<R>(&self, read: impl FnOnce(&Q) -> R) -> R {
-        self.state.read(|state| read(&state.machine))
+        let mut read = Some(read);
+        let mut once = |machine: &Q| read.take().map(|read| read(machine));
+        let answer = self.state.read(|state| if state.has_posts() { None } else { once(&state.machine) });
+        answer.or_else(|| self.update(|machine| once(machine))).expect("it is read once")
     }
 
     /// Changes the machine under the lock, and wakes the tasks that the change concerns after it.
@@ -99,10 +139,24 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
         self.update_state(|state| change(&mut state.machine))
     }
 
+    /// Leaves a key in front of the lock while the workers are busy, and adds it at once while one sleeps.
+    pub(crate) fn post(&self, key: Posted<Q::Key>) {
+        let mut key = Some(key);
+        if self.inbox.try_post(&mut key) {
+            return;
+        }
+        self.update_state(|state| {
+            key.into_iter().for_each(|key| state.machine.add(key));
+            state.open(&self.inbox);
+        });
+    }
+
     /// As [`update`](Self::update), and wakes everyone.
     pub(crate) fn close(&self, close: impl FnOnce(&mut Q)) {
-        let close = |state: &mut State<Q>| {
+        let close = |state: &mut State<Q, Q::Key>| {
             state.note_time();
+            // Keys that were posted before are ready, although no more can be added.
+            state.take_posts(&self.inbox, false);
             close(&mut state.machine);
         };
         self.with_repair(close, || self.wake_everyone());
@@ -115,18 +169,22 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
         if last.is_none() && place.is_none() {
             return;
         }
-        let last = last.take();
-        let _waker = self.update_state(|state| {
+        let (mut concerned, last) = (Concerned::default(), last.take());
+        let _waker = self.change(&mut concerned, |state| {
             last.into_iter().for_each(|last| _ = state.machine.take_back(last));
             state.workers.remove(place)
         });
+        self.wake(concerned);
     }
 
     /// Gives the machine the time, and lets the follower that keeps `place` sleep.
     pub(crate) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
         let ((due, _waker), worker) = self.state.with(|state| {
+            if state.machine.is_closed() && state.machine.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                state.collect(&self.inbox);
+            }
             state.machine.handle_timeout(now);
-            let answer = if state.machine.is_over() {
+            let answer = if state.is_over() {
                 (Due::Closed, state.followers.remove(place))
             } else {
                 let due = state.machine.poll_timeout().map_or(Due::Idle, Due::At);
@@ -135,7 +193,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
             (answer, state.next_worker())
         });
         // Other followers sleep until the same moment, or look again then.
-        self.wake(worker, due == Due::Closed);
+        self.wake(Concerned { worker, followers: due == Due::Closed });
         due
     }
 
@@ -147,32 +205,42 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
         let _waker = self.state.with(|state| state.followers.remove(place));
     }
 
-    fn update_state<R>(&self, change: impl FnOnce(&mut State<Q>) -> R) -> R {
-        let (answer, worker, concerns_followers) = self.change(change);
-        self.wake(worker, concerns_followers);
+    fn update_state<R>(&self, change: impl FnOnce(&mut State<Q, Q::Key>) -> R) -> R {
+        let mut concerned = Concerned::default();
+        let answer = self.change(&mut concerned, |state| {
+            state.collect(&self.inbox);
+            change(state)
+        });
+        self.wake(concerned);
         answer
     }
 
-    /// Changes the machine under the lock, and returns the wakers to [wake](Self::wake) after it. A change that panics
-    /// may have ended a job before, so then a worker is woken and the followers look again.
-    fn change<R>(&self, change: impl FnOnce(&mut State<Q>) -> R) -> (R, Option<(Slot, Waker)>, bool) {
-        let change = |state: &mut State<Q>| {
+    /// Changes the machine under the lock, and notes the tasks to [wake](Self::wake) after it. A change that panics may
+    /// have ended a job before, so then a worker is woken and the followers look again.
+    #[inline]
+    fn change<R>(&self, concerned: &mut Concerned, change: impl FnOnce(&mut State<Q, Q::Key>) -> R) -> R {
+        let change = |state: &mut State<Q, Q::Key>| {
             state.note_time();
             let before = (state.machine.poll_timeout(), state.machine.stage());
             let answer = change(state);
-            (answer, state.next_worker(), state.concerns_followers(before))
+            // Written when there is one, and no more: the write would be waited for.
+            if let Some(worker) = state.next_worker().or_else(|| state.shut_unless_one_comes(&self.inbox)) {
+                concerned.worker = Some(worker);
+            }
+            concerned.followers = state.concerns_followers(before);
+            answer
         };
         self.with_repair(change, || {
             let worker = self.state.with(State::next_worker);
-            self.wake(worker, true);
+            self.wake(Concerned { worker, followers: true });
         })
     }
 
     /// Changes the machine under the lock, and calls `repair` after it if the change panics.
-    fn with_repair<R>(&self, change: impl FnOnce(&mut State<Q>) -> R, repair: impl FnOnce()) -> R {
+    fn with_repair<R>(&self, change: impl FnOnce(&mut State<Q, Q::Key>) -> R, repair: impl FnOnce()) -> R {
         // A change that comes back to the lock that it is under never begins.
         let has_begun = Cell::new(false);
-        let change = |state: &mut State<Q>| {
+        let change = |state: &mut State<Q, Q::Key>| {
             has_begun.set(true);
             change(state)
         };
@@ -184,13 +252,21 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
         on_panic(|| self.state.with(change), repair)
     }
 
-    fn wake(&self, worker: Option<(Slot, Waker)>, concerns_followers: bool) {
+    #[inline]
+    fn wake(&self, concerned: Concerned) {
+        if concerned.worker.is_some() || concerned.followers {
+            self.wake_concerned(concerned);
+        }
+    }
+
+    #[inline(never)]
+    fn wake_concerned(&self, concerned: Concerned) {
         let wake_followers = || {
-            if concerns_followers {
+            if concerned.followers {
                 self.wake_all(|state| &mut state.followers);
             }
         };
-        let mut next = worker;
+        let mut next = concerned.worker;
         while let Some((slot, waker)) = next {
             on_panic(|| self.wake_worker(slot, waker), wake_followers);
             next = self.state.with(State::further_worker);
@@ -209,12 +285,12 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
     }
 
     /// Wakes all that sleep now; if a waker panics, the others all the same.
-    fn wake_all(&self, sleepers: fn(&mut State<Q>) -> &mut Wakers) {
+    fn wake_all(&self, sleepers: fn(&mut State<Q, Q::Key>) -> &mut Wakers) {
         wake_each(&mut self.state.with(|state| sleepers(state).take_all()).into_iter());
     }
 }
 
-impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk> {
+impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     /// Takes back what the worker gives back, and hands out a job or lets the worker sleep. If the waker of the next
     /// worker panics, the job is put back.
     pub(crate) fn poll_work(
@@ -223,24 +299,87 @@ impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk> {
         waiting: &mut Waiting<Q::Last, Q::Finished>,
     ) -> Poll<Option<Q::Work>> {
         let Waiting { last, finished, place } = waiting;
-        let last = last.take();
-        let ((answer, _waker), worker, concerns_followers) = self.change(|state| {
-            if let Some(last) = last {
+        let mut undelivered = Undelivered { dispatch: self, answer: Poll::Pending };
+        let (mut concerned, mut last_waker) = (Concerned::default(), None);
+        self.change(&mut concerned, |state| {
+            if let Some(last) = last.take() {
                 *finished = state.machine.take_back(last);
             }
-            match state.machine.take() {
-                Some(work) => (Poll::Ready(Some(work)), state.workers.remove(place)),
-                None if state.machine.is_closed() => (Poll::Ready(None), state.workers.remove(place)),
-                None => (Poll::Pending, state.workers.register(place, waker)),
+            state.refill(&self.inbox);
+            if let Some(work) = state.machine.take() {
+                undelivered.answer = Poll::Ready(Some(work));
+            } else if state.machine.is_closed() {
+                undelivered.answer = Poll::Ready(None);
+            } else {
+                last_waker = state.workers.register(place, waker);
+                return;
+            }
+            if place.is_some() {
+                last_waker = state.workers.remove(place);
             }
         });
-        let mut answer = Undelivered { dispatch: self, answer };
-        self.wake(worker, concerns_followers);
-        core::mem::replace(&mut answer.answer, Poll::Pending)
+        self.wake(concerned);
+        drop(last_waker);
+        core::mem::replace(&mut undelivered.answer, Poll::Pending)
     }
 }
 
-impl<Q: Machine> State<Q> {
+impl<Q: Machine> State<Q, Q::Key> {
+    /// Whether keys were posted that the machine may not have.
+    fn has_posts(&self) -> bool {
+        self.has_inbox || !self.posted.is_empty()
+    }
+
+    /// Adds all keys that were posted.
+    #[inline]
+    fn collect(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
+        if self.has_posts() {
+            self.machine.add_posted(&mut self.posted, usize::MAX);
+            self.take_posts(inbox, self.has_inbox);
+            self.machine.add_posted(&mut self.posted, usize::MAX);
+        }
+    }
+
+    /// Adds posted keys until a job is ready.
+    #[inline]
+    fn refill(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
+        while self.has_posts() && !self.machine.has_answer() {
+            if self.posted.is_empty() {
+                self.take_posts(inbox, true);
+            }
+            if self.posted.is_empty() {
+                return;
+            }
+            self.machine.add_posted(&mut self.posted, AT_ONCE);
+        }
+    }
+
+    /// Takes over the keys of the inbox, without adding them.
+    fn take_posts(&mut self, inbox: &Inbox<Q::Key, impl Lock>, stays_open: bool) {
+        if self.has_inbox {
+            self.has_inbox = stays_open;
+            let merged = inbox.take(&mut self.posted, stays_open);
+            self.machine.note_merged(merged);
+        }
+    }
+
+    /// Lets keys wait in the inbox from now on, if there is a job: either no worker sleeps, or one is woken for it.
+    fn open(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
+        if !self.has_inbox && self.machine.has_answer() && !self.machine.is_closed() && self.machine.takes_posts() {
+            inbox.open();
+            self.has_inbox = true;
+        }
+    }
+
+    /// Shuts the inbox if workers sleep and none was woken. If something came in before, a worker is to be woken for it.
+    fn shut_unless_one_comes(&mut self, inbox: &Inbox<Q::Key, impl Lock>) -> Option<(Slot, Waker)> {
+        if !self.has_inbox || self.workers.is_empty() || self.workers.is_waking() {
+            return None;
+        }
+        self.take_posts(inbox, false);
+        self.next_worker()
+    }
+
     fn note_time(&mut self) {
         if let Some(now) = &self.clock {
             self.machine.note_time(now());
@@ -249,13 +388,18 @@ impl<Q: Machine> State<Q> {
 
     /// The worker to wake for a job: none while another wake-up is under way, unless all are woken.
     fn next_worker(&mut self) -> Option<(Slot, Waker)> {
-        let is_due = self.machine.has_answer() && (self.wakes_all || !self.workers.is_waking());
+        let has_job = self.machine.has_answer() || !self.posted.is_empty();
+        let is_due = has_job && (self.wakes_all || !self.workers.is_waking());
         if is_due { self.workers.take_one() } else { None }
     }
 
     /// The worker to wake beside one that was just woken.
     fn further_worker(&mut self) -> Option<(Slot, Waker)> {
         if self.wakes_all { self.next_worker() } else { None }
+    }
+
+    fn is_over(&self) -> bool {
+        self.posted.is_empty() && self.machine.is_over()
     }
 
     /// Whether tasks that follow the timeouts, and slept until the deadline `before`, would sleep too long or for
@@ -268,14 +412,14 @@ impl<Q: Machine> State<Q> {
         match self.machine.poll_timeout() {
             _ if self.machine.stage() != stage => true,
             Some(next) => deadline.is_none_or(|deadline| next < deadline),
-            None => deadline.is_some() || self.machine.is_over(),
+            None => deadline.is_some() || self.is_over(),
         }
     }
 }
 
 /// A result that its worker has not received yet: if it is dropped, another worker gets the job.
 struct Undelivered<'a, Q: Dispense, Lk: Lock> {
-    dispatch: &'a Dispatch<Q, Lk>,
+    dispatch: &'a Dispatch<Q, Lk, Q::Key>,
     answer: Poll<Option<Q::Work>>,
 }
 

@@ -1,7 +1,8 @@
 use super::Lock;
 use super::dispatch::{Dispatch, Dispense, Machine};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, RateLimiter, WorkQueue};
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, Posted, RateLimiter, WorkQueue};
 use crate::time::Instant;
+use alloc::collections::VecDeque;
 use core::hash::Hash;
 
 /// A [`WorkQueue`] for any number of workers, behind a lock of the kind `Lk`.
@@ -48,7 +49,9 @@ use core::hash::Hash;
 /// client-go's, with 10 retries a second, name
 /// [`DefaultControllerRateLimiter`](crate::queue::DefaultControllerRateLimiter).
 pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K> = Fifo> {
-    pub(super) dispatch: Dispatch<WorkQueue<K, L, D>, Lk>,
+    pub(super) dispatch: Dispatch<WorkQueue<K, L, D>, Lk, K>,
+    /// That of the queue's hashes: posted keys are hashed in front of the lock.
+    pub(super) seed: u64,
 }
 
 /// A job that its worker gives back.
@@ -63,7 +66,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// Shares a queue.
     #[must_use]
     pub fn new(queue: WorkQueue<K, L, D>) -> Self {
-        Self { dispatch: Dispatch::new(queue) }
+        let seed = queue.seed();
+        Self { dispatch: Dispatch::new(queue), seed }
     }
 
     /// Stamps each addition and each job with the time that `now` returns, for the [metrics](WorkQueue::with_metrics):
@@ -92,6 +96,23 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> Machine for WorkQueue<K, L,
     type Finished = Finished;
     /// The timeouts tell all that concerns a follower.
     type Stage = ();
+    type Key = K;
+
+    fn takes_posts(&self) -> bool {
+        !D::RUNS_CODE && !self.has_metrics()
+    }
+
+    fn add(&mut self, key: Posted<K>) {
+        self.add_hashed(key);
+    }
+
+    fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
+        self.add_posted(posted, most);
+    }
+
+    fn note_merged(&mut self, merged: u64) {
+        self.note_merged(merged);
+    }
 
     fn take_back(&mut self, last: LastJob) -> Option<Finished> {
         let LastJob { job, outcome } = last;

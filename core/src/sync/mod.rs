@@ -12,6 +12,8 @@ mod get;
 #[cfg(feature = "alloc")]
 mod guarded;
 #[cfg(feature = "alloc")]
+mod inbox;
+#[cfg(feature = "alloc")]
 mod job_guard;
 mod lock;
 #[cfg(feature = "alloc")]

@@ -1,15 +1,13 @@
 use super::guarded::SharedWorkQueue;
 use super::{Delays, Get, Lock};
-use crate::queue::{Added, Discipline, Drained, Lanes, Priority, QueueMetrics, QueueStats, RateLimiter, WorkQueue};
+use crate::queue::{
+    Added, Discipline, Drained, Lanes, Posted, Priority, QueueMetrics, QueueStats, RateLimiter, WorkQueue,
+};
 use crate::time::Instant;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
 use core::time::Duration;
-
-/// How many keys are added under one lock at most. A worker waits so long for its next key.
-const AT_ONCE: usize = 64;
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// See [`WorkQueue::try_add`].
@@ -17,30 +15,28 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.dispatch.update(|queue| queue.add(key))
     }
 
-    /// [Adds](Self::add) keys, the first one first, up to 64 of them under one lock.
+    /// Adds a key without an answer: client-go's `Add`. It costs a producer less than [`add`](Self::add), which waits
+    /// until no worker has the queue's lock.
     ///
-    /// It suits a producer that has many keys at once: the lock goes from core to core less often, and the queue looks
-    /// for several keys at a time. The iterator does not run under the lock, and may call the queue.
+    /// While all workers are busy, the key waits in front of the lock, each key once and in the order of the calls. A
+    /// worker without a ready key takes such keys into the queue. While a worker sleeps, this is [`add`](Self::add). So
+    /// it is for a queue with [metrics](WorkQueue::with_metrics), which notes when each key came, and for one with
+    /// [`Lanes`].
     ///
-    /// If the iterator, a key or a waker panics, the keys behind it are not added, and neither may be up to 64 before
-    /// it.
+    /// Every other call finds the key in the queue, but for a worker's own: a key that is ready, or that is given back as
+    /// done, while it waits here comes out once more.
+    ///
+    /// If the key's `Eq` panics, the panic may reach the worker that takes the key in. That key is not added.
     ///
     /// ```
     /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
     ///
     /// let queue = SharedWorkQueue::<u32, StdLock>::default();
-    /// queue.add_all([1, 2, 1, 3]);
+    /// [1, 2, 1, 3].into_iter().for_each(|key| queue.post(key));
     /// assert_eq!((queue.len(), queue.stats().merged), (3, 1));
     /// ```
-    pub fn add_all(&self, keys: impl IntoIterator<Item = K>) {
-        let (mut keys, mut next) = (keys.into_iter(), VecDeque::with_capacity(AT_ONCE));
-        loop {
-            next.extend(keys.by_ref().take(AT_ONCE));
-            if next.is_empty() {
-                return;
-            }
-            self.dispatch.update(|queue| queue.add_many(&mut next));
-        }
+    pub fn post(&self, key: K) {
+        self.dispatch.post(Posted::new(key, self.seed));
     }
 
     /// See [`WorkQueue::try_add_after`].

@@ -172,12 +172,13 @@ impl<K> WorkerHandle<K> {
         self.states.is_over.load(Ordering::Acquire)
     }
 
-    /// The worker has this key from now on.
-    pub(crate) fn take(&self, key: K) {
-        self.with(|states, number| states.workers[number].key = Some(key));
+    /// The worker has this key from now on, and no longer the one that comes out.
+    pub(crate) fn take(&self, key: K) -> Option<K> {
+        self.with(|states, number| states.workers[number].key.replace(key))
     }
 
-    /// The worker is done with its key, if it did not [give up](Self::give_up).
+    /// The worker is done with its key, if it did not [give up](Self::give_up). It may keep the key in its state until
+    /// it takes the next one, if it does not wait in between.
     pub(crate) fn put_down(&self) -> Option<K> {
         self.with(|states, number| states.workers[number].key.take())
     }

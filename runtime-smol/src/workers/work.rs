@@ -3,13 +3,14 @@
 use super::states::{WorkerHandle, WorkerStates};
 use crate::Clock;
 use crate::budget::Budget;
-use crate::caught::{Caught, caught, caught_call};
+use crate::caught::{Caught, caught_call, caught_in};
 use core::future::poll_fn;
 use core::hash::Hash;
-use core::pin::Pin;
+use core::pin::{Pin, pin};
 use core::task::{Poll, ready};
 use listwatch_core::Instant;
 use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
+use smol::future::yield_now;
 use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
 use std::sync::Arc;
 
@@ -30,45 +31,35 @@ where
 {
     /// Reconciles one key after the other, until the queue is shut down and nothing is ready.
     pub(super) async fn work<F: Future<Output = Outcome>>(&self, worker: &WorkerHandle<K>, reconcile: impl Fn(K) -> F) {
-        let (mut budget, mut next, mut last) = (Budget::new(), self.queue.get(), None);
-        while let Some(job) = self.next(&mut next, last.take()).await {
-            worker.take(job.key().clone());
-            let outcome = self.follow(worker, job.key(), caught_call(|| reconcile(job.key().clone()))).await;
-            last = worker.put_down();
-            next = match outcome {
-                Some(outcome) => job.finish_and_get(self.end_of(outcome), outcome),
-                None => job.done_and_get(),
+        let (mut budget, mut next) = (Budget::new(), self.queue.get());
+        while let Some(job) = self.next(worker, &mut next).await {
+            drop(worker.take(job.key().clone()));
+            let mut future = pin!(None);
+            let called = caught_call(|| future.set(Some(reconcile(job.key().clone()))));
+            let end = match called {
+                Ok(()) => caught_in(future, || worker.is_over()).await,
+                Err(panic) => Caught::Panicked(panic),
             };
-            poll_fn(|cx| {
-                let spent = budget.poll_spend(cx);
-                if spent.is_pending() {
-                    // Other workers can have the key while this one is not polled.
-                    let finished = core::mem::replace(&mut next, self.queue.get());
-                    self.report(last.take(), caught_call(|| drop(finished)));
-                }
-                spent
-            })
-            .await;
+            next = match end {
+                // Nothing is timed from its end, and a queue with metrics has the clock itself.
+                Caught::Done(Outcome::Done) => job.finish_and_get(Instant::ZERO, Outcome::Done),
+                end => match self.outcome(worker, job.key(), end) {
+                    Some(outcome) => job.finish_and_get(self.clock.now(), outcome),
+                    None => job.done_and_get(),
+                },
+            };
+            if !budget.try_spend() {
+                // Other workers can have the key while this one is not polled.
+                let finished = core::mem::replace(&mut next, self.queue.get());
+                let given_back = caught_call(|| drop(finished));
+                self.report(worker.put_down(), given_back);
+                yield_now().await;
+            }
         }
     }
 
-    /// When a reconcile with this outcome ended. Nothing is timed from the end of one that is done, and a queue with
-    /// metrics has the clock itself.
-    fn end_of(&self, outcome: Outcome) -> Instant {
-        if outcome == Outcome::Done { Instant::ZERO } else { self.clock.now() }
-    }
-
-    /// The outcome of reconciling `key`, of which the call has returned; none if the time to drain was over before.
-    async fn follow<F: Future<Output = Outcome>>(
-        &self,
-        worker: &WorkerHandle<K>,
-        key: &K,
-        called: Result<F, String>,
-    ) -> Option<Outcome> {
-        let end = match called {
-            Ok(future) => caught(future, || worker.is_over()).await,
-            Err(panic) => Caught::Panicked(panic),
-        };
+    /// The outcome of reconciling `key`, which ended so; none if the time to drain was over before.
+    fn outcome(&self, worker: &WorkerHandle<K>, key: &K, end: Caught<Outcome>) -> Option<Outcome> {
         match end {
             Caught::Done(outcome) => Some(outcome),
             Caught::Panicked(panic) => {
@@ -86,24 +77,34 @@ where
         }
     }
 
-    /// Waits for the next key. The first poll gives the `last` one back, in which the rate limiter may panic.
+    /// Waits for the next key. The first poll gives the last one back, in which the rate limiter may panic.
     async fn next<'q>(
         &self,
+        worker: &WorkerHandle<K>,
         next: &mut Get<'q, K, Lk, L, D>,
-        mut last: Option<K>,
     ) -> Option<JobGuard<'q, K, Lk, L, D>> {
         poll_fn(|cx| {
-            let Some(key) = last.take() else { return Pin::new(&mut *next).poll(cx) };
-            match caught_call(|| Pin::new(&mut *next).poll(cx)) {
-                Ok(polled) => polled,
-                Err(panic) => {
-                    assert!(next.finished().is_none(), "the next key cannot be handed out: {panic}");
-                    self.call_on_panic(&key, &panic);
-                    Pin::new(&mut *next).poll(cx)
-                }
+            let polled = caught_call(|| Pin::new(&mut *next).poll(cx));
+            if let Ok(Poll::Ready(Some(job))) = polled {
+                return Poll::Ready(Some(job));
             }
+            // Its key is given back in any case.
+            let last = worker.put_down();
+            polled.unwrap_or_else(|panic| {
+                self.on_panic_between(next, last, &panic);
+                Pin::new(&mut *next).poll(cx)
+            })
         })
         .await
+    }
+
+    /// A panic that came while the `last` key was given back is the rate limiter's. Any other one is that of a posted
+    /// key, which the queue does not have then.
+    fn on_panic_between(&self, next: &Get<'_, K, Lk, L, D>, last: Option<K>, panic: &str) {
+        match last.filter(|_| next.finished().is_none()) {
+            Some(key) => self.call_on_panic(&key, panic),
+            None => self.queue.note_panic(),
+        }
     }
 
     /// Reports a panic while the key was given back.

@@ -50,7 +50,7 @@ fn main() {
         ["follow", mode, url, ref versions @ ..] => follow::follow(mode, url, versions, false, None),
         ["growth", ref sizes @ ..] => growth::measure(sizes),
         ["workers"] => busy::measure(false),
-        ["workers", "together"] => busy::measure(true),
+        ["workers", "answered"] => busy::measure(true),
         // Who runs all benchmarks does not mean one of a quarter of an hour.
         _ => println!("tests/benches/peers runs this"),
     }

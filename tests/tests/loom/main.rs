@@ -95,18 +95,6 @@ fn no_wake_up_is_lost() {
     });
 }
 
-/// As above: the one worker that the additions wake is alone to wake the second.
-#[test]
-fn no_wake_up_is_lost_where_keys_are_added_together() {
-    explore(|queue| {
-        let workers = [spawn(&queue, keep_one), spawn(&queue, keep_one)];
-        queue.add_all([1, 2]);
-        let mut taken = workers.map(|worker| worker.join().unwrap());
-        taken.sort_unstable();
-        assert_eq!(taken, [1, 2]);
-    });
-}
-
 #[test]
 fn no_wake_up_is_lost_where_a_worker_goes_on_to_its_next_key() {
     explore(|queue| {
@@ -140,6 +128,85 @@ fn no_wake_up_is_lost_where_an_outcome_is_given_back_with_the_wait_for_the_next_
         busy.join().unwrap();
         other.join().unwrap();
         assert_eq!(queue.len(), 0);
+    });
+}
+
+/// No key is given back. A key that waits in front of the lock is one that a worker must come for.
+#[test]
+fn no_wake_up_is_lost_where_keys_are_posted() {
+    explore(|queue| {
+        let workers = [spawn(&queue, keep_one), spawn(&queue, keep_one)];
+        queue.post(1);
+        queue.post(2);
+        let mut taken = workers.map(|worker| worker.join().unwrap());
+        taken.sort_unstable();
+        assert_eq!(taken, [1, 2]);
+    });
+}
+
+/// The worker that was woken leaves, while a key waits in front of the lock and another worker sleeps.
+#[test]
+fn a_worker_that_is_dropped_passes_posted_keys_on() {
+    explore(|queue| {
+        let worker = spawn(&queue, |queue| [keep_one(queue), keep_one(queue)]);
+        let fickle = spawn(&queue, |queue| {
+            let mut get = pin!(queue.get());
+            let first_look = block_on(poll_fn(|cx| Poll::Ready(get.as_mut().poll(cx))));
+            if let Poll::Ready(Some(job)) = first_look {
+                queue.post(*job.key());
+            }
+        });
+        queue.post(7);
+        queue.post(8);
+        fickle.join().unwrap();
+        let mut taken = worker.join().unwrap();
+        taken.sort_unstable();
+        assert_eq!(taken, [7, 8]);
+    });
+}
+
+/// Two producers post while two workers go from key to key and sleep in between. Each key comes out.
+#[test]
+fn all_posted_keys_come_out_before_the_end() {
+    explore(|queue| {
+        let work = |queue: &Queue| {
+            let mut taken = Vec::new();
+            block_on(async {
+                let mut next = queue.get();
+                while let Some(job) = next.await {
+                    taken.push(*job.key());
+                    next = job.done_and_get();
+                }
+            });
+            taken
+        };
+        let worker = spawn(&queue, work);
+        let producer = spawn(&queue, |queue| [1, 2].into_iter().for_each(|key| queue.post(key)));
+        queue.post(3);
+        producer.join().unwrap();
+        queue.shut_down();
+        let mut taken = worker.join().unwrap();
+        taken.sort_unstable();
+        assert_eq!(taken, [1, 2, 3]);
+        assert!(queue.is_drained());
+    });
+}
+
+/// A thread finds what it has posted itself, and what it was told of.
+#[test]
+fn every_call_but_that_of_a_worker_finds_posted_keys() {
+    explore(|queue| {
+        let worker = spawn(&queue, |queue| {
+            let first = block_on(queue.get()).unwrap();
+            queue.post(8);
+            let waiting = queue.len();
+            (*first.key(), waiting)
+        });
+        queue.post(7);
+        queue.post(9);
+        let (first, waiting) = worker.join().unwrap();
+        assert!((first, waiting) == (7, 1) || (first, waiting) == (7, 2), "{first} {waiting}");
+        assert_eq!(queue.len(), 2);
     });
 }
 

@@ -145,6 +145,7 @@ impl<K> Sealed for Lanes<K> {}
 impl<K> Discipline<K> for Lanes<K> {
     type Mark = Mark;
     type Ready<M: Mem> = ReadyLanes<M>;
+    const RUNS_CODE: bool = true;
 
     fn mark(&self, key: &K) -> Mark {
         let mut hasher = FixedState::with_seed(0).build_hasher();

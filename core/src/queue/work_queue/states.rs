@@ -28,7 +28,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     #[inline]
-    fn try_record_hashed(&mut self, key: K, hash: u32) -> Result<Slot, M::Full<K>> {
+    pub(super) fn try_record_hashed(&mut self, key: K, hash: u32) -> Result<Slot, M::Full<K>> {
         let mark = |key: &K| self.discipline.mark(key);
         let slot = self.records.try_entry_hashed(hash, key, mark, |key, mark| Record::new(key, hash, mark));
         slot.map_err(|full| M::map_full(full, |record| record.key))

@@ -3,6 +3,7 @@ use crate::queue::{ExponentialBackoff, Finished, Outcome};
 use crate::storage::Slot;
 use crate::sync::wakers::tests::{Wakes, counting};
 use crate::sync::{Due, JobGuard, StdLock};
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -74,48 +75,206 @@ fn a_burst_wakes_one_worker_who_wakes_the_next() {
 }
 
 #[test]
-fn keys_that_are_added_together_wake_one_worker_who_wakes_the_next() {
+fn posted_keys_wake_one_worker_who_wakes_the_next() {
     let queue = Queue::default();
     let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
-    queue.add_all([7, 8, 7]);
+    [7, 8, 7].into_iter().for_each(|key| queue.post(key));
     assert_eq!(workers.each_ref().map(Worker::is_woken), [true, false, false]);
     let one = workers[0].take();
     assert_eq!(workers.each_ref().map(Worker::is_woken), [false, true, false]);
     let two = workers[1].take();
     assert_eq!([&one, &two].map(|job| *job.key()), [7, 8]);
     assert!(workers[2].is_asleep());
+    one.done();
+    assert!(workers[2].is_woken(), "7 was posted again while a worker had it");
 }
 
-/// More than are added under one lock, each twice, and some of them while a worker has them.
+/// What is asked of the queue finds all keys, so they are as if they had been added.
 #[test]
-fn keys_that_are_added_together_are_added_as_one_by_one() {
-    let (together, single) = (Queue::default(), Queue::default());
-    let keys = || (0..3 * AT_ONCE as u32).map(|n| n * 7919 % (2 * AT_ONCE as u32));
-    let running = [&together, &single].map(|queue| {
-        queue.add_all([3, 200]);
+fn posted_keys_are_as_added_ones_for_everyone_who_asks() {
+    let (posted, added) = (Queue::default(), Queue::default());
+    let running = [&posted, &added].map(|queue| {
+        queue.add(3);
+        queue.add(200);
         [Worker::new(queue.get()).take(), Worker::new(queue.get()).take()]
     });
-    together.add_all(keys());
-    keys().for_each(|key| _ = single.add(key));
-    assert_eq!(together.stats(), single.stats());
+    for (n, key) in (0..1000).map(|n| n * 7919 % 300).enumerate() {
+        posted.post(key);
+        added.add(key);
+        if n % 97 == 0 {
+            assert_eq!((posted.stats(), posted.len()), (added.stats(), added.len()));
+            assert_eq!(posted.add(key), Added::Merged);
+            added.add(key);
+        }
+    }
     running.into_iter().flatten().for_each(JobGuard::done);
-    let rest = [&together, &single].map(|queue| {
+    assert_eq!(posted.stats(), added.stats());
+    let rest = [&posted, &added].map(|queue| {
         let next = |_| *Worker::new(queue.get()).take().key();
         (0..queue.len()).map(next).collect::<Vec<_>>()
     });
     assert_eq!(rest[0], rest[1]);
-    together.shut_down();
-    together.add_all([1, 2]);
-    assert_eq!(together.drained().map(|drained| drained.refused), Some(2));
+}
+
+/// Workers alone take the keys in, some at a time.
+#[test]
+fn posted_keys_come_out_in_their_order_each_of_them_once() {
+    let queue = Queue::default();
+    queue.post(9_999);
+    for round in 1..4 {
+        (0..5_000).for_each(|key| queue.post(key * round % 5_003));
+    }
+    let mut next = queue.get();
+    let taken = core::iter::from_fn(|| {
+        let Poll::Ready(job) = Worker::new(core::mem::replace(&mut next, queue.get())).poll() else { return None };
+        let (key, last) = job.map(|job| (*job.key(), job.done_and_get()))?;
+        next = last;
+        Some(key)
+    });
+    let in_order = [9_999].into_iter().chain(0..=5_000).chain([5_002, 5_001]);
+    assert!(taken.eq(in_order));
+    let stats = queue.stats();
+    assert_eq!((stats.adds + stats.merged, stats.depth), (15_001, 0));
 }
 
 #[test]
-fn the_iterator_of_keys_may_call_the_queue_and_a_panic_of_it_leaves_the_queue_open() {
+fn a_shut_down_hands_out_what_was_posted_before_and_refuses_the_rest() {
     let queue = Queue::default();
-    queue.add_all((0..3).filter(|key| queue.add(key + 10) == Added::Queued));
-    assert_eq!(queue.len(), 6);
-    assert!(panics(|| queue.add_all((100..).inspect(|key| assert!(*key < 100 + AT_ONCE as u32, "on purpose")))));
-    assert_eq!(queue.len(), 6 + AT_ONCE);
+    let worker = Worker::asleep(&queue);
+    (0..200).for_each(|key| queue.post(key));
+    queue.shut_down();
+    (200..203).for_each(|key| queue.post(key));
+    assert!(worker.is_woken());
+    let keys = core::iter::from_fn(|| match Worker::new(queue.get()).poll() {
+        Poll::Ready(job) => job.map(|job| *job.key()),
+        Poll::Pending => panic!("the queue is shut down"),
+    });
+    assert!(keys.eq(0..200));
+    assert_eq!(queue.drained(), Some(Drained { refused: 3, ..Drained::default() }));
+}
+
+#[test]
+fn what_was_posted_counts_at_the_deadline_of_a_drain() {
+    let queue = Queue::default();
+    let (mut delays, wakes) = (queue.delays(), counting());
+    let mut cx = Context::from_waker(&wakes.1);
+    (0..200).for_each(|key| queue.post(key));
+    queue.shut_down_with_drain(at(0), Duration::from_millis(20));
+    assert_eq!(delays.poll_due(&mut cx, at(1)), Due::At(at(20)));
+    Worker::new(queue.get()).take().done();
+    assert_eq!((wakes.0.count(), delays.poll_due(&mut cx, at(20))), (0, Due::Closed));
+    assert_eq!(queue.drained(), Some(Drained { ready: 199, ..Drained::default() }));
+}
+
+#[test]
+fn a_posted_key_that_was_delayed_is_ready_at_once_and_comes_out_again() {
+    let queue = Queue::default();
+    queue.post(1);
+    queue.add_after(at(0), 2, Duration::from_millis(5));
+    queue.post(2);
+    let taken = [(); 2].map(|()| *Worker::new(queue.get()).take().key());
+    assert_eq!(taken, [1, 2]);
+    let mut delays = queue.delays();
+    assert_eq!(delays.poll_due(&mut Context::from_waker(Waker::noop()), at(5)), Due::Idle);
+    assert_eq!(*Worker::new(queue.get()).take().key(), 2);
+}
+
+#[test]
+fn a_queue_with_metrics_notes_when_a_key_was_posted() {
+    let queue = SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default().with_metrics());
+    let now = Arc::new(AtomicUsize::new(0));
+    let clock = now.clone();
+    queue.set_clock(move || at(clock.load(SeqCst) as u64));
+    for millis in [1, 3] {
+        now.store(millis, SeqCst);
+        queue.post(millis as u32);
+    }
+    now.store(10, SeqCst);
+    (0..2).for_each(|_| Worker::new(queue.get()).take().done());
+    let latency = queue.metrics(at(10)).unwrap().latency;
+    assert_eq!((latency.count, latency.total), (2, Duration::from_millis(9 + 7)));
+}
+
+/// A key that is equal to none while this is set: it panics.
+#[derive(Debug, Clone, Hash)]
+struct Unlike(u32);
+
+std::thread_local!(static UNLIKE: Cell<bool> = const { Cell::new(false) });
+
+impl PartialEq for Unlike {
+    fn eq(&self, other: &Self) -> bool {
+        assert!(!UNLIKE.get(), "on purpose");
+        self.0 == other.0
+    }
+}
+
+impl Eq for Unlike {}
+
+#[test]
+fn a_key_whose_eq_panics_where_it_is_posted_or_taken_in_leaves_the_others() {
+    let queue = SharedWorkQueue::<Unlike, StdLock>::default();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut take = |queue: &SharedWorkQueue<Unlike, StdLock>| match Pin::new(&mut queue.get()).poll(&mut cx) {
+        Poll::Ready(Some(job)) => {
+            let number = job.key().0;
+            core::mem::forget(job);
+            Some(number)
+        }
+        _ => None,
+    };
+    queue.post(Unlike(1));
+    queue.post(Unlike(2));
+    UNLIKE.set(true);
+    assert!(panics(|| queue.post(Unlike(2))), "where it is posted");
+    UNLIKE.set(false);
+    queue.post(Unlike(1));
+    queue.post(Unlike(3));
+    assert_eq!((take(&queue), take(&queue)), (Some(1), Some(2)));
+    queue.post(Unlike(2));
+    queue.post(Unlike(4));
+    UNLIKE.set(true);
+    assert!(panics(|| queue.len()), "2 is with a worker, and is taken in");
+    UNLIKE.set(false);
+    assert_eq!((take(&queue), take(&queue), take(&queue)), (Some(3), Some(4), None));
+}
+
+/// The workers alone are polled, and those alone that were woken.
+#[test]
+fn no_posted_key_is_left_whatever_the_workers_do() {
+    for seed in 0..300 {
+        let (queue, mut random) = (Queue::default(), numbers(seed));
+        let (mut workers, mut jobs, mut waiting) = (Vec::<Worker<'_>>::new(), Vec::new(), BTreeSet::new());
+        for _ in 0..200 {
+            match random() % 8 {
+                0..=2 => {
+                    let key = (random() % 6) as u32;
+                    queue.post(key);
+                    waiting.insert(key);
+                }
+                3 if workers.len() < 4 => workers.push(Worker::new(queue.get())),
+                4 if !jobs.is_empty() => drop(jobs.swap_remove(random() as usize % jobs.len())),
+                5..=6 if !workers.is_empty() => {
+                    let at = random() as usize % workers.len();
+                    if let Poll::Ready(Some(job)) = workers[at].poll() {
+                        workers.swap_remove(at);
+                        waiting.remove(job.key());
+                        jobs.push(job);
+                    }
+                }
+                7 if !workers.is_empty() => drop(workers.swap_remove(random() as usize % workers.len())),
+                _ => {}
+            }
+        }
+        jobs.clear();
+        workers.push(Worker::new(queue.get()));
+        while let Some(worker) = workers.iter_mut().find(|worker| !worker.is_asleep()) {
+            if let Poll::Ready(Some(job)) = worker.poll() {
+                waiting.remove(job.key());
+                *worker = Worker::new(queue.get());
+            }
+        }
+        assert!(waiting.is_empty(), "seed {seed}: {waiting:?}");
+    }
 }
 
 #[test]
@@ -374,11 +533,12 @@ fn threads_work_on_every_key_and_never_two_on_one() {
         }
         for round in 0..3 {
             (0..KEYS).for_each(|key| _ = queue.add((key + round) % KEYS));
+            (0..KEYS).for_each(|key| queue.post((key * 7 + round) % KEYS));
         }
         queue.shut_down();
     });
     assert!(queue.is_drained());
-    assert!(handled.iter().all(|times| (1..=4).contains(&times.load(SeqCst))));
+    assert!(handled.iter().all(|times| (1..=7).contains(&times.load(SeqCst))));
     let total: usize = handled.iter().map(|times| times.load(SeqCst)).sum();
     assert_eq!(total as u64, queue.stats().adds);
 }

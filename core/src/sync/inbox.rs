@@ -1,0 +1,86 @@
+//! Keys that wait in front of a machine's lock.
+
+use super::{Lock, Shared};
+use crate::queue::Posted;
+use crate::storage::sealed::{Empty, Index};
+use crate::storage::{Heap, Mem, Slot};
+use alloc::collections::VecDeque;
+use core::mem;
+
+/// Keys in front of a machine's lock, under a lock of their own, each of them once.
+///
+/// A producer that leaves a key here neither waits for a worker nor fetches the machine's memory from the worker's core.
+/// A task that has the machine's lock [takes](Self::take) all keys out. The inbox is open only while a worker is sure
+/// to come: no worker sleeps, or one was woken and has not come yet.
+pub(super) struct Inbox<K, Lk: Lock> {
+    posts: Apart<Shared<Posts<K>, Lk>>,
+}
+
+/// In cache lines of its own: each key would take the machine's first line away from the worker else.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+struct Posts<K> {
+    keys: VecDeque<Posted<K>>,
+    /// The keys' places, so that a key which is posted often takes no more memory.
+    index: <Heap as Mem>::PassingIndex,
+    /// The number of additions that found their key here.
+    merged: u64,
+    is_open: bool,
+}
+
+/// An empty inbox keeps room for so many keys.
+const KEPT: usize = 4096;
+
+impl<K, Lk: Lock> Inbox<K, Lk> {
+    /// One that is shut.
+    pub(super) fn new() -> Self {
+        let index = <Heap as Mem>::PassingIndex::EMPTY;
+        Self { posts: Apart(Shared::new(Posts { keys: VecDeque::new(), index, merged: 0, is_open: false })) }
+    }
+
+    /// Leaves a key here, if the inbox is open. If the key is here already, the caller drops its own.
+    pub(super) fn try_post(&self, key: &mut Option<Posted<K>>) -> bool
+    where
+        K: Eq,
+    {
+        self.posts.0.with(|posts| posts.try_take_in(key))
+    }
+
+    /// Moves all keys behind those in `taken`. Returns the number of additions that found their key here.
+    pub(super) fn take(&self, taken: &mut VecDeque<Posted<K>>, stays_open: bool) -> u64 {
+        if taken.is_empty() && taken.capacity() > KEPT {
+            *taken = VecDeque::new();
+        }
+        self.posts.0.with(|posts| {
+            posts.is_open = stays_open;
+            if taken.is_empty() {
+                mem::swap(taken, &mut posts.keys);
+            } else {
+                taken.append(&mut posts.keys);
+            }
+            posts.index.release();
+            posts.index.clear();
+            mem::take(&mut posts.merged)
+        })
+    }
+
+    /// Opens the inbox.
+    pub(super) fn open(&self) {
+        self.posts.0.with(|posts| posts.is_open = true);
+    }
+}
+
+impl<K: Eq> Posts<K> {
+    #[inline]
+    fn try_take_in(&mut self, key: &mut Option<Posted<K>>) -> bool {
+        let Some(posted) = key.as_ref().filter(|_| self.is_open) else { return false };
+        let (keys, vacant) = (&self.keys, self.keys.len());
+        let is_it = |slot: Slot| keys[slot.index()].key == posted.key;
+        match self.index.find_or_insert(posted.hash, is_it, || Slot::at(vacant)) {
+            Some(_) => self.merged += 1,
+            None => self.keys.extend(key.take()),
+        }
+        true
+    }
+}

@@ -7,7 +7,7 @@ use crate::caught::{Caught, caught_call, caught_in};
 use core::future::poll_fn;
 use core::hash::Hash;
 use core::pin::{Pin, pin};
-use core::task::{Poll, ready};
+use core::task::{self, Poll, ready};
 use listwatch_core::Instant;
 use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
 use smol::future::yield_now;
@@ -32,7 +32,7 @@ where
     /// Reconciles one key after the other, until the queue is shut down and nothing is ready.
     pub(super) async fn work<F: Future<Output = Outcome>>(&self, worker: &WorkerHandle<K>, reconcile: impl Fn(K) -> F) {
         let (mut budget, mut next) = (Budget::new(), self.queue.get());
-        while let Some(job) = self.next(worker, &mut next).await {
+        while let Some(job) = poll_fn(|cx| self.poll_next(worker, &mut next, cx)).await {
             drop(worker.take(job.key().clone()));
             let mut future = pin!(None);
             let called = caught_call(|| future.set(Some(reconcile(job.key().clone()))));
@@ -78,24 +78,25 @@ where
     }
 
     /// Waits for the next key. The first poll gives the last one back, in which the rate limiter may panic.
-    async fn next<'q>(
+    #[inline]
+    fn poll_next<'q>(
         &self,
         worker: &WorkerHandle<K>,
         next: &mut Get<'q, K, Lk, L, D>,
-    ) -> Option<JobGuard<'q, K, Lk, L, D>> {
-        poll_fn(|cx| {
-            let polled = caught_call(|| Pin::new(&mut *next).poll(cx));
-            if let Ok(Poll::Ready(Some(job))) = polled {
-                return Poll::Ready(Some(job));
-            }
-            // Its key is given back in any case.
-            let last = worker.put_down();
-            polled.unwrap_or_else(|panic| {
-                self.on_panic_between(next, last, &panic);
-                Pin::new(&mut *next).poll(cx)
-            })
-        })
-        .await
+        cx: &mut task::Context<'_>,
+    ) -> Poll<Option<JobGuard<'q, K, Lk, L, D>>> {
+        let mut polled = Poll::Pending;
+        let caught = caught_call(|| polled = Pin::new(&mut *next).poll(cx));
+        if let Poll::Ready(Some(_)) = polled {
+            return polled;
+        }
+        // Its key is given back in any case.
+        let last = worker.put_down();
+        if let Err(panic) = caught {
+            self.on_panic_between(next, last, &panic);
+            return Pin::new(&mut *next).poll(cx);
+        }
+        polled
     }
 
     /// A panic that came while the `last` key was given back is the rate limiter's. Any other one is that of a posted

@@ -136,6 +136,15 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
 
     /// Changes the machine under the lock, and wakes the tasks that the change concerns after it.
     pub(crate) fn update<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
+        self.update_state(|state| {
+            state.collect(&self.inbox);
+            change(&mut state.machine)
+        })
+    }
+
+    /// As [`update`](Self::update), for a worker that gives its job back: a posted key that panics where it is added must
+    /// not keep the job.
+    pub(crate) fn give_back<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
         self.update_state(|state| change(&mut state.machine))
     }
 
@@ -146,6 +155,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
             return;
         }
         self.update_state(|state| {
+            state.collect(&self.inbox);
             key.into_iter().for_each(|key| state.machine.add(key));
             state.open(&self.inbox);
         });
@@ -169,12 +179,11 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         if last.is_none() && place.is_none() {
             return;
         }
-        let (mut concerned, last) = (Concerned::default(), last.take());
-        let _waker = self.change(&mut concerned, |state| {
+        let last = last.take();
+        let _waker = self.update_state(|state| {
             last.into_iter().for_each(|last| _ = state.machine.take_back(last));
             state.workers.remove(place)
         });
-        self.wake(concerned);
     }
 
     /// Gives the machine the time, and lets the follower that keeps `place` sleep.
@@ -207,10 +216,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
 
     fn update_state<R>(&self, change: impl FnOnce(&mut State<Q, Q::Key>) -> R) -> R {
         let mut concerned = Concerned::default();
-        let answer = self.change(&mut concerned, |state| {
-            state.collect(&self.inbox);
-            change(state)
-        });
+        let answer = self.change(&mut concerned, change);
         self.wake(concerned);
         answer
     }
@@ -426,7 +432,7 @@ struct Undelivered<'a, Q: Dispense, Lk: Lock> {
 impl<Q: Dispense, Lk: Lock> Drop for Undelivered<'_, Q, Lk> {
     fn drop(&mut self) {
         if let Poll::Ready(Some(work)) = core::mem::replace(&mut self.answer, Poll::Pending) {
-            self.dispatch.update(|machine| machine.put_back(work));
+            self.dispatch.give_back(|machine| machine.put_back(work));
         }
     }
 }

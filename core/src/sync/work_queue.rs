@@ -23,8 +23,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// it is for a queue with [metrics](WorkQueue::with_metrics), which notes when each key came, and for one with
     /// [`Lanes`].
     ///
-    /// Every other call finds the key in the queue, but for a worker's own: a key that is ready, or that is given back as
-    /// done, while it waits here comes out once more.
+    /// Every other call finds the key in the queue, but for those by which workers give back and get. A key that is
+    /// ready, or with a worker, while it waits here may come out once more than by `add`.
     ///
     /// If the key's `Eq` panics, the panic may reach the worker that takes the key in. That key is not added.
     ///

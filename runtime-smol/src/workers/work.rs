@@ -10,8 +10,8 @@ use core::pin::{Pin, pin};
 use core::task::{self, Poll, ready};
 use listwatch_core::Instant;
 use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
-use smol::future::yield_now;
 use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
+use smol::future::yield_now;
 use std::sync::Arc;
 
 /// The context that all workers of one [`Workers`](super::Workers) share.

@@ -111,7 +111,7 @@ impl Followed<'_> {
                     assert!(self.versions.len() > 1, "{report}");
                 }
                 let Some(object) = event.object() else { continue };
-                queue.add(object.key().clone());
+                queue.post(object.key().clone());
                 if let [next, rest @ ..] = versions
                     && object.meta().resource_version() == *next
                 {

@@ -238,6 +238,26 @@ fn a_key_whose_eq_panics_where_it_is_posted_or_taken_in_leaves_the_others() {
     assert_eq!((take(&queue), take(&queue), take(&queue)), (Some(3), Some(4), None));
 }
 
+#[test]
+fn a_posted_key_that_panics_where_it_is_taken_in_does_not_keep_a_job_that_is_given_back() {
+    let queue = SharedWorkQueue::<Unlike, StdLock>::default();
+    let mut cx = Context::from_waker(Waker::noop());
+    queue.post(Unlike(1));
+    let Poll::Ready(Some(job)) = Pin::new(&mut queue.get()).poll(&mut cx) else { panic!("a key is ready") };
+    queue.post(Unlike(2));
+    queue.post(Unlike(1));
+    UNLIKE.set(true);
+    job.done();
+    UNLIKE.set(false);
+    let keys = core::iter::from_fn(|| match Pin::new(&mut queue.get()).poll(&mut cx) {
+        Poll::Ready(job) => job.map(|job| job.key().0),
+        Poll::Pending => None,
+    });
+    assert!(keys.eq([2, 1]));
+    queue.shut_down();
+    assert!(queue.is_drained());
+}
+
 /// The workers alone are polled, and those alone that were woken.
 #[test]
 fn no_posted_key_is_left_whatever_the_workers_do() {

@@ -189,7 +189,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     /// Gives the machine the time, and lets the follower that keeps `place` sleep.
     pub(crate) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
         let ((due, _waker), worker) = self.state.with(|state| {
-            if state.machine.is_closed() && state.machine.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            if state.ends_at(now) {
                 state.collect(&self.inbox);
             }
             state.machine.handle_timeout(now);
@@ -406,6 +406,12 @@ impl<Q: Machine> State<Q, Q::Key> {
 
     fn is_over(&self) -> bool {
         self.posted.is_empty() && self.machine.is_over()
+    }
+
+    /// Whether the machine would count as over at `now`, although keys were posted that it does not have yet.
+    fn ends_at(&self, now: Instant) -> bool {
+        let is_due = || self.machine.poll_timeout().is_some_and(|deadline| deadline <= now);
+        !self.posted.is_empty() && self.machine.is_closed() && (self.machine.is_over() || is_due())
     }
 
     /// Whether tasks that follow the timeouts, and slept until the deadline `before`, would sleep too long or for

@@ -156,13 +156,12 @@ fn a_shut_down_hands_out_what_was_posted_before_and_refuses_the_rest() {
 #[test]
 fn what_was_posted_counts_at_the_deadline_of_a_drain() {
     let queue = Queue::default();
-    let (mut delays, wakes) = (queue.delays(), counting());
-    let mut cx = Context::from_waker(&wakes.1);
+    let (mut delays, mut cx) = (queue.delays(), Context::from_waker(Waker::noop()));
     (0..200).for_each(|key| queue.post(key));
     queue.shut_down_with_drain(at(0), Duration::from_millis(20));
     assert_eq!(delays.poll_due(&mut cx, at(1)), Due::At(at(20)));
     Worker::new(queue.get()).take().done();
-    assert_eq!((wakes.0.count(), delays.poll_due(&mut cx, at(20))), (0, Due::Closed));
+    assert_eq!(delays.poll_due(&mut cx, at(20)), Due::Closed);
     assert_eq!(queue.drained(), Some(Drained { ready: 199, ..Drained::default() }));
 }
 

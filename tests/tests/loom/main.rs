@@ -19,7 +19,7 @@ use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_core::Instant;
-use listwatch_core::queue::Outcome;
+use listwatch_core::queue::{Drained, Outcome};
 use listwatch_core::sync::{Due, Lock, SharedWorkQueue};
 use loom::future::block_on;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -189,6 +189,34 @@ fn all_posted_keys_come_out_before_the_end() {
         taken.sort_unstable();
         assert_eq!(taken, [1, 2, 3]);
         assert!(queue.is_drained());
+    });
+}
+
+/// A drain whose keys wait in front of the lock is neither over before they are done, nor unheard when they are.
+#[test]
+fn a_drain_is_over_with_the_last_posted_key() {
+    explore(|queue| {
+        let worker = spawn(&queue, |queue| {
+            block_on(async {
+                let mut next = queue.get();
+                while let Some(job) = next.await {
+                    next = job.done_and_get();
+                }
+            });
+        });
+        let timer = spawn(&queue, |queue| {
+            let mut delays = queue.delays();
+            block_on(poll_fn(|cx| match delays.poll_due(cx, Instant::ZERO) {
+                Due::Closed => Poll::Ready(()),
+                Due::At(_) | Due::Idle => Poll::Pending,
+            }));
+            queue.drained()
+        });
+        queue.post(1);
+        queue.post(2);
+        queue.shut_down_with_drain(Instant::ZERO, Duration::from_secs(1));
+        worker.join().unwrap();
+        assert_eq!(timer.join().unwrap(), Some(Drained::default()));
     });
 }
 

@@ -35,7 +35,8 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         never_full(self.try_add_hashed(key, hash));
     }
 
-    /// Adds the first of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq` or `Drop` panics is out of `posted` already.
+    /// Adds the first of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq` or
+    /// `Drop` panics is out of `posted` already.
     pub(crate) fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
         let mut left = most.min(posted.len());
         while left > 0 {

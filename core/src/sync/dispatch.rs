@@ -86,6 +86,8 @@ struct State<Q, K> {
     has_inbox: bool,
     /// Keys from the inbox that are yet to be added.
     posted: VecDeque<Posted<K>>,
+    /// How many jobs are handed out before posted keys are added, although others are ready.
+    turns: usize,
     workers: Wakers,
     /// Those that follow the timeouts.
     followers: Wakers,
@@ -109,8 +111,8 @@ type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     pub(crate) fn new(machine: Q) -> Self {
         let (workers, followers) = (Wakers::default(), Wakers::default());
-        let (has_inbox, posted) = (false, VecDeque::new());
-        let state = State { machine, has_inbox, posted, workers, followers, clock: None, wakes_all: false };
+        let (has_inbox, posted, turns) = (false, VecDeque::new(), AT_ONCE);
+        let state = State { machine, has_inbox, posted, turns, workers, followers, clock: None, wakes_all: false };
         Self { state: Shared::new(state), inbox: Inbox::new() }
     }
 
@@ -313,6 +315,7 @@ impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
             }
             state.refill(&self.inbox);
             if let Some(work) = state.machine.take() {
+                state.turns = state.turns.saturating_sub(1);
                 undelivered.answer = Poll::Ready(Some(work));
             } else if state.machine.is_closed() {
                 undelivered.answer = Poll::Ready(None);
@@ -346,10 +349,12 @@ impl<Q: Machine> State<Q, Q::Key> {
         }
     }
 
-    /// Adds posted keys until a job is ready.
+    /// Adds posted keys until a job is ready. Those that are ready again at once, time after time, must not keep posted
+    /// ones waiting.
     #[inline]
     fn refill(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        while self.has_posts() && !self.machine.has_answer() {
+        while self.has_posts() && (self.turns == 0 || !self.machine.has_answer()) {
+            self.turns = AT_ONCE;
             if self.posted.is_empty() {
                 self.take_posts(inbox, true);
             }

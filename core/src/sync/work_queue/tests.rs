@@ -167,6 +167,21 @@ fn what_was_posted_counts_at_the_deadline_of_a_drain() {
 }
 
 #[test]
+fn a_key_that_was_ready_again_at_once_kept_posted_keys_waiting() {
+    let queue = Queue::default();
+    queue.post(0);
+    let mut job = Worker::new(queue.get()).take();
+    (1..=200).for_each(|key| queue.post(key));
+    let mut taken = BTreeSet::new();
+    for _ in 0..1_000 {
+        taken.insert(*job.key());
+        let outcome = if *job.key() == 0 { Outcome::RequeueAfter(Duration::ZERO) } else { Outcome::Done };
+        job = Worker::new(job.finish_and_get(at(0), outcome)).take();
+    }
+    assert_eq!(taken.len(), 201);
+}
+
+#[test]
 fn a_posted_key_that_was_delayed_is_ready_at_once_and_comes_out_again() {
     let queue = Queue::default();
     queue.post(1);

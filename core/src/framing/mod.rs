@@ -3,6 +3,8 @@
 mod block;
 #[cfg(feature = "json")]
 mod buffer;
+#[cfg(feature = "json")]
+mod counts;
 mod event_type;
 mod framer;
 #[cfg(any(target_feature = "neon", target_feature = "simd128", target_feature = "sse2"))]
@@ -15,6 +17,8 @@ mod words;
 pub(crate) use block::plain_len;
 #[cfg(feature = "json")]
 pub(crate) use buffer::Buffer;
+#[cfg(feature = "json")]
+pub(crate) use counts::Counts;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use event_type::EventKind;
 pub use event_type::EventType;
@@ -22,8 +26,6 @@ pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "fixed")]
 pub(crate) use framer::{is_escaped, is_no_value};
 pub use scan::Scanner;
-#[cfg(feature = "json")]
-pub(crate) use scan::count_values;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use scan::{ends_scalar, is_space};
 

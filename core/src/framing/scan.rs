@@ -94,7 +94,7 @@ impl Scanner {
 
     /// The quotation marks of a block of `len` bytes or more that are not escaped.
     #[inline]
-    fn quotes(&mut self, block: Block, len: usize) -> u64 {
+    pub(super) fn quotes(&mut self, block: Block, len: usize) -> u64 {
         let escaped = self.escaped(block.equal(b'\\'), len);
         block.equal(b'"') & !escaped
     }
@@ -136,7 +136,7 @@ impl Scanner {
 
     /// The bytes in strings, where a block has these quotation marks.
     #[inline]
-    fn strings(&mut self, quotes: u64) -> u64 {
+    pub(super) fn strings(&mut self, quotes: u64) -> u64 {
         let strings = parities(quotes) ^ u64::from(self.in_string).wrapping_neg();
         self.in_string = strings >> (u64::BITS - 1) == 1;
         strings
@@ -155,32 +155,6 @@ impl Scanner {
     }
 }
 
-/// How many values an array has, of whose inside these are the first bytes. If it does not end within them, those that
-/// do are counted, and the next one.
-#[cfg(feature = "json")]
-pub(crate) fn count_values(inside: &[u8]) -> usize {
-    /// Joined with these bits, all brackets are one byte. So are letters, which the loop passes over.
-    const BRACKETS: u8 = b'[' ^ b'{' | b'[' ^ b']';
-    let (mut scanner, mut depth, mut values) = (Scanner::default(), 1, 1);
-    for bytes in inside.chunks(Block::LEN) {
-        let block = Block::first_of(bytes);
-        let quotes = scanner.quotes(block, bytes.len());
-        let marks = block.equal_with(BRACKETS, b'[' | BRACKETS) | block.equal(b',');
-        let mut marks = marks & !scanner.strings(quotes);
-        while let Some(at) = first(marks) {
-            marks &= marks - 1;
-            match bytes[at] {
-                b',' => values += usize::from(depth == 1),
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' if depth == 1 => return values,
-                b']' | b'}' => depth -= 1,
-                _ => {}
-            }
-        }
-    }
-    values
-}
-
 /// Sets each bit to the parity of the bits up to it.
 #[inline]
 fn parities(bits: u64) -> u64 {
@@ -189,7 +163,7 @@ fn parities(bits: u64) -> u64 {
 
 /// The place of the lowest bit.
 #[inline]
-fn first(bits: u64) -> Option<usize> {
+pub(super) fn first(bits: u64) -> Option<usize> {
     (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 
@@ -285,32 +259,5 @@ mod tests {
             ended += usize::from(expected.is_some());
         }
         assert!((400..3600).contains(&ended), "{ended}");
-    }
-
-    #[test]
-    #[cfg(feature = "json")]
-    fn the_values_of_an_array_are_counted_whatever_is_inside_of_them() {
-        const VALUES: [&str; 8] = [
-            "1",
-            "[]",
-            "{}",
-            r#""],[""#,
-            r#""\",\\""#,
-            r#"{"a":[1,{"b":2}],"y_":"~,"}"#,
-            "[[1,2],[3,4,[5]]]",
-            "\n null",
-        ];
-        for count in 1..100 {
-            let values: Vec<&str> = (0..count).map(|at| VALUES[at * at % 11 % VALUES.len()]).collect();
-            let inside = [&values.join(","), "] ,1,2"].concat();
-            assert_eq!(count_values(inside.as_bytes()), count, "{inside}");
-        }
-    }
-
-    #[test]
-    #[cfg(feature = "json")]
-    fn of_an_array_without_its_end_the_values_up_to_there_are_counted() {
-        assert_eq!(count_values(b"1,[2,3],{"), 3);
-        assert_eq!(count_values(&b"1,".repeat(100)), 101);
     }
 }

@@ -42,10 +42,10 @@ pub(super) fn read<'de, T>(
     value
 }
 
-/// The name that comes next.
+/// The name that comes next, with this first byte.
 #[inline]
-pub(super) fn key<'a, 'de>(reader: &'a mut Reader<'de>) -> Result<Key<'a, 'de>, Error> {
-    if reader.peek() == Some(b'"') { Ok(Key(reader)) } else { Err(reader.error("key must be a string")) }
+pub(super) fn key<'a, 'de>(reader: &'a mut Reader<'de>, first: Option<u8>) -> Result<Key<'a, 'de>, Error> {
+    if first == Some(b'"') { Ok(Key(reader)) } else { Err(reader.error("key must be a string")) }
 }
 
 /// Skips the colon that comes next.
@@ -84,17 +84,17 @@ fn no_end(reader: &mut Reader<'_>, kind: &Kind) -> Error {
 }
 
 impl Access<'_, '_> {
-    /// Whether another element comes next.
+    /// The first byte of the next element.
     #[inline]
-    fn has_next(&mut self) -> Result<bool, Error> {
+    fn next(&mut self) -> Result<Option<u8>, Error> {
         match self.reader.peek() {
-            Some(byte) if byte == self.kind.close => return Ok(false),
-            Some(_) if core::mem::take(&mut self.first) => return Ok(true),
+            Some(byte) if byte == self.kind.close => return Ok(None),
+            first @ Some(_) if core::mem::take(&mut self.first) => return Ok(first),
             Some(b',') => self.reader.step(),
             other => return Err(self.no_comma(other)),
         }
         match self.reader.peek() {
-            Some(byte) if byte != self.kind.close => Ok(true),
+            first @ Some(byte) if byte != self.kind.close => Ok(first),
             other => Err(self.no_element(other)),
         }
     }
@@ -115,7 +115,7 @@ impl<'de> SeqAccess<'de> for Access<'_, 'de> {
 
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
-        if self.has_next()? { seed.deserialize(&mut *self.reader).map(Some) } else { Ok(None) }
+        if self.next()?.is_some() { seed.deserialize(&mut *self.reader).map(Some) } else { Ok(None) }
     }
 
     /// So a vector neither grows nor keeps room.
@@ -129,10 +129,10 @@ impl<'de> MapAccess<'de> for Access<'_, 'de> {
 
     #[inline]
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
-        if !self.has_next()? {
-            return Ok(None);
+        match self.next()? {
+            None => Ok(None),
+            first => seed.deserialize(key(self.reader, first)?).map(Some),
         }
-        seed.deserialize(key(self.reader)?).map(Some)
     }
 
     #[inline]

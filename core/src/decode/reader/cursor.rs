@@ -1,8 +1,9 @@
 use super::error::Error;
-use crate::framing::{Scanner, count_values, is_space, plain_len};
+use crate::framing::{Counts, Scanner, is_space, plain_len};
 use crate::text::{Printable, Unescape};
 use alloc::format;
 use alloc::string::String;
+use core::cell::RefCell;
 use serde::Deserialize;
 use serde::de::{Error as _, Expected, IgnoredAny, Unexpected, Visitor};
 use serde_json::de::StrRead;
@@ -10,10 +11,8 @@ use serde_json::de::StrRead;
 /// How deeply brackets may be nested where a type reads them: as in serde_json.
 const DEPTH: u8 = 128;
 
-/// How deeply an array may lie whose values are counted, and how many bytes of it are looked at. So each byte is looked
-/// at so many times at the most.
+/// How deeply an array may lie whose values are counted. So each byte is looked at so many times at the most.
 const COUNTED_DEPTH: u8 = 16;
-const COUNTED: usize = 16 * 1024;
 
 /// How many characters of a number are quoted.
 const NUMBER: usize = 64;
@@ -28,6 +27,8 @@ pub(in crate::decode) struct Reader<'de> {
     at: usize,
     /// How many more brackets may open.
     depth: u8,
+    /// The numbers of values of arrays, which are asked for through a shared reference.
+    counts: RefCell<Counts>,
 }
 
 impl<'de> Reader<'de> {
@@ -39,7 +40,7 @@ impl<'de> Reader<'de> {
         text: &'de str,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut reader = Self { text, at: 0, depth: DEPTH };
+        let mut reader = Self { text, at: 0, depth: DEPTH, counts: RefCell::new(Counts::new()) };
         let mut value = read(&mut reader);
         match &mut value {
             Ok(_) if reader.peek().is_none() => {}
@@ -59,15 +60,21 @@ impl<'de> Reader<'de> {
         serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|error| Error::of_json(&error, text))
     }
 
-    /// Skips white space; returns the byte behind it.
+    /// Skips white space; returns the byte behind it. Servers send none, so the loop is not part of the callers.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
-        loop {
-            match *self.text.as_bytes().get(self.at)? {
-                byte if is_space(byte) => self.at += 1,
-                byte => return Some(byte),
-            }
+        match self.text.as_bytes().get(self.at) {
+            Some(byte) if *byte > b' ' => Some(*byte),
+            _ => self.peek_behind_space(),
         }
+    }
+
+    #[inline(never)]
+    fn peek_behind_space(&mut self) -> Option<u8> {
+        let behind = self.text.as_bytes().get(self.at..)?;
+        let len = behind.iter().position(|byte| !is_space(*byte)).unwrap_or(behind.len());
+        self.at += len;
+        behind.get(len).copied()
     }
 
     /// Goes on behind the byte that was peeked at.
@@ -105,7 +112,7 @@ impl<'de> Reader<'de> {
         match inside.first() {
             Some(b']') => Some(0),
             _ if self.depth < DEPTH - COUNTED_DEPTH => None,
-            _ => Some(count_values(&inside[..inside.len().min(COUNTED)])),
+            _ => Some(self.counts.borrow_mut().values_at(self.at, inside)),
         }
     }
 

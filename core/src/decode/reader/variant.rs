@@ -48,12 +48,13 @@ impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
         if !self.has_content {
             return Ok((seed.deserialize(&mut *self.reader)?, self));
         }
-        match self.reader.peek() {
+        let first = self.reader.peek();
+        match first {
             Some(b'}') => return Err(self.reader.error("expected value")),
             Some(_) => {}
             None => return Err(self.reader.error(OBJECT.unfinished)),
         }
-        let name = seed.deserialize(access::key(self.reader)?)?;
+        let name = seed.deserialize(access::key(self.reader, first)?)?;
         access::colon(self.reader)?;
         Ok((name, self))
     }

@@ -205,7 +205,8 @@ impl Shard for Staying {
 
     fn split(&mut self, to: &mut Self, passes: impl Fn(u32) -> bool) {
         self.vacate_removed();
-        let for_half = (self.len * 2 / 3).next_power_of_two();
+        // With fewer cells, the last one would be taken before the half is full, and a search would not end.
+        let for_half = (self.len * 2 / 3).next_power_of_two().max(FEWEST);
         let empty = || Self { cells: vec![None; for_half], ..Self::EMPTY };
         *to = empty();
         for (hash, slot) in core::mem::replace(self, empty()).cells.into_iter().flatten() {
@@ -279,6 +280,27 @@ mod tests {
             index.insert(nearly_full + hash, slot);
         }
         assert_eq!(index.cells.len(), 4 * KEPT);
+    }
+
+    #[test]
+    fn a_shard_of_few_keys_was_split_into_halves_without_an_empty_cell() {
+        for keys in 0..40 {
+            for passes in [|_| false, |hash| hash % 2 == 0, |_| true] {
+                let (mut slab, mut half) = (Slab::<u32, Heap>::default(), Staying::EMPTY);
+                let mut staying = Staying::EMPTY;
+                let mut insert = |index: &mut Staying, hash| {
+                    let slot = slab.try_insert(hash).unwrap_or_else(|full| panic!("{full:?}"));
+                    index.insert(hash, slot);
+                };
+                (0..keys).for_each(|hash| insert(&mut staying, hash));
+                staying.split(&mut half, passes);
+                for index in [&mut staying, &mut half] {
+                    (keys..keys + 4).for_each(|hash| insert(index, hash));
+                    assert!(index.len < index.cells.len(), "a search ends at an empty cell");
+                    assert!(index.find(u32::MAX, |_| true).is_none());
+                }
+            }
+        }
     }
 
     #[test]

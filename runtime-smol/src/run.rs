@@ -1,7 +1,7 @@
 use crate::clock::Clock;
 use async_executor::Executor;
-use core::future::poll_fn;
-use core::pin::pin;
+use core::future::{pending, poll_fn};
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
@@ -42,31 +42,56 @@ pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Out
 /// I/O after so many.
 const STEPS: usize = 64;
 
+/// So often the thread looks for tasks in the queues of other threads, although it has some itself: once in so many times
+/// [`STEPS`].
+const ROUNDS: u32 = 16;
+
 /// Polls `main` after each poll of another task, if it was woken. [`Executor::run`] gives the others 200 polls for one of
 /// `main`. A subscriber there then falls behind, and each object that it has not heard of stays in memory in two states.
+///
+/// A tick takes tasks of the executor's own queue alone. Another thread in [`Executor::run`] takes many of them into a
+/// queue of its own, and may block. So a thread without a task sleeps in [`Executor::run`] too, which finds those.
 async fn run_real<F: Future>(executor: &Executor<'_>, main: F) -> F::Output {
     let thread = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
     let woken = Arc::new(Woken { main: AtomicBool::new(true), thread });
     let waker = Waker::from(Arc::clone(&woken));
-    let (mut main, mut tick) = (pin!(main), pin!(executor.tick()));
+    let (mut main, mut tick, mut runner, mut round) = (pin!(main), pin!(executor.tick()), pin!(None), 0_u32);
     poll_fn(|cx| {
+        // The executor gets back the tasks that this took and has not run.
+        runner.set(None);
         for _ in 0..STEPS {
             if woken.take()
                 && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker))
             {
                 return Poll::Ready(output);
             }
-            // While the tick is pending, a task that can run wakes it.
             if tick.as_mut().poll(cx).is_ready() {
                 tick.set(executor.tick());
             } else if !woken.is_due() {
-                return Poll::Pending;
+                // Asleep once: a wake-up is passed on to another thread only if this one has none.
+                tick.set(executor.tick());
+                poll_new(runner.as_mut(), executor.run(pending::<()>()), cx);
+                if !woken.is_due() {
+                    return Poll::Pending;
+                }
+                runner.set(None);
             }
+        }
+        round = round.wrapping_add(1);
+        if round.is_multiple_of(ROUNDS) {
+            tick.set(executor.tick());
+            poll_new(runner.as_mut(), executor.run(pending::<()>()), cx);
         }
         cx.waker().wake_by_ref();
         Poll::Pending
     })
     .await
+}
+
+/// Polls a future that is never ready, and keeps it.
+fn poll_new<R: Future<Output = ()>>(mut place: Pin<&mut Option<R>>, new: R, cx: &mut Context<'_>) {
+    place.set(Some(new));
+    let _ = place.as_pin_mut().map(|new| new.poll(cx));
 }
 
 fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {

@@ -6,6 +6,7 @@ use listwatch_runtime_smol::{Clock, Executor, run};
 use smol::future::yield_now;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 
 #[test]
@@ -25,6 +26,32 @@ fn the_pipeline_runs_in_several_threads_of_smol() {
                 scope.spawn(|| smol::block_on(executor.run(stopped.recv())));
             }
             smol::block_on(pipeline(|task| executor.spawn(task).detach()));
+            drop(stop);
+        });
+    });
+}
+
+/// The other thread is in `Executor::run`, which takes many tasks at once into a queue of its own.
+#[test]
+fn tasks_that_another_thread_had_taken_waited_while_it_was_blocked() {
+    ends(|| {
+        let (executor, (release, released), (block, is_blocked)) = (Executor::new(), channel(), channel());
+        let blocks = async move {
+            block.send(()).unwrap();
+            released.recv().unwrap();
+        };
+        executor.spawn(blocks).detach();
+        let others: Vec<_> = (0..64).map(|_| executor.spawn(async {})).collect();
+        let (stop, is_stopped) = smol::channel::bounded::<()>(1);
+        thread::scope(|scope| {
+            scope.spawn(|| smol::block_on(executor.run(is_stopped.recv())));
+            is_blocked.recv().unwrap();
+            run(&Clock::real(), &executor, async {
+                for other in others {
+                    other.await;
+                }
+            });
+            release.send(()).unwrap();
             drop(stop);
         });
     });

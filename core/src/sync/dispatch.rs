@@ -1,4 +1,4 @@
-use super::inbox::Inbox;
+use super::inbox::{Inbox, release};
 use super::on_panic::on_panic;
 use super::wakers::{Wakers, wake_each};
 use super::{Due, Lock, Shared};
@@ -105,6 +105,9 @@ struct Concerned {
 /// How many posted keys are added at once, so that the machine's memory stays small, and in the caches.
 const AT_ONCE: usize = 64;
 
+/// How many are added while the lock is held.
+const MANY: usize = 4096;
+
 /// Returns the time.
 type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 
@@ -136,12 +139,23 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         answer.or_else(|| self.update(|machine| once(machine))).expect("it is read once")
     }
 
-    /// Changes the machine under the lock, and wakes the tasks that the change concerns after it.
+    /// Changes the machine under the lock, and wakes the tasks that the change concerns after it. Posted keys are added
+    /// before. Workers get the lock in between, if there are many.
     pub(crate) fn update<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
-        self.update_state(|state| {
-            state.collect(&self.inbox);
-            change(&mut state.machine)
-        })
+        let (mut change, mut has_taken) = (Some(change), false);
+        loop {
+            let answer = self.update_state(|state| {
+                if !core::mem::replace(&mut has_taken, true) {
+                    state.take_posts(&self.inbox, state.has_inbox);
+                }
+                state.add_posted(MANY);
+                let change = if state.posted.is_empty() { change.take() } else { None };
+                change.map(|change| change(&mut state.machine))
+            });
+            if let Some(answer) = answer {
+                return answer;
+            }
+        }
     }
 
     /// As [`update`](Self::update), for a worker that gives its job back: a posted key that panics where it is added must
@@ -342,10 +356,16 @@ impl<Q: Machine> State<Q, Q::Key> {
     /// Adds all keys that were posted.
     #[inline]
     fn collect(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        if self.has_posts() {
-            self.machine.add_posted(&mut self.posted, usize::MAX);
-            self.take_posts(inbox, self.has_inbox);
-            self.machine.add_posted(&mut self.posted, usize::MAX);
+        self.take_posts(inbox, self.has_inbox);
+        self.add_posted(usize::MAX);
+    }
+
+    /// Adds the first of the keys that were taken over, `most` at most.
+    #[inline]
+    fn add_posted(&mut self, most: usize) {
+        if !self.posted.is_empty() {
+            self.machine.add_posted(&mut self.posted, most);
+            release(&mut self.posted);
         }
     }
 
@@ -361,7 +381,7 @@ impl<Q: Machine> State<Q, Q::Key> {
             if self.posted.is_empty() {
                 return;
             }
-            self.machine.add_posted(&mut self.posted, AT_ONCE);
+            self.add_posted(AT_ONCE);
         }
     }
 

@@ -49,16 +49,17 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
 
     /// Moves all keys behind those in `taken`. Returns the number of additions that found their key here.
     pub(super) fn take(&self, taken: &mut VecDeque<Posted<K>>, stays_open: bool) -> u64 {
-        if taken.is_empty() && taken.capacity() > KEPT {
-            *taken = VecDeque::new();
-        }
         self.posts.0.with(|posts| {
             posts.is_open = stays_open;
+            if posts.keys.is_empty() {
+                return 0;
+            }
             if taken.is_empty() {
                 mem::swap(taken, &mut posts.keys);
             } else {
                 taken.append(&mut posts.keys);
             }
+            release(&mut posts.keys);
             posts.index.release();
             posts.index.clear();
             mem::take(&mut posts.merged)
@@ -68,6 +69,13 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
     /// Opens the inbox.
     pub(super) fn open(&self) {
         self.posts.0.with(|posts| posts.is_open = true);
+    }
+}
+
+/// Gives back the memory of an empty queue that was large once.
+pub(super) fn release<T>(queue: &mut VecDeque<T>) {
+    if queue.is_empty() && queue.capacity() > KEPT {
+        *queue = VecDeque::new();
     }
 }
 

@@ -24,7 +24,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// [`Lanes`].
     ///
     /// Every other call finds the key in the queue, but for those by which workers give back and get. A key that is
-    /// ready, or with a worker, while it waits here may come out once more than by `add`.
+    /// ready, or with a worker, while it waits here may come out once more than by `add`. If its reconcile ends
+    /// meanwhile, the key counts as added after that end.
     ///
     /// If the key's `Eq` panics, the panic may reach the worker that takes the key in. That key is not added.
     ///
@@ -83,7 +84,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
 
     /// See [`WorkQueue::note_panic`].
     pub fn note_panic(&self) {
-        self.dispatch.update(|queue| queue.note_panic());
+        self.dispatch.give_back(|queue| queue.note_panic());
     }
 
     /// See [`WorkQueue::len`].

@@ -14,6 +14,9 @@ use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
 use smol::future::yield_now;
 use std::sync::Arc;
 
+/// A worker that panics so often while it asks for one key ends. Each posted key that panics counts once.
+const MOST_PANICS: usize = 1000;
+
 /// The context that all workers of one [`Workers`](super::Workers) share.
 pub(super) struct Context<K, Lk: Lock, L, D: Discipline<K>, P> {
     pub(super) queue: Arc<SharedWorkQueue<K, Lk, L, D>>,
@@ -85,18 +88,20 @@ where
         next: &mut Get<'q, K, Lk, L, D>,
         cx: &mut task::Context<'_>,
     ) -> Poll<Option<JobGuard<'q, K, Lk, L, D>>> {
-        let mut polled = Poll::Pending;
-        let caught = caught_call(|| polled = Pin::new(&mut *next).poll(cx));
-        if let Poll::Ready(Some(_)) = polled {
-            return polled;
-        }
-        // Its key is given back in any case.
-        let last = worker.put_down();
-        if let Err(panic) = caught {
+        let mut panics = 0;
+        loop {
+            let mut polled = Poll::Pending;
+            let caught = caught_call(|| polled = Pin::new(&mut *next).poll(cx));
+            if let Poll::Ready(Some(_)) = polled {
+                return polled;
+            }
+            // Its key is given back in any case.
+            let last = worker.put_down();
+            let Err(panic) = caught else { return polled };
+            panics += 1;
+            assert!(panics < MOST_PANICS, "the next key cannot be handed out: {panic}");
             self.on_panic_between(next, last, &panic);
-            return Pin::new(&mut *next).poll(cx);
         }
-        polled
     }
 
     /// A panic that came while the `last` key was given back is the rate limiter's. Any other one is that of a posted

@@ -15,7 +15,6 @@ use crate::queue::{Added, ExponentialBackoff, Outcome, Posted, Priority, QueueMe
 use crate::sync::Lock;
 use crate::sync::dispatch::{Dispatch, Dispense, Machine};
 use crate::time::Instant;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
@@ -204,7 +203,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W,
 
     fn add(&mut self, _: Posted<Infallible>) {}
 
-    fn add_posted(&mut self, _: &mut VecDeque<Posted<Infallible>>, _: usize) {}
+    fn add_posted(&mut self, _: &mut Vec<Posted<Infallible>>, _: usize) {}
 
     fn note_merged(&mut self, _: u64) {}
 

@@ -6,7 +6,7 @@ use crate::queue::Posted;
 use crate::storage::Slot;
 use crate::time::Instant;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::cell::Cell;
 use core::convert::Infallible;
 use core::task::{Poll, Waker};
@@ -29,9 +29,9 @@ pub(crate) trait Machine {
     /// Adds a key, unless the machine is closed.
     fn add(&mut self, key: Posted<Self::Key>);
 
-    /// Adds the first of these keys, `most` at most, and takes each out before it is added. They came before the machine
+    /// Adds the last ones of these keys, `most` at most, and takes each out before it is added. They came before the machine
     /// was closed.
-    fn add_posted(&mut self, posted: &mut VecDeque<Posted<Self::Key>>, most: usize);
+    fn add_posted(&mut self, posted: &mut Vec<Posted<Self::Key>>, most: usize);
 
     /// Counts additions of keys that were posted already.
     fn note_merged(&mut self, merged: u64);
@@ -84,8 +84,8 @@ struct State<Q, K> {
     machine: Q,
     /// Whether the inbox is open: if not, nothing is in it.
     has_inbox: bool,
-    /// Keys from the inbox that are yet to be added.
-    posted: VecDeque<Posted<K>>,
+    /// Keys from the inbox that are yet to be added, from the last one on.
+    posted: Vec<Posted<K>>,
     /// How many jobs are handed out before posted keys are added, although others are ready.
     turns: usize,
     workers: Wakers,
@@ -114,7 +114,7 @@ type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     pub(crate) fn new(machine: Q) -> Self {
         let (workers, followers) = (Wakers::default(), Wakers::default());
-        let (has_inbox, posted, turns) = (false, VecDeque::new(), AT_ONCE);
+        let (has_inbox, posted, turns) = (false, Vec::new(), AT_ONCE);
         let state = State { machine, has_inbox, posted, turns, workers, followers, clock: None, wakes_all: false };
         Self { state: Shared::new(state), inbox: Inbox::new() }
     }
@@ -136,7 +136,11 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         let mut read = Some(read);
         let mut once = |machine: &Q| read.take().map(|read| read(machine));
         let answer = self.state.read(|state| if state.has_posts() { None } else { once(&state.machine) });
-        answer.or_else(|| self.update(|machine| once(machine))).expect("it is read once")
+        if let Some(answer) = answer {
+            return answer;
+        }
+        self.update(|_| ());
+        self.state.read(|state| once(&state.machine)).expect("it is read once")
     }
 
     /// Changes the machine under the lock, and wakes the tasks that the change concerns after it. Posted keys are added
@@ -145,11 +149,8 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         let (mut change, mut has_taken) = (Some(change), false);
         loop {
             let answer = self.update_state(|state| {
-                if !core::mem::replace(&mut has_taken, true) {
-                    state.take_posts(&self.inbox, state.has_inbox);
-                }
-                state.add_posted(MANY);
-                let change = if state.posted.is_empty() { change.take() } else { None };
+                let has_all = !state.has_posts() || state.collect_some(&self.inbox, &mut has_taken);
+                let change = if has_all { change.take() } else { None };
                 change.map(|change| change(&mut state.machine))
             });
             if let Some(answer) = answer {
@@ -354,14 +355,25 @@ impl<Q: Machine> State<Q, Q::Key> {
     }
 
     /// Adds all keys that were posted.
-    #[inline]
     fn collect(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        self.take_posts(inbox, self.has_inbox);
-        self.add_posted(usize::MAX);
+        let mut has_taken = false;
+        while !self.collect_some(inbox, &mut has_taken) {}
+    }
+
+    /// Adds [`MANY`] of the keys that were posted before the first call. Returns whether these were all.
+    ///
+    /// Not part of the callers, of which a firmware image has many.
+    #[inline(never)]
+    fn collect_some(&mut self, inbox: &Inbox<Q::Key, impl Lock>, has_taken: &mut bool) -> bool {
+        if !core::mem::replace(has_taken, true) {
+            self.take_posts(inbox, self.has_inbox);
+        }
+        self.add_posted(MANY);
+        self.posted.is_empty()
     }
 
     /// Adds the first of the keys that were taken over, `most` at most.
-    #[inline]
+    #[inline(never)]
     fn add_posted(&mut self, most: usize) {
         if !self.posted.is_empty() {
             self.machine.add_posted(&mut self.posted, most);
@@ -386,6 +398,7 @@ impl<Q: Machine> State<Q, Q::Key> {
     }
 
     /// Takes over the keys of the inbox, without adding them.
+    #[inline(never)]
     fn take_posts(&mut self, inbox: &Inbox<Q::Key, impl Lock>, stays_open: bool) {
         if self.has_inbox {
             self.has_inbox = stays_open;

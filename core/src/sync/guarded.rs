@@ -2,7 +2,7 @@ use super::Lock;
 use super::dispatch::{Dispatch, Dispense, Machine};
 use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, Posted, RateLimiter, WorkQueue};
 use crate::time::Instant;
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::hash::Hash;
 
 /// A [`WorkQueue`] for any number of workers, behind a lock of the kind `Lk`.
@@ -106,7 +106,7 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> Machine for WorkQueue<K, L,
         self.add_hashed(key);
     }
 
-    fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
+    fn add_posted(&mut self, posted: &mut Vec<Posted<K>>, most: usize) {
         self.add_posted(posted, most);
     }
 

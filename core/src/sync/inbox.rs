@@ -4,7 +4,7 @@ use super::{Lock, Shared};
 use crate::queue::Posted;
 use crate::storage::sealed::{Empty, Index};
 use crate::storage::{Heap, Mem, Slot};
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::mem;
 
 /// Keys in front of a machine's lock, under a lock of their own, each of them once.
@@ -21,7 +21,7 @@ pub(super) struct Inbox<K, Lk: Lock> {
 struct Apart<T>(T);
 
 struct Posts<K> {
-    keys: VecDeque<Posted<K>>,
+    keys: Vec<Posted<K>>,
     /// The keys' places, so that a key which is posted often takes no more memory.
     index: <Heap as Mem>::PassingIndex,
     /// The number of additions that found their key here.
@@ -36,7 +36,7 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
     /// One that is shut.
     pub(super) fn new() -> Self {
         let index = <Heap as Mem>::PassingIndex::EMPTY;
-        Self { posts: Apart(Shared::new(Posts { keys: VecDeque::new(), index, merged: 0, is_open: false })) }
+        Self { posts: Apart(Shared::new(Posts { keys: Vec::new(), index, merged: 0, is_open: false })) }
     }
 
     /// Leaves a key here, if the inbox is open. If the key is here already, the caller drops its own.
@@ -47,23 +47,15 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
         self.posts.0.with(|posts| posts.try_take_in(key))
     }
 
-    /// Moves all keys behind those in `taken`. Returns the number of additions that found their key here.
-    pub(super) fn take(&self, taken: &mut VecDeque<Posted<K>>, stays_open: bool) -> u64 {
-        self.posts.0.with(|posts| {
-            posts.is_open = stays_open;
-            if posts.keys.is_empty() {
-                return 0;
-            }
-            if taken.is_empty() {
-                mem::swap(taken, &mut posts.keys);
-            } else {
-                taken.append(&mut posts.keys);
-            }
-            release(&mut posts.keys);
-            posts.index.release();
-            posts.index.clear();
-            mem::take(&mut posts.merged)
-        })
+    /// Moves all keys behind those in `taken`, of which the last one is the first to be added. Returns the number of
+    /// additions that found their key here.
+    pub(super) fn take(&self, taken: &mut Vec<Posted<K>>, stays_open: bool) -> u64 {
+        let spare = if taken.is_empty() { mem::take(taken) } else { Vec::new() };
+        let (mut keys, merged) = self.posts.0.with(|posts| posts.take(spare, stays_open));
+        keys.reverse();
+        keys.append(taken);
+        *taken = keys;
+        merged
     }
 
     /// Opens the inbox.
@@ -72,10 +64,23 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
     }
 }
 
-/// Gives back the memory of an empty queue that was large once.
-pub(super) fn release<T>(queue: &mut VecDeque<T>) {
-    if queue.is_empty() && queue.capacity() > KEPT {
-        *queue = VecDeque::new();
+/// Gives back the memory of an empty array that was large once.
+pub(super) fn release<T>(array: &mut Vec<T>) {
+    if array.is_empty() && array.capacity() > KEPT {
+        *array = Vec::new();
+    }
+}
+
+impl<K> Posts<K> {
+    /// Takes all keys out. Those that come from now on are in `spare`.
+    fn take(&mut self, spare: Vec<Posted<K>>, stays_open: bool) -> (Vec<Posted<K>>, u64) {
+        self.is_open = stays_open;
+        if self.keys.is_empty() {
+            return (spare, 0);
+        }
+        self.index.release();
+        self.index.clear();
+        (mem::replace(&mut self.keys, spare), mem::take(&mut self.merged))
     }
 }
 

@@ -4,7 +4,7 @@ use super::WorkQueueIn;
 use crate::queue::discipline::Records;
 use crate::queue::{Discipline, RateLimiter};
 use crate::storage::{Heap, never_full};
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::hash::Hash;
 
 /// A key that is to be added, with its hash in the table of records.
@@ -35,15 +35,15 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         never_full(self.try_add_hashed(key, hash));
     }
 
-    /// Adds the first of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq` or
+    /// Adds the last ones of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq` or
     /// `Drop` panics is out of `posted` already.
-    pub(crate) fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
+    pub(crate) fn add_posted(&mut self, posted: &mut Vec<Posted<K>>, most: usize) {
         let mut left = most.min(posted.len());
         while left > 0 {
             let together = left.min(TOGETHER);
-            let mut ahead = posted.iter().take(together);
+            let mut ahead = posted.iter().rev().take(together);
             self.records.look_ahead(&[(); TOGETHER].map(|()| ahead.next().map(|posted| posted.hash)));
-            for Posted { key, hash } in core::iter::from_fn(|| posted.pop_front()).take(together) {
+            for Posted { key, hash } in core::iter::from_fn(|| posted.pop()).take(together) {
                 let slot = never_full(self.try_record_hashed(key, hash));
                 self.mark_now(slot);
             }

@@ -188,8 +188,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_add(&mut self, key: K) -> Result<Added, M::Full<K>> {
-        let hash = self.records.hash(&key);
-        self.try_add_hashed(key, hash)
+        if self.is_shutting_down() {
+            return Ok(self.refuse());
+        }
+        let slot = self.try_record(key)?;
+        Ok(self.mark_now(slot))
     }
 
     /// Adds a key when `delay` is over, at once if that is zero: client-go's `AddAfter`.

@@ -32,7 +32,11 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
 
     /// As [`add`](Self::add).
     pub(crate) fn add_hashed(&mut self, Posted { key, hash }: Posted<K>) {
-        never_full(self.try_add_hashed(key, hash));
+        if self.is_shutting_down() {
+            self.refuse();
+        } else {
+            self.mark_hashed(key, hash);
+        }
     }
 
     /// Adds the last ones of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq` or
@@ -44,11 +48,15 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
             let mut ahead = posted.iter().rev().take(together);
             self.records.look_ahead(&[(); TOGETHER].map(|()| ahead.next().map(|posted| posted.hash)));
             for Posted { key, hash } in core::iter::from_fn(|| posted.pop()).take(together) {
-                let slot = never_full(self.try_record_hashed(key, hash));
-                self.mark_now(slot);
+                self.mark_hashed(key, hash);
             }
             left -= together;
         }
+    }
+
+    fn mark_hashed(&mut self, key: K, hash: u32) {
+        let slot = never_full(self.try_record_hashed(key, hash));
+        self.mark_now(slot);
     }
 
     /// Counts additions that changed nothing, because their keys were posted before.

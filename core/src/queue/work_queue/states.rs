@@ -17,16 +17,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.try_record_hashed(key, hash)
     }
 
-    /// As [`try_add`](Self::try_add), of a key with that hash.
-    #[inline]
-    pub(super) fn try_add_hashed(&mut self, key: K, hash: u32) -> Result<Added, M::Full<K>> {
-        if self.is_shutting_down() {
-            return Ok(self.refuse());
-        }
-        let slot = self.try_record_hashed(key, hash)?;
-        Ok(self.mark_now(slot))
-    }
-
+    /// As [`try_record`](Self::try_record), of a key with that hash.
     #[inline]
     pub(super) fn try_record_hashed(&mut self, key: K, hash: u32) -> Result<Slot, M::Full<K>> {
         let mark = |key: &K| self.discipline.mark(key);

@@ -42,7 +42,7 @@ pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Out
 /// I/O after so many.
 const STEPS: usize = 64;
 
-/// So often the thread looks for tasks in the queues of other threads, although it has some itself: once in so many times
+/// So often the thread looks for tasks in the queues of other threads, where `main` alone goes on: once in so many times
 /// [`STEPS`].
 const ROUNDS: u32 = 16;
 
@@ -59,13 +59,15 @@ async fn run_real<F: Future>(executor: &Executor<'_>, main: F) -> F::Output {
     poll_fn(|cx| {
         // The executor gets back the tasks that this took and has not run.
         runner.set(None);
+        let mut has_ticked = false;
         for _ in 0..STEPS {
             if woken.take()
                 && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker))
             {
                 return Poll::Ready(output);
             }
-            if tick.as_mut().poll(cx).is_ready() {
+            has_ticked = tick.as_mut().poll(cx).is_ready();
+            if has_ticked {
                 tick.set(executor.tick());
             } else if !woken.is_due() {
                 // Asleep once: a wake-up is passed on to another thread only if this one has none.
@@ -78,7 +80,8 @@ async fn run_real<F: Future>(executor: &Executor<'_>, main: F) -> F::Output {
             }
         }
         round = round.wrapping_add(1);
-        if round.is_multiple_of(ROUNDS) {
+        // `Executor::run` polls 200 tasks at once, and those of the executor's own queue first.
+        if !has_ticked && round.is_multiple_of(ROUNDS) {
             tick.set(executor.tick());
             poll_new(runner.as_mut(), executor.run(pending::<()>()), cx);
         }

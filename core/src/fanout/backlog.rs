@@ -2,12 +2,12 @@
 
 use super::Transition;
 use super::folded::Folded;
-use crate::storage::{Keyed, Linked, Links, List, Mem, PassingTable, Slot, Versioned};
+use crate::storage::{DrainingTable, Keyed, Linked, Links, List, Mem, Slot, Versioned};
 use crate::time::Instant;
 
 /// The records of all subscribers; each subscriber has a list of its own, in the order in which its keys arrived.
 pub(super) struct Backlog<V: Keyed, M: Mem> {
-    records: PassingTable<Record<V>, M>,
+    records: DrainingTable<Record<V>, M>,
 }
 
 pub(super) struct Record<V: Keyed> {
@@ -25,7 +25,7 @@ pub(super) enum Backlogged {}
 
 impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
     pub(super) const fn with_seed(seed: u64) -> Self {
-        Self { records: PassingTable::<_, M>::with_seed(seed) }
+        Self { records: DrainingTable::<_, M>::with_seed(seed) }
     }
 
     /// Makes the hashes depend on `seed`, where no key waits.

@@ -105,6 +105,7 @@ impl<const N: usize, const INDEXES: usize, const POSTINGS: usize, const VALUES: 
     type Index = Chains<N>;
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
     type PassingIndex = Chains<N>;
+    type DrainingIndex = Chains<N>;
     type ValueIndex = Chains<VALUES>;
     type Hashing = HalfSip;
     type Maybe<T> = Maybe<T>;

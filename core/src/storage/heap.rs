@@ -1,7 +1,7 @@
 //! Memory that grows: arrays of segments, hashbrown's table for index values, and a table of cells for keys.
 
 use super::never::{NeverFull, never_full};
-use super::probing::{Passing, Staying};
+use super::probing::{Passing, Staying, Waning};
 use super::sealed::{Array, Emit, Empty, Gathered, Hashing, Index, Measured, Optional, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
@@ -34,6 +34,7 @@ impl Mem for Heap {
     type Index = Shards<Staying>;
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
     type PassingIndex = Passing;
+    type DrainingIndex = Shards<Waning>;
     type ValueIndex = Shards<HashIndex>;
     type Hashing = FoldHash;
     type Maybe<T> = Option<T>;

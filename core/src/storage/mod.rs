@@ -90,6 +90,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// For keys that come and go.
     #[doc(hidden)]
     type PassingIndex: sealed::Index;
+    /// Of a queue: gives memory back while it is drained.
+    #[doc(hidden)]
+    type DrainingIndex: sealed::Index;
     /// Of an indexer: for its index values.
     #[doc(hidden)]
     type ValueIndex: sealed::Index;

@@ -6,14 +6,16 @@ use super::shards::Shard;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Cells, of which at most so many `QUARTERS` are taken. When one is emptied, those behind it move up, so that removed
+/// Cells, of which at most so many `EIGHTHS` are taken. When one is emptied, those behind it move up, so that removed
 /// keys make no search longer. A cell has its slot's hash, so that neither a search nor growing looks at other records.
+///
+/// An array of more cells than `LARGE` empties those of removed keys together, and shrinks with its keys.
 ///
 /// It serves the queues, where a key is added, and removed at once when nothing else waits. hashbrown reads 16 places in
 /// one load. That load waits until the byte that was written last has gone through to memory. It also serves caches: to
 /// find a key that is far from the processor waits once, where hashbrown waits for its tags and then for the slot.
 #[derive(Debug)]
-pub struct Probing<const QUARTERS: usize> {
+pub struct Probing<const EIGHTHS: usize, const LARGE: usize> {
     /// A power of two, or none.
     cells: Vec<Option<(u32, Slot)>>,
     /// The number of taken cells, the removed among them.
@@ -23,10 +25,13 @@ pub struct Probing<const QUARTERS: usize> {
 }
 
 /// Of keys that come and go: half of the cells are left empty.
-pub(super) type Passing = Probing<2>;
+pub(super) type Passing = Probing<4, KEPT>;
 
 /// Of keys that stay, which take less memory so.
-pub(super) type Staying = Probing<3>;
+pub(super) type Staying = Probing<6, KEPT>;
+
+/// Of a queue that a list fills and a cache drains: the peak of an informer's memory is in between.
+pub(super) type Waning = Probing<7, 64>;
 
 /// The fewest cells, and the most that an empty index keeps.
 const FEWEST: usize = 8;
@@ -36,7 +41,7 @@ const KEPT: usize = 2048;
 /// not depend on each other wait together.
 const TOGETHER: usize = 16;
 
-impl<const QUARTERS: usize> Probing<QUARTERS> {
+impl<const EIGHTHS: usize, const LARGE: usize> Probing<EIGHTHS, LARGE> {
     /// The mask that maps a number to a cell, if there are cells.
     #[inline]
     fn mask(&self) -> usize {
@@ -95,14 +100,14 @@ impl<const QUARTERS: usize> Probing<QUARTERS> {
         while let Some((hash, slot)) = self.removed.pop() {
             self.vacate(hash, slot);
         }
-        if self.cells.len() > KEPT && self.len * 6 < self.cells.len() {
+        if self.cells.len() > LARGE && self.len * 6 < self.cells.len() {
             self.resize(self.cells.len() / 2);
         }
     }
 
     #[inline]
     fn is_full(&self) -> bool {
-        self.len * 4 >= self.cells.len() * QUARTERS
+        self.len * 8 >= self.cells.len() * EIGHTHS
     }
 
     /// Empties a cell and moves up the cells that a search would miss behind it.
@@ -139,11 +144,11 @@ impl<const QUARTERS: usize> Probing<QUARTERS> {
     }
 }
 
-impl<const QUARTERS: usize> Empty for Probing<QUARTERS> {
+impl<const EIGHTHS: usize, const LARGE: usize> Empty for Probing<EIGHTHS, LARGE> {
     const EMPTY: Self = Self { cells: Vec::new(), len: 0, removed: Vec::new() };
 }
 
-impl<const QUARTERS: usize> Index for Probing<QUARTERS> {
+impl<const EIGHTHS: usize, const LARGE: usize> Index for Probing<EIGHTHS, LARGE> {
     #[inline]
     fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
         self.search_left(hash, eq).1
@@ -173,7 +178,7 @@ impl<const QUARTERS: usize> Index for Probing<QUARTERS> {
 
     #[inline]
     fn remove(&mut self, hash: u32, slot: Slot) {
-        if self.cells.len() <= KEPT {
+        if self.cells.len() <= LARGE {
             return self.vacate(hash, slot);
         }
         self.removed.push((hash, slot));
@@ -195,9 +200,9 @@ impl<const QUARTERS: usize> Index for Probing<QUARTERS> {
     }
 }
 
-impl Shard for Staying {
-    /// Twice as many, and some more, are three quarters of a power of two.
-    const FULL: usize = 700;
+impl<const EIGHTHS: usize, const LARGE: usize> Shard for Probing<EIGHTHS, LARGE> {
+    /// Twice as many, and a tenth more, are taken of a power of two.
+    const FULL: usize = 116 * EIGHTHS;
 
     fn len(&self) -> usize {
         self.len - self.removed.len()
@@ -206,7 +211,7 @@ impl Shard for Staying {
     fn split(&mut self, to: &mut Self, passes: impl Fn(u32) -> bool) {
         self.vacate_removed();
         // With fewer cells, the last one would be taken before the half is full, and a search would not end.
-        let for_half = (self.len * 2 / 3).next_power_of_two().max(FEWEST);
+        let for_half = (self.len * 4 / EIGHTHS).next_power_of_two().max(FEWEST);
         let empty = || Self { cells: vec![None; for_half], ..Self::EMPTY };
         *to = empty();
         for (hash, slot) in core::mem::replace(self, empty()).cells.into_iter().flatten() {
@@ -223,7 +228,10 @@ mod tests {
     use crate::storage::{Heap, Slab};
 
     /// Few hashes, so that runs of taken cells are long and go over the end of the array. Slots are used again at once.
-    fn churn<const QUARTERS: usize>(index: &mut Probing<QUARTERS>, slab: &mut Slab<u32, Heap>) -> Vec<Slot> {
+    fn churn<const EIGHTHS: usize, const LARGE: usize>(
+        index: &mut Probing<EIGHTHS, LARGE>,
+        slab: &mut Slab<u32, Heap>,
+    ) -> Vec<Slot> {
         let (mut random, mut known, staying) = (Random::new(3), Vec::<Slot>::new(), slab.len());
         for step in 0..20_000 {
             let wanted = if step / 1_000 % 2 == 0 { 60 } else { 5 };
@@ -252,8 +260,8 @@ mod tests {
         assert_eq!(index.cells.len(), 128, "it is as large as the most keys ask for");
         index.remove(7, known[0]);
         assert_eq!(index.len, known.len(), "what is not there cannot be removed");
-        let mut staying = Staying::EMPTY;
-        churn(&mut staying, &mut Slab::default());
+        churn(&mut Staying::EMPTY, &mut Slab::default());
+        churn(&mut Waning::EMPTY, &mut Slab::default());
     }
 
     #[test]
@@ -284,17 +292,22 @@ mod tests {
 
     #[test]
     fn a_shard_of_few_keys_was_split_into_halves_without_an_empty_cell() {
+        split_shards_of_few_keys::<6, KEPT>();
+        split_shards_of_few_keys::<7, 64>();
+    }
+
+    fn split_shards_of_few_keys<const EIGHTHS: usize, const LARGE: usize>() {
         for keys in 0..40 {
             for passes in [|_| false, |hash| hash % 2 == 0, |_| true] {
-                let (mut slab, mut half) = (Slab::<u32, Heap>::default(), Staying::EMPTY);
-                let mut staying = Staying::EMPTY;
-                let mut insert = |index: &mut Staying, hash| {
+                let (mut slab, mut half) = (Slab::<u32, Heap>::default(), Probing::<EIGHTHS, LARGE>::EMPTY);
+                let mut whole = Probing::<EIGHTHS, LARGE>::EMPTY;
+                let mut insert = |index: &mut Probing<EIGHTHS, LARGE>, hash| {
                     let slot = slab.try_insert(hash).unwrap_or_else(|full| panic!("{full:?}"));
                     index.insert(hash, slot);
                 };
-                (0..keys).for_each(|hash| insert(&mut staying, hash));
-                staying.split(&mut half, passes);
-                for index in [&mut staying, &mut half] {
+                (0..keys).for_each(|hash| insert(&mut whole, hash));
+                whole.split(&mut half, passes);
+                for index in [&mut whole, &mut half] {
                     (keys..keys + 4).for_each(|hash| insert(index, hash));
                     assert!(index.len < index.cells.len(), "a search ends at an empty cell");
                     assert!(index.find(u32::MAX, |_| true).is_none());

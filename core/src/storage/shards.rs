@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use crate::storage::heap::HashIndex;
-    use crate::storage::probing::Staying;
+    use crate::storage::probing::{Staying, Waning};
     use crate::storage::{Heap, Slab};
 
     #[test]
@@ -152,6 +152,7 @@ mod tests {
     fn a_slot_is_found_whichever_shard_is_split_and_no_shard_is_large() {
         churn::<HashIndex>();
         churn::<Staying>();
+        churn::<Waning>();
     }
 
     fn churn<S: Shard>() {

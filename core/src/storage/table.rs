@@ -33,8 +33,8 @@ pub struct Table<R, M: Mem, I = <M as Mem>::Index, A = <M as Mem>::Records<Entry
 /// A table of keys that come and go: to add and remove one costs less, to find one as much as in any other.
 pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Array<Entry<R>>>;
 
-/// A [`PassingTable`] that can be large for a while, as the queue of a list is.
-pub(crate) type DrainingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Draining<Entry<R>>>;
+/// A table of keys that come and go, which can be large for a while, as the queue of a list is.
+pub(crate) type DrainingTable<R, M> = Table<R, M, <M as Mem>::DrainingIndex, <M as Mem>::Draining<Entry<R>>>;
 
 /// The distinct index values of an indexer.
 pub(crate) type ValueTable<R, M> = Table<R, M, <M as Mem>::ValueIndex, <M as Mem>::Values<Entry<R>>>;

@@ -372,6 +372,7 @@ struct Flawed(u32);
 std::thread_local! {
     static PANICS_IN_HASH: Cell<bool> = const { Cell::new(false) };
     static PANICS_WHERE_DROPPED: Cell<bool> = const { Cell::new(false) };
+    static PANICS_IN_EQ: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Hash for Flawed {
@@ -426,6 +427,47 @@ fn a_key_whose_hash_panics_each_time_does_not_end_the_workers() {
     assert!(queue.num_requeues(&Flawed(8)) > 0, "the worker goes on with another key");
     assert_eq!((queue.stats().panics, told.lock().unwrap().clone()), (0, Vec::new()));
     drop(workers);
+}
+
+/// A key that has the hash of each other one, and panics in its `Eq` when it is told to, unless it is below 100.
+#[derive(Clone, Debug)]
+struct Unequal(u32);
+
+impl Hash for Unequal {
+    fn hash<H: core::hash::Hasher>(&self, _: &mut H) {}
+}
+
+impl PartialEq for Unequal {
+    fn eq(&self, other: &Self) -> bool {
+        assert!(!PANICS_IN_EQ.get() || self.0.max(other.0) < 100, "in eq");
+        self.0 == other.0
+    }
+}
+
+impl Eq for Unequal {}
+
+#[test]
+fn several_posted_keys_that_panicked_ended_their_worker() {
+    let reconciled = Mutex::new(Vec::new());
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let queue = Arc::new(SharedWorkQueue::<Unequal, StdLock>::default());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |key: Unequal| {
+        reconciled.lock().unwrap().push(key.0);
+        core::future::ready(Outcome::Done)
+    });
+    // One that the posted keys are compared with, and one that opens the inbox.
+    queue.add_after(clock.now(), Unequal(1), seconds(60));
+    queue.post(Unequal(2));
+    [101, 102, 3, 103, 4].into_iter().for_each(|key| queue.post(Unequal(key)));
+    PANICS_IN_EQ.set(true);
+    let unfinished = run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        queue.shut_down_with_drain(clock.now(), seconds(10));
+        workers.join().await
+    });
+    PANICS_IN_EQ.set(false);
+    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: Vec::new() });
+    assert_eq!((queue.stats().panics, reconciled.lock().unwrap().as_slice()), (3, [2, 3, 4].as_slice()));
 }
 
 #[test]

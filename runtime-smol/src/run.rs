@@ -50,7 +50,8 @@ const ROUNDS: u32 = 16;
 /// `main`. A subscriber there then falls behind, and each object that it has not heard of stays in memory in two states.
 ///
 /// A tick takes tasks of the executor's own queue alone. Another thread in [`Executor::run`] takes many of them into a
-/// queue of its own, and may block. So a thread without a task sleeps in [`Executor::run`] too, which finds those.
+/// queue of its own, and may block. So a thread without a task sleeps in [`Executor::run`] too, which finds those, and
+/// polls up to 200 of them before `main`.
 async fn run_real<F: Future>(executor: &Executor<'_>, main: F) -> F::Output {
     let thread = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
     let woken = Arc::new(Woken { main: AtomicBool::new(true), thread });

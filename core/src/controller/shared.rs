@@ -197,7 +197,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W,
     type Stage = Lifecycle;
     type Key = Infallible;
 
-    fn takes_posts(&self) -> bool {
+    fn allows_posts(&self) -> bool {
         false
     }
 

@@ -47,7 +47,7 @@ impl Counts {
     }
 
     /// How many values the array has whose inside begins here, with these bytes. If it goes on behind those that a pass
-    /// looks at, the values that end within them are counted, and the next one.
+    /// looks at, the values that end within them are counted, and the one that is cut.
     pub(crate) fn values_at(&mut self, at: usize, inside: &[u8]) -> usize {
         if let Some(values) = self.known(at) {
             return values;
@@ -71,7 +71,7 @@ impl Counts {
     /// Counts the values of an array with this inside, and of the arrays in it. Returns the innermost one whose end did
     /// not come.
     fn count(&mut self, inside: &[u8]) -> u8 {
-        /// Joined with these bits, all brackets are one byte. So are letters, which are no braces below.
+        /// Joined with these bits, all brackets are one byte. So are `Y`, `y` and `_`, which are no braces below.
         const BRACKETS: u8 = b'[' ^ b'{' | b'[' ^ b']';
         /// Joined with this bit, a bracket is a brace.
         const BRACE: u8 = b'[' ^ b'{';

@@ -2,9 +2,9 @@
 //!
 //! Every container of this crate is a slab of records addressed by slots. Order (queues, timers, postings) is kept in
 //! links *inside* the records. So lists, heaps and tables are index arithmetic that serves both memories. Two things
-//! differ between the memories: the array under the slab, and the index from a hash to a slot. [`Mem`] names the array,
-//! an index for keys that stay, and one for keys that come and go. It also names the owned parts of a record: a short
-//! text, a function. Lists that readers share are of the heap alone. [`Heap`] and [`Fixed`] are its only
+//! differ between the memories: the array under the slab, and the index from a hash to a slot. [`Mem`] names them by
+//! their use: what stays, what comes and goes, what is filled and drained. It also names the owned parts of a record: a
+//! short text, a function. Lists that readers share are of the heap alone. [`Heap`] and [`Fixed`] are its only
 //! implementations.
 
 #[cfg(feature = "fixed")]
@@ -90,7 +90,7 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// For keys that come and go.
     #[doc(hidden)]
     type PassingIndex: sealed::Index;
-    /// Of a queue: gives memory back while it is drained.
+    /// For keys that come all at once and go: as [`Draining`](Self::Draining).
     #[doc(hidden)]
     type DrainingIndex: sealed::Index;
     /// Of an indexer: for its index values.
@@ -218,6 +218,7 @@ pub(crate) mod sealed {
         ) -> Option<Slot>;
         /// Never fails: an index has room for every slot of its array.
         fn insert(&mut self, hash: u32, slot: Slot);
+        /// Removes a slot that is there.
         fn remove(&mut self, hash: u32, slot: Slot);
         fn clear(&mut self);
         /// As [`Records::release`].

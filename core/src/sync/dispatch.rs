@@ -24,13 +24,13 @@ pub(crate) trait Machine {
 
     /// Whether keys may wait in front of the lock. A machine that stamps them, or whose additions run code that may
     /// panic, has to have them at once.
-    fn takes_posts(&self) -> bool;
+    fn allows_posts(&self) -> bool;
 
     /// Adds a key, unless the machine is closed.
     fn add(&mut self, key: Posted<Self::Key>);
 
-    /// Adds the last ones of these keys, `most` at most, and takes each out before it is added. They came before the machine
-    /// was closed.
+    /// Adds the last ones of these keys, `most` at most. They came before the machine was closed. Each is out of `posted`
+    /// before it is added: its `Eq` may panic.
     fn add_posted(&mut self, posted: &mut Vec<Posted<Self::Key>>, most: usize);
 
     /// Counts additions of keys that were posted already.
@@ -82,8 +82,10 @@ pub(crate) struct Dispatch<Q, Lk: Lock, K = Infallible> {
 
 struct State<Q, K> {
     machine: Q,
-    /// Whether the inbox is open: if not, nothing is in it.
-    has_inbox: bool,
+    /// If the inbox is not open, nothing is in it.
+    inbox_is_open: bool,
+    /// Posted keys are being added. It stays so where one panics.
+    is_adding: bool,
     /// Keys from the inbox that are yet to be added, from the last one on.
     posted: Vec<Posted<K>>,
     /// How many jobs are handed out before posted keys are added, although others are ready.
@@ -102,11 +104,14 @@ struct Concerned {
     followers: bool,
 }
 
-/// How many posted keys are added at once, so that the machine's memory stays small, and in the caches.
-const AT_ONCE: usize = 64;
+/// How many posted keys are added for a job, so that the machine's memory stays small, and in the caches.
+const BATCH: usize = 64;
 
-/// How many are added while the lock is held.
-const MANY: usize = 4096;
+/// How many are added under one lock, while workers wait for it.
+const UNDER_ONE_LOCK: usize = 4096;
+
+/// How many jobs are handed out at most before posted keys are added.
+const TURNS: usize = 64;
 
 /// Returns the time.
 type Now = Box<dyn Fn() -> Instant + Send + Sync>;
@@ -114,8 +119,18 @@ type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     pub(crate) fn new(machine: Q) -> Self {
         let (workers, followers) = (Wakers::default(), Wakers::default());
-        let (has_inbox, posted, turns) = (false, Vec::new(), AT_ONCE);
-        let state = State { machine, has_inbox, posted, turns, workers, followers, clock: None, wakes_all: false };
+        let (inbox_is_open, is_adding, posted, turns) = (false, false, Vec::new(), TURNS);
+        let state = State {
+            machine,
+            inbox_is_open,
+            is_adding,
+            posted,
+            turns,
+            workers,
+            followers,
+            clock: None,
+            wakes_all: false,
+        };
         Self { state: Shared::new(state), inbox: Inbox::new() }
     }
 
@@ -159,10 +174,15 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         }
     }
 
-    /// As [`update`](Self::update), for a worker that gives its job back: a posted key that panics where it is added must
-    /// not keep the job.
-    pub(crate) fn give_back<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
+    /// As [`update`](Self::update), without posted keys. Where a worker gives its job back, one that panics would keep
+    /// the job.
+    pub(crate) fn update_bare<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
         self.update_state(|state| change(&mut state.machine))
+    }
+
+    /// Whether a posted key has panicked where it was added, since the last call.
+    pub(crate) fn take_lost_post(&self) -> bool {
+        self.state.with(|state| core::mem::take(&mut state.is_adding))
     }
 
     /// Leaves a key in front of the lock while the workers are busy, and adds it at once while one sleeps.
@@ -351,7 +371,7 @@ impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
 impl<Q: Machine> State<Q, Q::Key> {
     /// Whether keys were posted that the machine may not have.
     fn has_posts(&self) -> bool {
-        self.has_inbox || !self.posted.is_empty()
+        self.inbox_is_open || !self.posted.is_empty()
     }
 
     /// Adds all keys that were posted.
@@ -360,15 +380,15 @@ impl<Q: Machine> State<Q, Q::Key> {
         while !self.collect_some(inbox, &mut has_taken) {}
     }
 
-    /// Adds [`MANY`] of the keys that were posted before the first call. Returns whether these were all.
+    /// Adds [`UNDER_ONE_LOCK`] of the keys that were posted before the first call. Returns whether these were all.
     ///
     /// Not part of the callers, of which a firmware image has many.
     #[inline(never)]
     fn collect_some(&mut self, inbox: &Inbox<Q::Key, impl Lock>, has_taken: &mut bool) -> bool {
         if !core::mem::replace(has_taken, true) {
-            self.take_posts(inbox, self.has_inbox);
+            self.take_posts(inbox, self.inbox_is_open);
         }
-        self.add_posted(MANY);
+        self.add_posted(UNDER_ONE_LOCK);
         self.posted.is_empty()
     }
 
@@ -376,32 +396,36 @@ impl<Q: Machine> State<Q, Q::Key> {
     #[inline(never)]
     fn add_posted(&mut self, most: usize) {
         if !self.posted.is_empty() {
+            self.is_adding = true;
             self.machine.add_posted(&mut self.posted, most);
+            self.is_adding = false;
             release(&mut self.posted);
         }
     }
 
     /// Adds posted keys until a job is ready. Those that are ready again at once, time after time, must not keep posted
-    /// ones waiting.
+    /// ones waiting. If many posted keys make no job, as those that back off, the next worker goes on.
     #[inline]
     fn refill(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        while self.has_posts() && (self.turns == 0 || !self.machine.has_answer()) {
-            self.turns = AT_ONCE;
+        let mut batches = UNDER_ONE_LOCK / BATCH;
+        while self.has_posts() && (self.turns == 0 || !self.machine.has_answer()) && batches > 0 {
+            batches -= 1;
+            self.turns = TURNS;
             if self.posted.is_empty() {
                 self.take_posts(inbox, true);
             }
             if self.posted.is_empty() {
                 return;
             }
-            self.add_posted(AT_ONCE);
+            self.add_posted(BATCH);
         }
     }
 
     /// Takes over the keys of the inbox, without adding them.
     #[inline(never)]
     fn take_posts(&mut self, inbox: &Inbox<Q::Key, impl Lock>, stays_open: bool) {
-        if self.has_inbox {
-            self.has_inbox = stays_open;
+        if self.inbox_is_open {
+            self.inbox_is_open = stays_open;
             let merged = inbox.take(&mut self.posted, stays_open);
             self.machine.note_merged(merged);
         }
@@ -409,15 +433,16 @@ impl<Q: Machine> State<Q, Q::Key> {
 
     /// Lets keys wait in the inbox from now on, if there is a job: either no worker sleeps, or one is woken for it.
     fn open(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        if !self.has_inbox && self.machine.has_answer() && !self.machine.is_closed() && self.machine.takes_posts() {
+        if !self.inbox_is_open && self.machine.has_answer() && !self.machine.is_closed() && self.machine.allows_posts()
+        {
             inbox.open();
-            self.has_inbox = true;
+            self.inbox_is_open = true;
         }
     }
 
     /// Shuts the inbox if workers sleep and none was woken. If something came in before, a worker is to be woken for it.
     fn shut_unless_one_comes(&mut self, inbox: &Inbox<Q::Key, impl Lock>) -> Option<(Slot, Waker)> {
-        if !self.has_inbox || self.workers.is_empty() || self.workers.is_waking() {
+        if !self.inbox_is_open || self.workers.is_empty() || self.workers.is_waking() {
             return None;
         }
         self.take_posts(inbox, false);
@@ -446,7 +471,7 @@ impl<Q: Machine> State<Q, Q::Key> {
         self.posted.is_empty() && self.machine.is_over()
     }
 
-    /// Whether the machine would count as over at `now`, although keys were posted that it does not have yet.
+    /// Whether the machine would count as over at `now`, although it does not have all posted keys yet.
     fn ends_at(&self, now: Instant) -> bool {
         let is_due = || self.machine.poll_timeout().is_some_and(|deadline| deadline <= now);
         !self.posted.is_empty() && self.machine.is_closed() && (self.machine.is_over() || is_due())
@@ -476,7 +501,7 @@ struct Undelivered<'a, Q: Dispense, Lk: Lock> {
 impl<Q: Dispense, Lk: Lock> Drop for Undelivered<'_, Q, Lk> {
     fn drop(&mut self) {
         if let Poll::Ready(Some(work)) = core::mem::replace(&mut self.answer, Poll::Pending) {
-            self.dispatch.give_back(|machine| machine.put_back(work));
+            self.dispatch.update_bare(|machine| machine.put_back(work));
         }
     }
 }

@@ -23,20 +23,25 @@ struct Apart<T>(T);
 struct Posts<K> {
     keys: Vec<Posted<K>>,
     /// The keys' places, so that a key which is posted often takes no more memory.
-    index: <Heap as Mem>::PassingIndex,
+    index: Places,
     /// The number of additions that found their key here.
     merged: u64,
     is_open: bool,
 }
 
+type Places = <Heap as Mem>::PassingIndex;
+
 /// An empty inbox keeps room for so many keys.
 const KEPT: usize = 4096;
+
+/// So many keys are fewer than the cells of the least index that is worth clearing.
+const FEW: usize = 64;
 
 impl<K, Lk: Lock> Inbox<K, Lk> {
     /// One that is shut.
     pub(super) fn new() -> Self {
-        let index = <Heap as Mem>::PassingIndex::EMPTY;
-        Self { posts: Apart(Shared::new(Posts { keys: Vec::new(), index, merged: 0, is_open: false })) }
+        let posts = Posts { keys: Vec::new(), index: Places::EMPTY, merged: 0, is_open: false };
+        Self { posts: Apart(Shared::new(posts)) }
     }
 
     /// Leaves a key here, if the inbox is open. If the key is here already, the caller drops its own.
@@ -78,9 +83,22 @@ impl<K> Posts<K> {
         if self.keys.is_empty() {
             return (spare, 0);
         }
-        self.index.release();
-        self.index.clear();
+        self.forget_places();
         (mem::replace(&mut self.keys, spare), mem::take(&mut self.merged))
+    }
+}
+
+impl<K> Posts<K> {
+    /// Clears the index. One that was large has many cells, so few keys are taken out one by one.
+    fn forget_places(&mut self) {
+        if self.keys.len() < FEW {
+            for (place, posted) in self.keys.iter().enumerate() {
+                self.index.remove(posted.hash, Slot::at(place));
+            }
+        } else {
+            self.index.release();
+            self.index.clear();
+        }
     }
 }
 

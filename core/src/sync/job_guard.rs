@@ -35,7 +35,7 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
     pub fn finish(mut self, now: Instant, outcome: Outcome) -> Finished {
         self.job
             .take()
-            .map_or(Finished::Ignored, |job| self.queue.dispatch.give_back(|queue| queue.finish(now, job, outcome)))
+            .map_or(Finished::Ignored, |job| self.queue.dispatch.update_bare(|queue| queue.finish(now, job, outcome)))
     }
 
     /// Gives the key back without an outcome: client-go's `Done`. Its failures stay, and it is not retried.
@@ -45,7 +45,7 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for JobGuard<'_, K, Lk, L, D> {
     fn drop(&mut self) {
         if let Some(job) = self.job.take() {
-            self.queue.dispatch.give_back(|queue| queue.done(job));
+            self.queue.dispatch.update_bare(|queue| queue.done(job));
         }
     }
 }

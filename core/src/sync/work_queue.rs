@@ -19,15 +19,16 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// until no worker has the queue's lock.
     ///
     /// While all workers are busy, the key waits in front of the lock, each key once and in the order of the calls. A
-    /// worker without a ready key takes such keys into the queue. While a worker sleeps, this is [`add`](Self::add). So
-    /// it is for a queue with [metrics](WorkQueue::with_metrics), which notes when each key came, and for one with
-    /// [`Lanes`].
+    /// worker takes such keys into the queue if it has no ready key, and each time that 64 keys were handed out. While a
+    /// worker sleeps, this is [`add`](Self::add). A queue with [metrics](WorkQueue::with_metrics) notes when each key
+    /// came, and one with [`Lanes`] calls the program: there, this is always `add`.
     ///
-    /// Every other call finds the key in the queue, but for those by which workers give back and get. A key that is
-    /// ready, or with a worker, while it waits here may come out once more than by `add`. If its reconcile ends
-    /// meanwhile, the key counts as added after that end.
+    /// Every other call takes the key in first, but for those by which workers give back and get, and for
+    /// [`delays`](Self::delays). A key that is ready, delayed, or with a worker while it waits here may come out once more
+    /// than by `add`. If its reconcile ends meanwhile, the key counts as added after that end.
     ///
-    /// If the key's `Eq` panics, the panic may reach the worker that takes the key in. That key is not added.
+    /// If the key's `Eq` panics, the panic reaches the call that takes the key in. That call does nothing else, and the
+    /// key is not added.
     ///
     /// ```
     /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
@@ -38,6 +39,13 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// ```
     pub fn post(&self, key: K) {
         self.dispatch.post(Posted::new(key, self.seed));
+    }
+
+    /// Whether a key that was [posted](Self::post) has panicked where a call took it in, since the last call of this. The
+    /// worker whose call that was can ask for a job again.
+    #[doc(hidden)]
+    pub fn take_lost_post(&self) -> bool {
+        self.dispatch.take_lost_post()
     }
 
     /// See [`WorkQueue::try_add_after`].
@@ -84,7 +92,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
 
     /// See [`WorkQueue::note_panic`].
     pub fn note_panic(&self) {
-        self.dispatch.give_back(|queue| queue.note_panic());
+        self.dispatch.update_bare(|queue| queue.note_panic());
     }
 
     /// See [`WorkQueue::len`].

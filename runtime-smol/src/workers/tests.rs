@@ -470,6 +470,29 @@ fn several_posted_keys_that_panicked_ended_their_worker() {
     assert_eq!((queue.stats().panics, reconciled.lock().unwrap().as_slice()), (3, [2, 3, 4].as_slice()));
 }
 
+std::thread_local!(static CLONES: Cell<u32> = const { Cell::new(0) });
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Uncloned;
+
+impl Clone for Uncloned {
+    fn clone(&self) -> Self {
+        CLONES.set(CLONES.get() + 1);
+        panic!("in clone");
+    }
+}
+
+#[test]
+fn a_key_whose_clone_panicked_was_asked_for_a_thousand_times() {
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let queue = Arc::new(SharedWorkQueue::<Uncloned, StdLock>::default());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::ready(Outcome::Done));
+    queue.add(Uncloned);
+    queue.shut_down();
+    let panic = caught_call(|| run(&clock, &executor, workers.join())).unwrap_err();
+    assert_eq!((CLONES.get(), queue.stats().adds, queue.len()), (1, 1, 1), "{panic}");
+}
+
 #[test]
 fn a_rate_limiter_that_panics_is_told_of_and_its_key_is_retried_after_a_second() {
     struct Flawed(u32);

@@ -14,9 +14,6 @@ use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
 use smol::future::yield_now;
 use std::sync::Arc;
 
-/// A worker that panics so often while it asks for one key ends. Each posted key that panics counts once.
-const MOST_PANICS: usize = 1000;
-
 /// The context that all workers of one [`Workers`](super::Workers) share.
 pub(super) struct Context<K, Lk: Lock, L, D: Discipline<K>, P> {
     pub(super) queue: Arc<SharedWorkQueue<K, Lk, L, D>>,
@@ -80,7 +77,8 @@ where
         }
     }
 
-    /// Waits for the next key. The first poll gives the last one back, in which the rate limiter may panic.
+    /// Waits for the next key. The first poll gives the last one back, in which the rate limiter may panic. Each posted key
+    /// that panics is gone then, and others get their turn after it.
     #[inline]
     fn poll_next<'q>(
         &self,
@@ -88,28 +86,28 @@ where
         next: &mut Get<'q, K, Lk, L, D>,
         cx: &mut task::Context<'_>,
     ) -> Poll<Option<JobGuard<'q, K, Lk, L, D>>> {
-        let mut panics = 0;
-        loop {
-            let mut polled = Poll::Pending;
-            let caught = caught_call(|| polled = Pin::new(&mut *next).poll(cx));
-            if let Poll::Ready(Some(_)) = polled {
-                return polled;
-            }
-            // Its key is given back in any case.
-            let last = worker.put_down();
-            let Err(panic) = caught else { return polled };
-            panics += 1;
-            assert!(panics < MOST_PANICS, "the next key cannot be handed out: {panic}");
-            self.on_panic_between(next, last, &panic);
+        let mut polled = Poll::Pending;
+        let caught = caught_call(|| polled = Pin::new(&mut *next).poll(cx));
+        if let Poll::Ready(Some(_)) = polled {
+            return polled;
         }
+        // Its key is given back in any case.
+        let last = worker.put_down();
+        if let Err(panic) = caught {
+            self.on_panic_between(next, last, &panic);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        polled
     }
 
-    /// A panic that came while the `last` key was given back is the rate limiter's. Any other one is that of a posted
-    /// key, which the queue does not have then.
+    /// A panic that came while the `last` key was given back is the rate limiter's, or that of a posted key, which the
+    /// queue does not have then. Any other one, as of a key's clone, would come again.
     fn on_panic_between(&self, next: &Get<'_, K, Lk, L, D>, last: Option<K>, panic: &str) {
         match last.filter(|_| next.finished().is_none()) {
             Some(key) => self.call_on_panic(&key, panic),
-            None => self.queue.note_panic(),
+            None if self.queue.take_lost_post() => self.queue.note_panic(),
+            None => panic!("the next key cannot be handed out: {panic}"),
         }
     }
 

@@ -118,9 +118,9 @@ impl<'de> SeqAccess<'de> for Access<'_, 'de> {
         if self.next()?.is_some() { seed.deserialize(&mut *self.reader).map(Some) } else { Ok(None) }
     }
 
-    /// So a vector neither grows nor keeps room.
+    /// So a vector neither grows nor keeps room. Behind the first value there is no hint: the rest would be counted again.
     fn size_hint(&self) -> Option<usize> {
-        self.reader.count_values()
+        if self.first { self.reader.count_values() } else { None }
     }
 }
 

@@ -109,7 +109,7 @@ impl<'de> Reader<'de> {
     #[inline(never)]
     pub(super) fn count_values(&self) -> Option<usize> {
         let inside = self.rest().as_bytes();
-        match inside.first() {
+        match inside.trim_ascii_start().first() {
             Some(b']') => Some(0),
             _ if self.depth < DEPTH - COUNTED_DEPTH => None,
             _ => Some(self.counts.borrow_mut().values_at(self.at, inside)),

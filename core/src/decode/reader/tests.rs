@@ -354,3 +354,32 @@ fn a_vector_kept_room_for_elements_that_never_came() {
         assert!(read.iter().all(|inner| inner.capacity() == inner.len()), "{text}");
     }
 }
+
+#[test]
+fn the_values_of_an_array_were_counted_again_behind_its_first_one() {
+    struct Hints(Vec<Option<usize>>);
+    impl<'de> Deserialize<'de> for Hints {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Asks;
+            impl<'de> serde::de::Visitor<'de> for Asks {
+                type Value = Hints;
+
+                fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                    f.write_str("an array")
+                }
+
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut array: A) -> Result<Hints, A::Error> {
+                    let mut hints = Vec::from([array.size_hint()]);
+                    while array.next_element::<IgnoredAny>()?.is_some() {
+                        hints.push(array.size_hint());
+                    }
+                    Ok(Hints(hints))
+                }
+            }
+            deserializer.deserialize_seq(Asks)
+        }
+    }
+    let hints = |text| ours::<Hints>(text).unwrap().0;
+    assert_eq!(hints("[1,2,3]"), [Some(3), None, None, None]);
+    assert_eq!((hints("[]"), hints("[ ]")), ([Some(0)].to_vec(), [Some(0)].to_vec()));
+}

@@ -63,7 +63,10 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
     /// drain is over.
     pub(crate) fn put_back(&mut self, job: Job) {
         if self.closing != Closing::Over {
+            // Nobody adds it: it never left the queue.
+            let counts = (self.adds, self.merged);
             self.mark(job.slot);
+            (self.adds, self.merged) = counts;
         }
         self.done(job);
     }

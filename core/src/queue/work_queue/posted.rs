@@ -39,8 +39,8 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         }
     }
 
-    /// Adds the last ones of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq` or
-    /// `Drop` panics is out of `posted` already.
+    /// Adds the last ones of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq`
+    /// or `Drop` panics is out of `posted` already.
     pub(crate) fn add_posted(&mut self, posted: &mut Vec<Posted<K>>, most: usize) {
         let mut left = most.min(posted.len());
         while left > 0 {
@@ -54,13 +54,13 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         }
     }
 
-    fn mark_hashed(&mut self, key: K, hash: u32) {
-        let slot = never_full(self.try_record_hashed(key, hash));
-        self.mark_now(slot);
-    }
-
     /// Counts additions that changed nothing, because their keys were posted before.
     pub(crate) fn note_merged(&mut self, merged: u64) {
         self.merged += merged;
+    }
+
+    fn mark_hashed(&mut self, key: K, hash: u32) {
+        let slot = never_full(self.try_record_hashed(key, hash));
+        self.mark_now(slot);
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{ExponentialBackoff, Finished, Outcome};
+use crate::queue::{ExponentialBackoff, Finished, Outcome, WhileDelayed};
 use crate::storage::Slot;
 use crate::sync::wakers::tests::{Wakes, counting};
 use crate::sync::{Due, JobGuard, StdLock};
@@ -208,6 +208,50 @@ fn a_queue_with_metrics_notes_when_a_key_was_posted() {
     (0..2).for_each(|_| Worker::new(queue.get()).take().done());
     let latency = queue.metrics(at(10)).unwrap().latency;
     assert_eq!((latency.count, latency.total), (2, Duration::from_millis(9 + 7)));
+}
+
+std::thread_local!(static COMPARED: Cell<usize> = const { Cell::new(0) });
+
+/// A key that counts how often it is compared.
+#[derive(Debug, Clone, Eq)]
+struct Counted(u32);
+
+impl Hash for Counted {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        COMPARED.set(COMPARED.get() + 1);
+        self.0 == other.0
+    }
+}
+
+#[test]
+fn a_worker_took_in_all_posted_keys_that_back_off_under_one_lock() {
+    let queue = WorkQueue::default().with_while_delayed(WhileDelayed::KeepWaiting);
+    let queue = SharedWorkQueue::<Counted, StdLock>::new(queue);
+    (0..10_000).for_each(|key| _ = queue.add_rate_limited(at(0), Counted(key)));
+    queue.post(Counted(10_000));
+    (0..10_000).for_each(|key| queue.post(Counted(key)));
+    let (wakes, waker) = counting();
+    let first = Pin::new(&mut queue.get()).poll(&mut Context::from_waker(&waker));
+    let Poll::Ready(Some(job)) = first else { panic!("a key is ready") };
+    job.done();
+    let mut at_once = Vec::new();
+    let mut get = queue.get();
+    loop {
+        let woken = wakes.count();
+        COMPARED.set(0);
+        assert!(Pin::new(&mut get).poll(&mut Context::from_waker(&waker)).is_pending());
+        at_once.push(COMPARED.get());
+        if wakes.count() == woken {
+            break;
+        }
+    }
+    assert_eq!(at_once, [4096, 4096, 1808]);
 }
 
 /// A key that is equal to none while this is set: it panics.
@@ -810,7 +854,7 @@ fn a_waker_that_polls_at_once_is_not_woken_for_ever() {
 
 #[test]
 fn the_timer_is_woken_when_the_only_delay_is_promoted() {
-    let queue = WorkQueue::default().with_while_delayed(crate::queue::WhileDelayed::Promote);
+    let queue = WorkQueue::default().with_while_delayed(WhileDelayed::Promote);
     let queue = Queue::new(queue);
     let (wakes, waker) = counting();
     let (mut delays, mut cx) = (queue.delays(), Context::from_waker(&waker));

@@ -8,7 +8,7 @@ mod follow;
 #[expect(dead_code, reason = "the program that measures has the rest of it")]
 mod process;
 
-use follow::{Counter, follow};
+use follow::{Counter, command};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -19,8 +19,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["follow", mode, url, ref versions @ .., "pages"] => follow(mode, url, versions, true, Some(&ALLOCATED)),
-        ["follow", mode, url, ref versions @ ..] => follow(mode, url, versions, false, Some(&ALLOCATED)),
+        ["follow", ref follow @ ..] => command(follow, Some(&ALLOCATED)),
         _ => println!("tests/benches/peers runs this"),
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A fault of a recording, with its place and a remedy. The message is one line, `FILE:LINE: fault; remedy`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CaptureError {
     path: PathBuf,
     line: Option<u64>,
@@ -115,6 +115,13 @@ impl fmt::Display for CaptureError {
     }
 }
 
+/// As [`Display`](fmt::Display): a `main` that returns the error prints this.
+impl fmt::Debug for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for CaptureError {}
 
 /// A fault whose file and line are not known yet.
@@ -168,5 +175,16 @@ impl Fault {
     /// The fault of a line or an event that exceeds the limit.
     pub(crate) fn too_long(what: &str, limit: usize) -> Self {
         Self::of_line(CaptureErrorKind::TooLong, format_args!("the {what} is longer than the limit of {limit} bytes"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Playback;
+
+    #[test]
+    fn a_main_that_returned_the_error_printed_its_fields() {
+        let error = Playback::from_file("/no/such/file").map(drop).unwrap_err();
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 }

@@ -201,7 +201,9 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W,
         false
     }
 
-    fn add(&mut self, _: Posted<Infallible>) {}
+    fn add(&mut self, posted: Posted<Infallible>) {
+        match posted.key {}
+    }
 
     fn add_posted(&mut self, _: &mut Vec<Posted<Infallible>>, _: usize) {}
 

@@ -29,8 +29,8 @@ pub(crate) trait Machine {
     /// Adds a key, unless the machine is closed.
     fn add(&mut self, key: Posted<Self::Key>);
 
-    /// Adds the last ones of these keys, `most` at most. They came before the machine was closed. Each is out of `posted`
-    /// before it is added: its `Eq` may panic.
+    /// Adds the last ones of these keys, `most` at most. They came before the machine was closed. Each is out of
+    /// `posted` before it is added: its `Eq` may panic.
     fn add_posted(&mut self, posted: &mut Vec<Posted<Self::Key>>, most: usize);
 
     /// Counts additions of keys that were posted already.
@@ -440,7 +440,8 @@ impl<Q: Machine> State<Q, Q::Key> {
         }
     }
 
-    /// Shuts the inbox if workers sleep and none was woken. If something came in before, a worker is to be woken for it.
+    /// Shuts the inbox if workers sleep and none was woken. If something came in before, a worker is to be woken for
+    /// it.
     fn shut_unless_one_comes(&mut self, inbox: &Inbox<Q::Key, impl Lock>) -> Option<(Slot, Waker)> {
         if !self.inbox_is_open || self.workers.is_empty() || self.workers.is_waking() {
             return None;

@@ -16,7 +16,8 @@ use core::hash::Hash;
 ///
 /// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock. They must
 /// not call the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call
-/// gave back stays so. A [posted](Self::post) key whose `Eq` panics is removed. If a `Drop` panics, that key is removed, and a shutdown that it interrupts takes effect.
+/// gave back stays so. A [posted](Self::post) key whose `Eq` panics is removed. If a `Drop` panics, that key is removed,
+/// and a shutdown that it interrupts takes effect.
 ///
 /// Wakers are called after the lock is released. If a worker's waker panics, another worker is woken. If that waker
 /// panics too, a second panic begins while the first one unwinds, which ends the process.

@@ -19,13 +19,13 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// until no worker has the queue's lock.
     ///
     /// While all workers are busy, the key waits in front of the lock, each key once and in the order of the calls. A
-    /// worker takes such keys into the queue if it has no ready key, and each time that 64 keys were handed out. While a
-    /// worker sleeps, this is [`add`](Self::add). A queue with [metrics](WorkQueue::with_metrics) notes when each key
+    /// worker takes such keys into the queue if it has no ready key, and each time that 64 keys were handed out. While
+    /// a worker sleeps, this is [`add`](Self::add). A queue with [metrics](WorkQueue::with_metrics) notes when each key
     /// came, and one with [`Lanes`] calls the program: there, this is always `add`.
     ///
     /// Every other call takes the key in first, but for those by which workers give back and get, and for
-    /// [`delays`](Self::delays). A key that is ready, delayed, or with a worker while it waits here may come out once more
-    /// than by `add`. If its reconcile ends meanwhile, the key counts as added after that end.
+    /// [`delays`](Self::delays). A key that is ready, delayed, or with a worker while it waits here may come out once
+    /// more than by `add`. If its reconcile ends meanwhile, the key counts as added after that end.
     ///
     /// If the key's `Eq` panics, the panic reaches the call that takes the key in. That call does nothing else, and the
     /// key is not added.
@@ -41,8 +41,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.dispatch.post(Posted::new(key, self.seed));
     }
 
-    /// Whether a key that was [posted](Self::post) has panicked where a call took it in, since the last call of this. The
-    /// worker whose call that was can ask for a job again.
+    /// Whether a key that was [posted](Self::post) has panicked where a call took it in, since the last call of this.
+    /// The worker whose call that was can ask for a job again.
     #[doc(hidden)]
     pub fn take_lost_post(&self) -> bool {
         self.dispatch.take_lost_post()

@@ -40,11 +40,19 @@ struct Status {
 
 kind!(Fields, "v1", "pods");
 
-/// Follows the server until the last of these versions, and prints what that took. The memory at the first of two is
-/// told besides, and the peak is then the one after it.
+/// `MODE URL VERSION... [pages]`: follows the server until the last of the versions, and prints what that took. The memory
+/// at the first of two is told besides, and the peak is then the one after it.
 ///
 /// `pages` lists in pages, and not as a stream. A program that counts what it allocates has a `counter`.
-pub(crate) fn follow(mode: &str, url: &str, versions: &[&str], pages: bool, counter: Option<&'static dyn Counter>) {
+pub(crate) fn command(arguments: &[&str], counter: Option<&'static dyn Counter>) {
+    match arguments {
+        [mode, url, versions @ .., "pages"] => follow(mode, url, versions, true, counter),
+        [mode, url, versions @ ..] => follow(mode, url, versions, false, counter),
+        _ => panic!("a mode and an address are missing"),
+    }
+}
+
+fn follow(mode: &str, url: &str, versions: &[&str], pages: bool, counter: Option<&'static dyn Counter>) {
     let followed = Followed { url, versions, pages, counter };
     let line = match mode {
         "meta" => followed.informer::<MetadataOnly>(),

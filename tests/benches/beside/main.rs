@@ -1,9 +1,9 @@
 //! Informers, and their machines, beside those of client-go and kube-rs, on the same server and the same bytes:
 //! `tests/benches/peers` runs it.
 //!
-//! `beside measure PEERS KUBE-RS FOLDER [--quick] [--turns NUMBER] [SECTION]...` measures, by the programs of
-//! `tests/peers/client-go` and `tests/peers/kube-rs` (`-` for none), and writes a table for each section into the folder.
-//! The other commands are our side of what it measures, and are started by it.
+//! `beside measure PEERS KUBE-RS FOLDER [--quick] [--turns NUMBER] [SECTION]...` measures by the programs of
+//! `tests/peers/client-go` and `tests/peers/kube-rs` (`-` for none). It writes a table for each section into the folder,
+//! and starts the other commands, which are our side.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a step that fails ends the run")]
 
@@ -46,8 +46,7 @@ fn main() {
                 std::fs::write(format!("{folder}/{name}.md"), tables).unwrap();
             }
         }
-        ["follow", mode, url, ref versions @ .., "pages"] => follow::follow(mode, url, versions, true, None),
-        ["follow", mode, url, ref versions @ ..] => follow::follow(mode, url, versions, false, None),
+        ["follow", ref follow @ ..] => follow::command(follow, None),
         ["growth", ref sizes @ ..] => growth::measure(sizes),
         ["workers"] => busy::measure(false),
         ["workers", "answered"] => busy::measure(true),

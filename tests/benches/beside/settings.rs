@@ -1,5 +1,7 @@
 //! What is run, and how often.
 
+use crate::SECTIONS;
+
 /// The programs, and the size of the work.
 pub(crate) struct Settings {
     pub(crate) peers: String,
@@ -20,8 +22,11 @@ impl Settings {
             arguments = rest;
             match (*argument, rest) {
                 ("--quick", _) => (settings.is_quick, settings.turns) = (true, 1),
-                ("--turns", [turns, rest @ ..]) => (settings.turns, arguments) = (turns.parse().unwrap(), rest),
-                (section, _) => settings.sections.push(section.to_owned()),
+                ("--turns", [turns, rest @ ..]) => (settings.turns, arguments) = (number(turns), rest),
+                (section, _) => {
+                    assert!(SECTIONS.iter().any(|(name, _)| *name == section), "no section and no option: {section}");
+                    settings.sections.push(section.to_owned());
+                }
             }
         }
         settings
@@ -35,4 +40,9 @@ impl Settings {
     pub(crate) fn size(&self, full: usize, quick: usize) -> usize {
         if self.is_quick { quick } else { full }
     }
+}
+
+/// At least one.
+fn number(turns: &str) -> usize {
+    turns.parse().ok().filter(|turns| *turns > 0).unwrap_or_else(|| panic!("no number of turns: {turns}"))
 }

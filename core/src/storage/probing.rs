@@ -294,15 +294,14 @@ mod tests {
 
     #[test]
     fn a_shard_of_few_keys_was_split_into_halves_without_an_empty_cell() {
-        split_shards_of_few_keys::<6, KEPT>();
-        split_shards_of_few_keys::<7, 256>();
+        split_shards_of_few_keys(|| Staying::EMPTY);
+        split_shards_of_few_keys(|| Waning::EMPTY);
     }
 
-    fn split_shards_of_few_keys<const EIGHTHS: usize, const LARGE: usize>() {
+    fn split_shards_of_few_keys<const EIGHTHS: usize, const LARGE: usize>(empty: fn() -> Probing<EIGHTHS, LARGE>) {
         for keys in 0..40 {
             for passes in [|_| false, |hash| hash % 2 == 0, |_| true] {
-                let (mut slab, mut half) = (Slab::<u32, Heap>::default(), Probing::<EIGHTHS, LARGE>::EMPTY);
-                let mut whole = Probing::<EIGHTHS, LARGE>::EMPTY;
+                let (mut slab, mut half, mut whole) = (Slab::<u32, Heap>::default(), empty(), empty());
                 let mut insert = |index: &mut Probing<EIGHTHS, LARGE>, hash| {
                     let slot = slab.try_insert(hash).unwrap_or_else(|full| panic!("{full:?}"));
                     index.insert(hash, slot);

@@ -407,9 +407,10 @@ impl<Q: Machine> State<Q, Q::Key> {
     /// ones waiting. If many posted keys make no job, as those that back off, the next worker goes on.
     #[inline]
     fn refill(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        let mut batches = UNDER_ONE_LOCK / BATCH;
-        while self.has_posts() && (self.turns == 0 || !self.machine.has_answer()) && batches > 0 {
-            batches -= 1;
+        for _ in 0..UNDER_ONE_LOCK / BATCH {
+            if !self.has_posts() || (self.turns > 0 && self.machine.has_answer()) {
+                return;
+            }
             self.turns = TURNS;
             if self.posted.is_empty() {
                 self.take_posts(inbox, true);

@@ -10,8 +10,8 @@ use core::mem;
 /// Keys in front of a machine's lock, under a lock of their own, each of them once.
 ///
 /// A producer that leaves a key here neither waits for a worker nor fetches the machine's memory from the worker's
-/// core. A task that has the machine's lock [takes](Self::take) all keys out. The inbox is open only while a worker is sure
-/// to come: no worker sleeps, or one was woken and has not come yet.
+/// core. A task that has the machine's lock [takes](Self::take) all keys out. The inbox is open only while a worker is
+/// sure to come: no worker sleeps, or one was woken and has not come yet.
 pub(super) struct Inbox<K, Lk: Lock> {
     posts: Apart<Shared<Posts<K>, Lk>>,
 }
@@ -34,8 +34,8 @@ type Places = <Heap as Mem>::PassingIndex;
 /// An empty inbox keeps room for so many keys.
 const KEPT: usize = 4096;
 
-/// So many keys are fewer than the cells of the least index that is worth clearing.
-const FEW: usize = 64;
+/// Fewer keys than this are fewer than the cells of any index that has them.
+const FEW: usize = 8;
 
 impl<K, Lk: Lock> Inbox<K, Lk> {
     /// One that is shut.
@@ -86,9 +86,7 @@ impl<K> Posts<K> {
         self.forget_places();
         (mem::replace(&mut self.keys, spare), mem::take(&mut self.merged))
     }
-}
 
-impl<K> Posts<K> {
     /// Clears the index. One that was large has many cells, so few keys are taken out one by one.
     fn forget_places(&mut self) {
         if self.keys.len() < FEW {

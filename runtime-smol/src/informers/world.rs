@@ -228,7 +228,8 @@ impl World {
     }
 
     /// Ends the world after a time of its clock, which begins when a controller of it starts. Informers without a
-    /// controller have no end: their program ends itself. It is [`until`](Self::until) with a sleep. A shorter limit of [`at_most`](Self::at_most) is raised.
+    /// controller have no end: their program ends itself. It is [`until`](Self::until) with a sleep. A shorter limit of
+    /// [`at_most`](Self::at_most) is raised.
     ///
     /// ```
     /// use core::time::Duration;

@@ -118,7 +118,8 @@ impl<'de> SeqAccess<'de> for Access<'_, 'de> {
         if self.next()?.is_some() { seed.deserialize(&mut *self.reader).map(Some) } else { Ok(None) }
     }
 
-    /// So a vector neither grows nor keeps room. Behind the first value there is no hint: the rest would be counted again.
+    /// So a vector neither grows nor keeps room. Behind the first value there is no hint: the rest would be counted
+    /// again.
     fn size_hint(&self) -> Option<usize> {
         if self.first { self.reader.count_values() } else { None }
     }

@@ -12,7 +12,7 @@
 //!                                                        └── read ── worker ◀── WorkQueue ◀──┘
 //! ```
 //!
-//! A program on an operating system depends on `listwatch-runtime-smol`, which brings this crate, transports, a clock
+//! A program on an operating system depends on `listwatch`, which brings this crate, transports, a clock
 //! and tasks. This crate alone is for devices, for other runtimes, for tests and for fuzzers.
 //!
 //! # Map

@@ -5,7 +5,7 @@
 //! `spec.nodeName` of its pod. It ends at SIGTERM or Ctrl-C:
 //!
 //! ```sh
-//! cargo run -p listwatch-runtime-smol --example edge-agent -- NODE
+//! cargo run -p listwatch --example edge-agent -- NODE
 //! ```
 //!
 //! With a path in `STATE_FILE`, the agent saves what it knows to that file. If it starts while its server is out of reach,
@@ -22,12 +22,12 @@
 //! strip = true
 //! ```
 
-use listwatch_runtime_smol::controller::Termination;
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::reactor::AsyncIo;
-use listwatch_runtime_smol::saved::SaveTo;
-use listwatch_runtime_smol::transport::ListerWatcher;
-use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, kind, run};
+use listwatch::controller::Termination;
+use listwatch::http::Cluster;
+use listwatch::reactor::AsyncIo;
+use listwatch::saved::SaveTo;
+use listwatch::transport::ListerWatcher;
+use listwatch::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, kind, run};
 use std::env;
 use std::error::Error;
 use std::fmt;

@@ -5,16 +5,16 @@
 //! It installs its CRD first, and waits until the server serves it. It ends at SIGTERM or Ctrl-C:
 //!
 //! ```sh
-//! cargo run -p listwatch-runtime-smol --example finalizer -- /tmp/folders
+//! cargo run -p listwatch --example finalizer -- /tmp/folders
 //! kubectl create -f - <<< '{"apiVersion":"example.com/v1","kind":"Folder","metadata":{"name":"a"}}'
 //! ```
 
-use listwatch_runtime_smol::api::{Api, Patch};
-use listwatch_runtime_smol::controller::{Controller, Outcome};
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::informers::wait_for;
-use listwatch_runtime_smol::object::{Conditions, ObjectHandle};
-use listwatch_runtime_smol::{Executor, Found, Resource, World, kind, run};
+use listwatch::api::{Api, Patch};
+use listwatch::controller::{Controller, Outcome};
+use listwatch::http::Cluster;
+use listwatch::informers::wait_for;
+use listwatch::object::{Conditions, ObjectHandle};
+use listwatch::{Executor, Found, Resource, World, kind, run};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::error::Error;

@@ -4,13 +4,13 @@
 //! services, is spawned on it and awaited. The program ends at SIGTERM or Ctrl-C:
 //!
 //! ```sh
-//! cargo run -p listwatch-runtime-smol --example inside-tokio
+//! cargo run -p listwatch --example inside-tokio
 //! ```
 
-use listwatch_runtime_smol::controller::{Controller, Outcome, Running, Source, Termination};
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::object::Conditions;
-use listwatch_runtime_smol::{World, kind};
+use listwatch::controller::{Controller, Outcome, Running, Source, Termination};
+use listwatch::http::Cluster;
+use listwatch::object::Conditions;
+use listwatch::{World, kind};
 use std::error::Error;
 use std::io::{self, Write};
 use tokio::runtime::Handle;

@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! kubectl create configmap counter
-//! cargo run -p listwatch-runtime-smol --example leader-election
+//! cargo run -p listwatch --example leader-election
 //! kubectl get configmap counter --watch -o jsonpath='{.data}'
 //! ```
 //!
@@ -23,10 +23,10 @@
 //! ```
 
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, Source};
-use listwatch_runtime_smol::election::Election;
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::{Resource, World, kind};
+use listwatch::controller::{Controller, Outcome, RunError, Source};
+use listwatch::election::Election;
+use listwatch::http::Cluster;
+use listwatch::{Resource, World, kind};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Deserialize, Serialize)]

@@ -5,13 +5,13 @@
 //!
 //! ```sh
 //! kubectl label deployment web restart-on-configmap-change=true
-//! cargo run -p listwatch-runtime-smol --example restart-on-configmap-change
+//! cargo run -p listwatch --example restart-on-configmap-change
 //! ```
 
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::object::hashed_name;
-use listwatch_runtime_smol::{World, kind};
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::http::Cluster;
+use listwatch::object::hashed_name;
+use listwatch::{World, kind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

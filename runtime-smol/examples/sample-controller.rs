@@ -6,11 +6,11 @@
 //!
 //! ```sh
 //! kubectl apply -f runtime-smol/examples/deploy/crd.yaml -f runtime-smol/examples/deploy/foo.yaml
-//! cargo run -p listwatch-runtime-smol --example sample-controller
+//! cargo run -p listwatch --example sample-controller
 //! ```
 
-use listwatch_runtime_smol::controller::{ActError, Controller, Outcome, RunError};
-use listwatch_runtime_smol::{Found, World, file::Playback, http::Cluster, kind};
+use listwatch::controller::{ActError, Controller, Outcome, RunError};
+use listwatch::{Found, World, file::Playback, http::Cluster, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

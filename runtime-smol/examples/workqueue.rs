@@ -4,15 +4,13 @@
 //! It follows the pods of the namespace `default`, and ends at SIGTERM or Ctrl-C:
 //!
 //! ```sh
-//! cargo run -p listwatch-runtime-smol --example workqueue
+//! cargo run -p listwatch --example workqueue
 //! ```
 
-use listwatch_runtime_smol::controller::Termination;
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::informer::{Subscription, Told};
-use listwatch_runtime_smol::{
-    Executor, Informers, Key, Outcome, SharedWorkQueue, WorkQueue, Workers, World, kind, run,
-};
+use listwatch::controller::Termination;
+use listwatch::http::Cluster;
+use listwatch::informer::{Subscription, Told};
+use listwatch::{Executor, Informers, Key, Outcome, SharedWorkQueue, WorkQueue, Workers, World, kind, run};
 use smol::future::or;
 use std::error::Error;
 use std::io::{self, Write};

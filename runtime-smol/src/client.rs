@@ -44,8 +44,8 @@ const LONGEST_UID: usize = 128;
 /// stands still, and the transport's own limits end the request.
 ///
 /// ```
-/// use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse};
-/// use listwatch_runtime_smol::{Client, Clock, Executor, Resource, run};
+/// use listwatch::api::{Api, ApiFn, ApiRequest, ApiResponse};
+/// use listwatch::{Client, Clock, Executor, Resource, run};
 /// use serde_json::{Value, json};
 ///
 /// // In a program: `cluster.client()?`.
@@ -215,8 +215,8 @@ impl Client {
     /// client-go's `RetryOnConflict`. Each `change` reads the object anew, changes it, and replaces it.
     ///
     /// ```
-    /// use listwatch_runtime_smol::api::{Api, ApiError, ConflictRetry};
-    /// use listwatch_runtime_smol::{Client, Resource};
+    /// use listwatch::api::{Api, ApiError, ConflictRetry};
+    /// use listwatch::{Client, Resource};
     /// use serde_json::{Value, json};
     ///
     /// async fn label(client: &Client, name: &str) -> Result<Value, ApiError> {
@@ -229,8 +229,8 @@ impl Client {
     ///     };
     ///     client.retry_on_conflict(ConflictRetry::new(7), change).await
     /// }
-    /// # use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse, Method};
-    /// # use listwatch_runtime_smol::{Clock, Executor, run};
+    /// # use listwatch::api::{ApiFn, ApiRequest, ApiResponse, Method};
+    /// # use listwatch::{Clock, Executor, run};
     /// # let conflict = std::cell::Cell::new(true);
     /// # let server = ApiFn::new(move |request: &ApiRequest| {
     /// #     Ok(match request.method {

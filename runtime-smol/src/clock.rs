@@ -38,7 +38,7 @@ use std::sync::Arc;
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_runtime_smol::{Clock, Executor, run};
+/// use listwatch::{Clock, Executor, run};
 ///
 /// let clock = Clock::simulated();
 /// let start = clock.now();
@@ -78,12 +78,12 @@ impl Clock {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::{Clock, Executor, run};
+    /// use listwatch::{Clock, Executor, run};
     ///
     /// let clock = Clock::simulated_at("2026-11-22T11:34:48Z".parse()?);
     /// run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(86_400)));
     /// assert_eq!(clock.wall().to_string(), "2026-11-23T11:34:48Z");
-    /// # Ok::<(), listwatch_runtime_smol::time::ParseWallTimeError>(())
+    /// # Ok::<(), listwatch::time::ParseWallTimeError>(())
     /// ```
     #[must_use]
     pub fn simulated_at(origin: WallTime) -> Self {
@@ -145,7 +145,7 @@ impl Clock {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::Clock;
+    /// use listwatch::Clock;
     ///
     /// let clock = Clock::simulated();
     /// let before = clock.now();
@@ -165,7 +165,7 @@ impl Clock {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::{Clock, Executor, run};
+    /// use listwatch::{Clock, Executor, run};
     ///
     /// let clock = Clock::simulated();
     /// let slow = async {
@@ -175,7 +175,7 @@ impl Clock {
     /// };
     /// let (sleep, executor) = (clock.sleep(Duration::from_secs(60)), Executor::new());
     /// let (answered, ()) = run(&clock, &executor, smol::future::zip(slow, sleep));
-    /// assert_eq!(answered, listwatch_runtime_smol::time::Instant::ZERO);
+    /// assert_eq!(answered, listwatch::time::Instant::ZERO);
     /// ```
     pub fn outside(&self) -> Outside {
         Outside::hold(Arc::clone(&self.0))

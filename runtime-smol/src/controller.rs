@@ -3,9 +3,9 @@
 //! This one keeps a ConfigMap for each Page. It borrows the informers' handles, which read caches:
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-//! use listwatch_runtime_smol::http::Cluster;
-//! use listwatch_runtime_smol::{World, kind};
+//! use listwatch::controller::{Controller, Outcome, RunError};
+//! use listwatch::http::Cluster;
+//! use listwatch::{World, kind};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Clone, Deserialize, Serialize)]
@@ -78,11 +78,11 @@
 //! brings the objects, a function answers the writes, and the world ends after a simulated second:
 //!
 //! ```
-//! # use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-//! # use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-//! use listwatch_runtime_smol::file::Playback;
-//! use listwatch_runtime_smol::{Client, Clock, World};
+//! # use listwatch::controller::{Controller, Outcome, RunError};
+//! # use listwatch::decode::MetadataOnly;
+//! use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+//! use listwatch::file::Playback;
+//! use listwatch::{Client, Clock, World};
 //! use std::sync::mpsc;
 //! use std::time::Duration;
 //! # fn publish(world: impl Into<World>) -> Result<(), RunError> {
@@ -124,10 +124,10 @@
 //! process is asked to end:
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::Informers;
-//! use listwatch_runtime_smol::controller::{Controller, Outcome, run_all};
-//! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::http::Cluster;
+//! use listwatch::Informers;
+//! use listwatch::controller::{Controller, Outcome, run_all};
+//! use listwatch::decode::MetadataOnly;
+//! use listwatch::http::Cluster;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let informers = Informers::new(Cluster::infer()?);
@@ -148,9 +148,9 @@
 //! This one copies the ConfigMaps that have a label. Its copies have a mark: it changes and deletes no other ones.
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-//! use listwatch_runtime_smol::http::ClusterOptions;
-//! use listwatch_runtime_smol::{Informers, World, kind};
+//! use listwatch::controller::{Controller, Outcome, RunError};
+//! use listwatch::http::ClusterOptions;
+//! use listwatch::{Informers, World, kind};
 //! use serde::{Deserialize, Serialize};
 //! use serde_json::json;
 //! use std::collections::BTreeMap;
@@ -204,9 +204,9 @@
 //! runtime is spawned on it and awaited. `examples/inside-tokio.rs` is a whole program.
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::controller::{Controller, Outcome, Termination};
-//! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::http::Cluster;
+//! use listwatch::controller::{Controller, Outcome, Termination};
+//! use listwatch::decode::MetadataOnly;
+//! use listwatch::http::Cluster;
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -39,9 +39,9 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use listwatch_runtime_smol::election::Election;
-//! use listwatch_runtime_smol::file::SimulatedCluster;
-//! use listwatch_runtime_smol::{Executor, World, run};
+//! use listwatch::election::Election;
+//! use listwatch::testing::SimulatedCluster;
+//! use listwatch::{Executor, World, run};
 //!
 //! let world = World::from(SimulatedCluster::new()); // in a program: `Cluster::infer()?`
 //! let candidate = Election::new("nightly").identity("a").candidate(&world)?;
@@ -88,7 +88,7 @@ use listwatch_core::Resource;
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_runtime_smol::election::Election;
+/// use listwatch::election::Election;
 ///
 /// let election = Election::new("my-controller").namespace("web").lease_duration(Duration::from_secs(30));
 /// ```

@@ -21,11 +21,11 @@
 //! a time.
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::controller::{Controller, Outcome};
-//! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::endpoint::Endpoint;
-//! use listwatch_runtime_smol::http::Cluster;
-//! use listwatch_runtime_smol::metrics::Metrics;
+//! use listwatch::controller::{Controller, Outcome};
+//! use listwatch::decode::MetadataOnly;
+//! use listwatch::endpoint::Endpoint;
+//! use listwatch::http::Cluster;
+//! use listwatch::metrics::Metrics;
 //! use std::net::Ipv4Addr;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -36,10 +36,10 @@ use std::hash::{BuildHasher, RandomState};
 /// pass.
 ///
 /// ```no_run
-/// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
-/// use listwatch_runtime_smol::http::HttpTransport;
-/// use listwatch_runtime_smol::decode::Raw;
-/// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
+/// # fn main() -> Result<(), listwatch::http::ConfigError> {
+/// use listwatch::http::HttpTransport;
+/// use listwatch::decode::Raw;
+/// use listwatch::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
 ///
 /// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
 /// let transport = HttpTransport::new("http://127.0.0.1:8001")?; // beside `kubectl proxy`
@@ -59,7 +59,7 @@ use std::hash::{BuildHasher, RandomState};
 /// [`Stopped`](crate::informer::InformerStatus::Stopped). So await the task instead of detaching it:
 ///
 /// ```
-/// # use listwatch_runtime_smol::{Clock, Executor, run};
+/// # use listwatch::{Clock, Executor, run};
 /// # let (clock, executor) = (Clock::simulated(), Executor::new());
 /// # let events = smol::stream::iter([0]);
 /// # let main_work = core::future::pending::<()>();
@@ -130,10 +130,10 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// sends something, or these events are dropped.
     ///
     /// ```no_run
-    /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
-    /// # use listwatch_runtime_smol::http::HttpTransport;
-    /// # use listwatch_runtime_smol::decode::Raw;
-    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Informer, InformerConfig, Resource};
+    /// # fn main() -> Result<(), listwatch::http::ConfigError> {
+    /// # use listwatch::http::HttpTransport;
+    /// # use listwatch::decode::Raw;
+    /// # use listwatch::{Clock, Driver, Events, Informer, InformerConfig, Resource};
     /// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
     /// let transport = HttpTransport::new("http://127.0.0.1:8001")?;
     /// let events = Events::start(Driver::new(informer, transport), Clock::simulated()).waiting_outside();
@@ -150,9 +150,9 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use listwatch_runtime_smol::file::Playback;
-    /// use listwatch_runtime_smol::decode::MetadataOnly;
-    /// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, run};
+    /// use listwatch::file::Playback;
+    /// use listwatch::decode::MetadataOnly;
+    /// use listwatch::{Clock, Driver, Events, Executor, Informer, InformerConfig, run};
     ///
     /// let capture = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
     /// let pods = capture.resource().ok_or("the capture has no list")?.clone();
@@ -179,10 +179,10 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// are dropped first, or at a deadline ([`Synced::within`]).
     ///
     /// ```no_run
-    /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
-    /// # use listwatch_runtime_smol::http::HttpTransport;
-    /// # use listwatch_runtime_smol::decode::Raw;
-    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
+    /// # fn main() -> Result<(), listwatch::http::ConfigError> {
+    /// # use listwatch::http::HttpTransport;
+    /// # use listwatch::decode::Raw;
+    /// # use listwatch::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
     /// # use core::time::Duration;
     /// # let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
     /// # let transport = HttpTransport::new("http://127.0.0.1:8001")?;

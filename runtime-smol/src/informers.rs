@@ -16,9 +16,9 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::file::Playback;
-//! use listwatch_runtime_smol::{Executor, Informers, run};
+//! use listwatch::decode::MetadataOnly;
+//! use listwatch::file::Playback;
+//! use listwatch::{Executor, Informers, run};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let recording = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
@@ -44,9 +44,9 @@
     doc = r#"
 ```
 use core::time::Duration;
-use listwatch_runtime_smol::decode::{Lz4, Packed};
-use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::{Executor, Informers, run};
+use listwatch::decode::{Lz4, Packed};
+use listwatch::file::Playback;
+use listwatch::{Executor, Informers, run};
 
 #[derive(serde::Deserialize)]
 struct Pod {
@@ -181,8 +181,8 @@ impl Informers {
     /// ```
     /// # #[derive(serde::Deserialize)]
     /// # struct Deployment {}
-    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
-    /// use listwatch_runtime_smol::{InformerHandle, Informers};
+    /// # listwatch::kind!(Deployment, "apps/v1", "deployments");
+    /// use listwatch::{InformerHandle, Informers};
     ///
     /// fn of_the_shop(informers: &Informers) -> InformerHandle<Deployment> {
     ///     informers.informer_where(|all| all.in_namespace("shop").with_label_selector("app=web"))
@@ -217,8 +217,8 @@ impl Informers {
     /// ```
     /// # #[derive(serde::Deserialize)]
     /// # struct Deployment {}
-    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
-    /// use listwatch_runtime_smol::{InformerHandle, Informers, Resource};
+    /// # listwatch::kind!(Deployment, "apps/v1", "deployments");
+    /// use listwatch::{InformerHandle, Informers, Resource};
     ///
     /// fn of_two_teams(informers: &Informers) -> InformerHandle<Deployment> {
     ///     informers.informer_in(Resource::of::<Deployment>(), ["shop", "pay"])
@@ -254,9 +254,9 @@ impl Informers {
     /// saved: a replay begins as its tape does.
     ///
     /// ```
-    /// use listwatch_runtime_smol::decode::Raw;
-    /// use listwatch_runtime_smol::saved::SaveTo;
-    /// use listwatch_runtime_smol::{InformerHandle, Informers, Resource};
+    /// use listwatch::decode::Raw;
+    /// use listwatch::saved::SaveTo;
+    /// use listwatch::{InformerHandle, Informers, Resource};
     ///
     /// fn of_this_node(informers: &Informers, node: &str) -> InformerHandle<Raw> {
     ///     let pods = Resource::new("/api/v1/pods").with_field_selector(&format!("spec.nodeName={node}"));

@@ -31,7 +31,7 @@
 //! | How does a program without a controller create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
 //! | How does a controller tell operators what it did? | by [`Context::event`](controller::Context::event); [`recorder`] for other programs | `record.EventRecorder` |
 //! | Which reconcile made a write? | the `Audit-ID` of the server's audit log begins with [`Context::id`](controller::Context::id), which is in the span of the feature `tracing` | – |
-//! | How is a controller tested without a cluster? | by a [`World`] of a [`file::SimulatedCluster`] or a [`file::Playback`], or of [parts](World::from_parts) | fake clientset |
+//! | How is a controller tested without a cluster? | by a [`World`] of a [`testing::SimulatedCluster`] or a [`file::Playback`], or of [parts](World::from_parts) | fake clientset |
 //! | When does such a test end? | with the recording, after [`World::lasting`], or with the future of [`World::until`] | the test's context |
 //! | How is a session with a cluster recorded? | by `World::recorded_to`, with the controller's requests; [`file::Recorder`] in front of one transport | – |
 //! | How is an incident replayed? | [`World::recorded_to`]; the same program with a world of that [`file::Playback`] | – |
@@ -46,9 +46,9 @@
 //! [test](controller#how-to-test-a-controller):
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::controller::{Outcome, RunError};
-//! use listwatch_runtime_smol::http::Cluster;
-//! use listwatch_runtime_smol::{Controller, World, kind};
+//! use listwatch::controller::{Outcome, RunError};
+//! use listwatch::http::Cluster;
+//! use listwatch::{Controller, World, kind};
 //! use serde::{Deserialize, Serialize};
 //! use std::collections::BTreeMap;
 //!
@@ -86,9 +86,9 @@
 //! It prints the key of every pod that a cluster has, and of every change, and when all pods are known:
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::http::Cluster;
-//! use listwatch_runtime_smol::decode::Raw;
-//! use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+//! use listwatch::http::Cluster;
+//! use listwatch::decode::Raw;
+//! use listwatch::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
 //! use std::time::Duration;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -123,8 +123,8 @@
 //! counts the pods that were scheduled in it:
 //!
 //! ```
-//! use listwatch_runtime_smol::file::Playback;
-//! use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, run};
+//! use listwatch::file::Playback;
+//! use listwatch::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, run};
 //!
 //! // Any type that serde can read. The metadata is decoded beside it.
 //! #[derive(serde::Deserialize)]
@@ -163,10 +163,10 @@
 //! Events and reconciles meet in a queue of the program's own:
 //!
 //! ```
-//! use listwatch_runtime_smol::file::Playback;
-//! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome};
-//! use listwatch_runtime_smol::{SharedWorkQueue, Workers, run};
+//! use listwatch::file::Playback;
+//! use listwatch::decode::MetadataOnly;
+//! use listwatch::{Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome};
+//! use listwatch::{SharedWorkQueue, Workers, run};
 //! use std::sync::Arc;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -202,7 +202,7 @@
 //! runs it. The timers and the sockets of watches are async-io's, which have a thread of their own. Under tokio:
 //!
 //! ```
-//! # use listwatch_runtime_smol::{Clock, Key, Outcome, SharedWorkQueue, Workers};
+//! # use listwatch::{Clock, Key, Outcome, SharedWorkQueue, Workers};
 //! # use std::sync::Arc;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let queue = Arc::new(SharedWorkQueue::<Key>::default());
@@ -232,7 +232,8 @@
 //! | `endpoint` | `endpoint`: metrics, probes and a status page over HTTP; with `metrics` |
 //! | `tracing` | [`traced`]: spans of reconciles, and events of informers, reports and elections, for the crate `tracing` |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
-//! | `cli` | the `listwatch` command; no API |
+//! | `testing` | `testing`: a simulated cluster, for the dev-dependencies of a program |
+//! | `fixed` | the names of `core` for memory of a fixed capacity |
 //!
 //! [`ActError`]: controller::ActError
 //! [`Api`]: api::Api
@@ -280,11 +281,12 @@ pub mod events;
 pub mod informers;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+pub mod prelude;
 #[cfg(feature = "http")]
 pub mod reactor;
 pub mod recorder;
 pub mod saved;
-#[cfg(any(feature = "cli", feature = "endpoint"))]
+#[cfg(feature = "served")]
 #[doc(hidden)]
 pub mod served;
 pub mod traced;
@@ -314,7 +316,7 @@ pub use listwatch_core::{Driver, Event, Informer, InformerConfig, Key, Resource,
 /// `workqueue`). For another lock, use [`sync::SharedWorkQueue`].
 ///
 /// ```
-/// use listwatch_runtime_smol::{Key, SharedWorkQueue, WorkQueue};
+/// use listwatch::{Key, SharedWorkQueue, WorkQueue};
 ///
 /// let queue = SharedWorkQueue::<Key>::default();
 /// queue.add(Key::from("web/web-1"));
@@ -326,9 +328,11 @@ pub type SharedWorkQueue<K, L = queue::ExponentialBackoff, D = queue::Fifo> =
     sync::SharedWorkQueue<K, sync::StdLock, L, D>;
 
 pub use listwatch_core::{
-    api, cache, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time,
-    transport,
+    api, cache, decode, fifo, framing, informer, object, projection, queue, reflector, request, storage, sync, text,
+    time, transport,
 };
+#[cfg(feature = "testing")]
+pub use listwatch_simulated_cluster as testing;
 #[cfg(feature = "file")]
 pub use listwatch_transport_file as file;
 #[cfg(feature = "http")]

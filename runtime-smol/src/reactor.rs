@@ -13,8 +13,8 @@ use std::sync::Arc;
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
-/// use listwatch_runtime_smol::http::Cluster;
-/// use listwatch_runtime_smol::reactor::AsyncIo;
+/// use listwatch::http::Cluster;
+/// use listwatch::reactor::AsyncIo;
 /// use std::sync::Arc;
 ///
 /// let transport = Cluster::infer()?.transport()?.with_reactor(Arc::new(AsyncIo));

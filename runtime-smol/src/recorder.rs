@@ -24,9 +24,9 @@
 //! # A program without a controller
 //!
 //! ```
-//! use listwatch_runtime_smol::file::SimulatedCluster;
-//! use listwatch_runtime_smol::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, RecorderConfig};
-//! use listwatch_runtime_smol::{Executor, World, run};
+//! use listwatch::testing::SimulatedCluster;
+//! use listwatch::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, RecorderConfig};
+//! use listwatch::{Executor, World, run};
 //!
 //! let cluster = SimulatedCluster::new();
 //! let world = World::from(cluster.clone()); // in a program: `Cluster::infer()?`

@@ -20,7 +20,7 @@ use std::thread::{self, Thread};
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_runtime_smol::{Clock, Executor, run};
+/// use listwatch::{Clock, Executor, run};
 ///
 /// let (clock, executor) = (Clock::simulated(), Executor::new());
 /// let nap = executor.spawn(clock.sleep(Duration::from_secs(60)));
@@ -28,7 +28,7 @@ use std::thread::{self, Thread};
 ///     nap.await;
 ///     clock.now()
 /// });
-/// assert_eq!(slept, listwatch_runtime_smol::time::Instant::ZERO + Duration::from_secs(60));
+/// assert_eq!(slept, listwatch::time::Instant::ZERO + Duration::from_secs(60));
 /// ```
 ///
 /// # Panics

@@ -3,10 +3,10 @@
 //! An agent that starts while its API server is out of reach knows what it knew last. [`SaveTo`] names the file:
 //!
 //! ```no_run
-//! use listwatch_runtime_smol::decode::Raw;
-//! use listwatch_runtime_smol::http::Cluster;
-//! use listwatch_runtime_smol::saved::SaveTo;
-//! use listwatch_runtime_smol::{Clock, Driver, Events, Informer, InformerConfig, Resource};
+//! use listwatch::decode::Raw;
+//! use listwatch::http::Cluster;
+//! use listwatch::saved::SaveTo;
+//! use listwatch::{Clock, Driver, Events, Informer, InformerConfig, Resource};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (cluster, clock) = (Cluster::infer()?, Clock::real());

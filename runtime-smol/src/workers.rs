@@ -42,7 +42,7 @@ use work::Context;
 /// executors share a queue, drop an executor that no longer runs: a worker that was woken there holds up the others.
 ///
 /// ```
-/// use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, Workers, run};
+/// use listwatch::{Clock, Executor, Outcome, SharedWorkQueue, Workers, run};
 /// use std::sync::Arc;
 ///
 /// let (clock, executor) = (Clock::simulated(), Executor::new());
@@ -103,7 +103,7 @@ impl<K> Workers<K> {
     /// threads, spawn several such futures over one queue.
     ///
     /// ```
-    /// use listwatch_runtime_smol::{Clock, Outcome, SharedWorkQueue, Workers};
+    /// use listwatch::{Clock, Outcome, SharedWorkQueue, Workers};
     /// use std::sync::Arc;
     ///
     /// let queue = Arc::new(SharedWorkQueue::<u32>::default());
@@ -185,8 +185,8 @@ impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P>
     /// limiter that panics is retried after a second.
     ///
     /// ```
-    /// # use listwatch_runtime_smol::SharedWorkQueue;
-    /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, Workers, run};
+    /// # use listwatch::SharedWorkQueue;
+    /// # use listwatch::{Clock, Executor, Outcome, Workers, run};
     /// # use std::sync::Arc;
     /// # let (clock, executor) = (Clock::simulated(), Executor::new());
     /// # let queue = Arc::new(SharedWorkQueue::<u32>::default());

@@ -2,11 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::time::Duration;
-use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::controller::{Controller, Error, Outcome};
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::traced::{CONTROLLER, REFLECTOR};
+use listwatch::World;
+use listwatch::controller::{Controller, Error, Outcome};
+use listwatch::decode::Raw;
+use listwatch::testing::{Fault, SimulatedCluster};
+use listwatch::traced::{CONTROLLER, REFLECTOR};
 use serde_json::json;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,13 +1,13 @@
 //! Controllers that record themselves.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use flate2::read::MultiGzDecoder;
 use foo::{FOOS, with_foo};
-use listwatch_runtime_smol::api::{Api, DeleteOptions};
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::{Client, Clock, Resource, World};
+use listwatch::api::{Api, DeleteOptions};
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::file::Playback;
+use listwatch::http::Cluster;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Client, Clock, Resource, World};
 use listwatch_tests::wait::wait_until;
 use sample_controller::sample;
 use serde_json::{Value, json};
@@ -202,7 +202,7 @@ fn a_tape_that_was_killed_at_any_moment_plays_to_its_last_whole_line() {
     {
         let path = no_file(&format!("killed-{enough}.{name}"));
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "a_tape_that_was_killed_at_any_moment_plays_to_its_last_whole_line"]);
+        command.args(["--exact", "recorded::a_tape_that_was_killed_at_any_moment_plays_to_its_last_whole_line"]);
         let mut killed =
             KilledOnDrop(command.env(TAPE, &path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         wait_until(|| {

@@ -1,13 +1,13 @@
 //! Events of controllers on a simulated cluster.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Context, Controller, Outcome, Reconciled};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::election::Election;
-use listwatch_runtime_smol::file::{Fault, Playback, SimulatedCluster};
-use listwatch_runtime_smol::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, RecorderConfig};
-use listwatch_runtime_smol::{Executor, Found, Resource, World, kind, run};
+use listwatch::controller::{Context, Controller, Outcome, Reconciled};
+use listwatch::decode::MetadataOnly;
+use listwatch::election::Election;
+use listwatch::file::Playback;
+use listwatch::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, RecorderConfig};
+use listwatch::testing::{Fault, SimulatedCluster};
+use listwatch::{Executor, Found, Resource, World, kind, run};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

@@ -1,11 +1,11 @@
 //! That scrapes cost no memory that stays. The figures are those of the whole process, so this test is alone in it.
 
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::{Informers, World};
+use listwatch::controller::{Controller, ControllerHandle, Outcome};
+use listwatch::decode::MetadataOnly;
+use listwatch::metrics::Metrics;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Informers, World};
 use peak_alloc::PeakAlloc;
 use serde_json::json;
 

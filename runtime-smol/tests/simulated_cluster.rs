@@ -1,10 +1,9 @@
 //! Controllers on a simulated cluster.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use foo::{FOOS, with_foo};
-use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
+use listwatch::World;
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::testing::{Fault, SimulatedCluster};
 use sample_controller::sample;
 use serde_json::{Value, json};
 use std::sync::Mutex;

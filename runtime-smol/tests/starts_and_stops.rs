@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::time::Duration;
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::{Clock, Informers, Resource};
+use listwatch::decode::Raw;
+use listwatch::http::Cluster;
+use listwatch::{Clock, Informers, Resource};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

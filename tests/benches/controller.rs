@@ -4,12 +4,10 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use listwatch::controller::{Controller, ControllerHandle};
+use listwatch::decode::MetadataOnly;
+use listwatch::{Client, Clock, Executor, Informers, Outcome, Resource, SharedWorkQueue, Workers, World, run};
 use listwatch_core::Key;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::{
-    Client, Clock, Executor, Informers, Outcome, Resource, SharedWorkQueue, Workers, World, run,
-};
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, Trace, Troubles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,12 +4,12 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use listwatch_runtime_smol::controller::{Controller, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::endpoint::Endpoint;
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::{Informers, World};
+use listwatch::controller::{Controller, Outcome};
+use listwatch::decode::MetadataOnly;
+use listwatch::endpoint::Endpoint;
+use listwatch::metrics::Metrics;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Informers, World};
 use serde_json::json;
 use std::fs;
 use std::io::{Read, Write};

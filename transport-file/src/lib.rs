@@ -8,9 +8,8 @@
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
+//! | name the kinds that Kubernetes has | [`kinds`] |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
-//! | test a controller on a cluster in memory | [`SimulatedCluster`], with [`Fault`]s and its [`ClientRequest`]s |
-//! | serve that cluster over a wire | [`SimulatedCluster::handle`], which takes a [`Call`] and returns an [`Answer`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
 //!
 //! [`Playback::from_file`] takes three kinds of files, plain or compressed by gzip or Zstandard, and detects the kind by
@@ -53,9 +52,9 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The public API.
-mod cluster;
 mod error;
 mod history;
+pub mod kinds;
 mod playback;
 mod recording;
 
@@ -66,17 +65,16 @@ mod file;
 mod weight;
 
 pub use capture::{LateWrite, Note, Position, Positions, TapeStart};
-pub use cluster::{
-    Answer, Call, ClientOutcome, ClientRequest, ClusterClient, ClusterTransport, Fault, ServedKind, SimulatedCluster,
-    WatchProgress, WatchStream,
-};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
+pub use kinds::ServedKind;
 pub use playback::{
     Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, SentCall, Step, StepKind, Steps, Summary,
     Tally,
 };
 pub use recording::{RecordedCalls, Recorder, RecorderConfig, Tape};
+#[doc(hidden)]
+pub use weight::weight;
 
 #[cfg(test)]
 mod tests {

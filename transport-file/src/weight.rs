@@ -12,7 +12,7 @@ const NODE: usize = 11;
 const NODE_BYTES: u64 = 16 + NODE as u64 * (size_of::<String>() + size_of::<Value>()) as u64;
 
 /// The memory of a value, about.
-pub(crate) fn weight(value: &Value) -> u64 {
+pub fn weight(value: &Value) -> u64 {
     let inner = match value {
         Value::String(text) => weight_of_text(text),
         Value::Array(values) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The reactor of an async runtime: by it, a task waits for a socket, and for time to pass.
 ///
-/// [`HttpTransport::with_reactor`](crate::HttpTransport::with_reactor) takes one. `listwatch-runtime-smol` hands in
+/// [`HttpTransport::with_reactor`](crate::HttpTransport::with_reactor) takes one. `listwatch` hands in
 /// async-io's, which works under any executor. One for tokio wraps the socket in its `AsyncFd`.
 pub trait Reactor: fmt::Debug + Send + Sync + 'static {
     /// Registers a socket, which is non-blocking. The task that reads from it calls this, inside of its runtime.

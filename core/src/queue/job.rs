@@ -67,7 +67,7 @@ pub struct Drained {
     pub ready: usize,
     /// Keys that are with workers now. It is more than zero only after the deadline, until each worker is done.
     ///
-    /// If a worker drops its reconcile at the deadline, it is done too. `Workers::join` of `listwatch-runtime-smol`
+    /// If a worker drops its reconcile at the deadline, it is done too. `Workers::join` of `listwatch`
     /// names the keys of the dropped reconciles.
     pub running: usize,
     /// Additions that were refused since the queue was shut down.

@@ -28,7 +28,7 @@ pub type Reconciled = Result<Outcome, Error>;
 /// As with `anyhow`, this type is no [`StdError`] itself; [`as_dyn`](Self::as_dyn) is one.
 ///
 /// ```
-/// use listwatch_runtime_smol::controller::Error;
+/// use listwatch::controller::Error;
 ///
 /// fn replicas(text: &str) -> Result<u32, Error> {
 ///     Ok(text.parse()?)

@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// reaches one controller: a second one with the same handle ends at once, with [`RunError::Config`].
 ///
 /// ```
-/// use listwatch_runtime_smol::controller::ControllerHandle;
-/// use listwatch_runtime_smol::queue::Priority;
+/// use listwatch::controller::ControllerHandle;
+/// use listwatch::queue::Priority;
 ///
 /// let handle = ControllerHandle::default();
 /// // For example on a request to a webhook.
@@ -120,7 +120,7 @@ impl ControllerHandle {
     /// and after its life.
     ///
     /// ```
-    /// use listwatch_runtime_smol::controller::ControllerHandle;
+    /// use listwatch::controller::ControllerHandle;
     ///
     /// /// A line for a status page.
     /// fn line(controller: &ControllerHandle) -> String {
@@ -147,9 +147,9 @@ impl ControllerHandle {
     /// goes on.
     ///
     /// ```
-    /// use listwatch_runtime_smol::controller::{AddedSource, ControllerHandle};
-    /// use listwatch_runtime_smol::decode::MetadataOnly;
-    /// use listwatch_runtime_smol::{Informers, Resource};
+    /// use listwatch::controller::{AddedSource, ControllerHandle};
+    /// use listwatch::decode::MetadataOnly;
+    /// use listwatch::{Informers, Resource};
     ///
     /// /// Follows a kind that discovery found, until the source is dropped.
     /// fn follow(controller: &ControllerHandle, informers: &Informers, found: Resource) -> Option<AddedSource> {

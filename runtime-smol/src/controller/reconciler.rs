@@ -52,8 +52,8 @@ impl Controller {
     /// ```
     /// # #[derive(serde::Deserialize)]
     /// # struct Deployment {}
-    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
-    /// # fn start(controller: listwatch_runtime_smol::controller::Controller) {
+    /// # listwatch::kind!(Deployment, "apps/v1", "deployments");
+    /// # fn start(controller: listwatch::controller::Controller) {
     /// let deployments = controller.informer_where::<Deployment>(|all| all.in_namespace("shop"));
     /// # }
     /// ```
@@ -72,8 +72,8 @@ impl Controller {
     /// ```
     /// # #[derive(serde::Deserialize)]
     /// # struct Deployment {}
-    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
-    /// # fn start(controller: listwatch_runtime_smol::controller::Controller) {
+    /// # listwatch::kind!(Deployment, "apps/v1", "deployments");
+    /// # fn start(controller: listwatch::controller::Controller) {
     /// let deployments = controller.informer_in::<Deployment>(["shop", "pay"]);
     /// # }
     /// ```
@@ -328,10 +328,10 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// released. A reconcile that still blocks its thread keeps the lease, which then expires.
     ///
     /// ```no_run
-    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-    /// use listwatch_runtime_smol::decode::MetadataOnly;
-    /// use listwatch_runtime_smol::election::Election;
-    /// use listwatch_runtime_smol::http::Cluster;
+    /// use listwatch::controller::{Controller, Outcome, RunError};
+    /// use listwatch::decode::MetadataOnly;
+    /// use listwatch::election::Election;
+    /// use listwatch::http::Cluster;
     ///
     /// fn main() -> Result<(), RunError> {
     ///     let controller = Controller::new("pods", Cluster::infer()?);

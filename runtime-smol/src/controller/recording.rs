@@ -24,8 +24,8 @@ impl Context {
     /// is one. Texts that are too long for a server are cut. The replay of a tape writes none.
     ///
     /// ```
-    /// use listwatch_runtime_smol::controller::{Context, Outcome, Reconciled};
-    /// use listwatch_runtime_smol::Found;
+    /// use listwatch::controller::{Context, Outcome, Reconciled};
+    /// use listwatch::Found;
     ///
     /// # struct Foo;
     /// fn on_synced(cx: &Context, foo: &Found<Foo>) -> Reconciled {

@@ -155,9 +155,9 @@ impl<'a> Running<'a> {
 /// [`RunError::Config`] if their clocks differ; otherwise the first error of one of them. See [`RunError`].
 ///
 /// ```no_run
-/// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, run_all};
-/// use listwatch_runtime_smol::decode::MetadataOnly;
-/// use listwatch_runtime_smol::{Informers, Resource};
+/// use listwatch::controller::{Controller, Outcome, RunError, run_all};
+/// use listwatch::decode::MetadataOnly;
+/// use listwatch::{Informers, Resource};
 ///
 /// fn controllers(informers: &Informers) -> Result<(), Box<dyn std::error::Error>> {
 ///     let pods = informers.informer_of::<MetadataOnly>(Resource::named("v1/pods")?);

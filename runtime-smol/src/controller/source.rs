@@ -10,9 +10,9 @@ use std::sync::Weak;
 /// every change counts.
 ///
 /// ```
-/// use listwatch_runtime_smol::InformerHandle;
-/// use listwatch_runtime_smol::controller::{Source, predicate};
-/// use listwatch_runtime_smol::decode::MetadataOnly;
+/// use listwatch::InformerHandle;
+/// use listwatch::controller::{Source, predicate};
+/// use listwatch::decode::MetadataOnly;
 ///
 /// /// Changes of the status do not count, and neither does the pause of an object.
 /// fn specs(pods: &InformerHandle<MetadataOnly>) -> Source<MetadataOnly> {

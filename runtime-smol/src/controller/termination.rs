@@ -14,7 +14,7 @@ use std::io;
 /// own executor passes it on:
 ///
 /// ```no_run
-/// use listwatch_runtime_smol::controller::{Running, Termination};
+/// use listwatch::controller::{Running, Termination};
 ///
 /// fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # fn controller() -> Running<'static> { todo!() }

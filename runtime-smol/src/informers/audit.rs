@@ -16,10 +16,10 @@
 //! is no newer list, so an audit is [refused](AuditFailure::Recording).
 //!
 //! ```
-//! use listwatch_runtime_smol::audit::{AuditReport, Verdict};
-//! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::file::SimulatedCluster;
-//! use listwatch_runtime_smol::{Executor, Informers, Resource, run};
+//! use listwatch::audit::{AuditReport, Verdict};
+//! use listwatch::decode::MetadataOnly;
+//! use listwatch::testing::SimulatedCluster;
+//! use listwatch::{Executor, Informers, Resource, run};
 //! use serde_json::json;
 //!
 //! let cluster = SimulatedCluster::new();

@@ -15,7 +15,7 @@ use listwatch_core::object::{AsNamespace, LabelSelector, Meta, ObjectHandle, Own
 /// The methods of `Found` come before those of the type. A field is the type's:
 ///
 /// ```
-/// use listwatch_runtime_smol::{Found, Key};
+/// use listwatch::{Found, Key};
 ///
 /// struct Lock {
 ///     key: String,

@@ -125,9 +125,9 @@ impl<T> InformerHandle<T> {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::decode::Raw;
-    /// use listwatch_runtime_smol::informer::{EventOf, Subscription, Told};
-    /// use listwatch_runtime_smol::{Informers, Resource};
+    /// use listwatch::decode::Raw;
+    /// use listwatch::informer::{EventOf, Subscription, Told};
+    /// use listwatch::{Informers, Resource};
     ///
     /// async fn follow(informers: &Informers) -> Result<(), Box<dyn std::error::Error>> {
     ///     let pods = informers.informer_of::<Raw>(Resource::named("v1/pods")?);
@@ -196,7 +196,7 @@ impl<T: Send + Sync + 'static> InformerHandle<T> {
     /// The future does not keep the informer running. It waits up to three minutes for a store that is behind.
     ///
     /// ```
-    /// use listwatch_runtime_smol::InformerHandle;
+    /// use listwatch::InformerHandle;
     ///
     /// /// Prints `pods: drift at version 2453: 1 missing of 120 objects: web/a missing (server 2440)`, if it is so.
     /// async fn print_drift<T: Send + Sync + 'static>(pods: &InformerHandle<T>) {
@@ -224,7 +224,7 @@ impl<T: Send + Sync + 'static> InformerHandle<T> {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::InformerHandle;
+    /// use listwatch::InformerHandle;
     ///
     /// async fn follow<T: Send + Sync + 'static>(pods: InformerHandle<T>) {
     ///     let mut audits = pods.audit_every(Duration::from_secs(3600));

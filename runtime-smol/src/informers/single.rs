@@ -30,10 +30,10 @@ use serde::de::DeserializeOwned;
 /// ```no_run
 /// # async fn wait() -> Result<(), Box<dyn std::error::Error>> {
 /// use core::time::Duration;
-/// use listwatch_runtime_smol::decode::MetadataOnly;
-/// use listwatch_runtime_smol::http::Cluster;
-/// use listwatch_runtime_smol::informers::wait_for;
-/// use listwatch_runtime_smol::{Resource, World};
+/// use listwatch::decode::MetadataOnly;
+/// use listwatch::http::Cluster;
+/// use listwatch::informers::wait_for;
+/// use listwatch::{Resource, World};
 ///
 /// let world = World::from(Cluster::infer()?);
 /// let pods = Resource::named("v1/pods")?.in_namespace("web");

@@ -49,9 +49,9 @@ pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
 /// clone is the same world.
 ///
 /// ```no_run
-/// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
-/// use listwatch_runtime_smol::World;
-/// use listwatch_runtime_smol::http::Cluster;
+/// # fn main() -> Result<(), listwatch::http::ConfigError> {
+/// use listwatch::World;
+/// use listwatch::http::Cluster;
 ///
 /// let world = World::from(Cluster::infer()?);
 /// # Ok(())
@@ -99,10 +99,10 @@ impl World {
     /// an informer, when the stream starts.
     ///
     /// ```
-    /// use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-    /// use listwatch_runtime_smol::{Client, Clock, World};
-    /// # use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-    /// # use listwatch_runtime_smol::request::{Request, RequestId};
+    /// use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+    /// use listwatch::{Client, Clock, World};
+    /// # use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
+    /// # use listwatch::request::{Request, RequestId};
     /// # struct Simulated;
     /// # impl ListerWatcher for Simulated {
     /// #     fn open(&mut self, _: RequestId, _: &Request) {}
@@ -164,10 +164,10 @@ impl World {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-    /// use listwatch_runtime_smol::decode::MetadataOnly;
-    /// use listwatch_runtime_smol::file::Playback;
-    /// use listwatch_runtime_smol::World;
+    /// use listwatch::controller::{Controller, Outcome, RunError};
+    /// use listwatch::decode::MetadataOnly;
+    /// use listwatch::file::Playback;
+    /// use listwatch::World;
     ///
     /// fn print_pods(world: impl Into<World>) -> Result<(), RunError> {
     ///     let controller = Controller::new("pods", world);
@@ -198,9 +198,9 @@ impl World {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-    /// use listwatch_runtime_smol::file::SimulatedCluster;
-    /// use listwatch_runtime_smol::World;
+    /// use listwatch::controller::{Controller, Outcome, RunError};
+    /// use listwatch::testing::SimulatedCluster;
+    /// use listwatch::World;
     ///
     /// let cluster = SimulatedCluster::new();
     /// let world = World::from(cluster.clone());
@@ -233,16 +233,16 @@ impl World {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::controller::{Controller, Outcome};
-    /// use listwatch_runtime_smol::file::SimulatedCluster;
-    /// use listwatch_runtime_smol::World;
+    /// use listwatch::controller::{Controller, Outcome};
+    /// use listwatch::testing::SimulatedCluster;
+    /// use listwatch::World;
     ///
     /// // A simulated hour takes no time.
     /// let world = World::from(SimulatedCluster::new()).lasting(Duration::from_secs(3600));
     /// let controller = Controller::new("pods", world);
     /// let pods = controller.informer_of::<serde_json::Value>("v1/pods");
     /// controller.reconciles(&pods).run(async |_cx, _key| Ok(Outcome::Done))?;
-    /// # Ok::<(), listwatch_runtime_smol::controller::RunError>(())
+    /// # Ok::<(), listwatch::controller::RunError>(())
     /// ```
     #[must_use]
     pub fn lasting(mut self, time: Duration) -> Self {
@@ -259,8 +259,8 @@ impl World {
     ///
     /// ```no_run
     /// use core::num::NonZeroU32;
-    /// use listwatch_runtime_smol::World;
-    /// use listwatch_runtime_smol::file::Playback;
+    /// use listwatch::World;
+    /// use listwatch::file::Playback;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let world = World::from(Playback::from_file("tonight.jsonl.zst")?).paced(NonZeroU32::MIN);
@@ -277,13 +277,13 @@ impl World {
     /// [`RunError::Endless`](crate::RunError::Endless), which names the keys that are not done.
     ///
     /// So a test ends although its scenario waits for something that never comes. A
-    /// [`SimulatedCluster`](crate::file::SimulatedCluster) has a limit of 30 days; other worlds have none.
+    /// [`SimulatedCluster`](crate::testing::SimulatedCluster) has a limit of 30 days; other worlds have none.
     ///
     /// ```
     /// use core::time::Duration;
-    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-    /// use listwatch_runtime_smol::file::SimulatedCluster;
-    /// use listwatch_runtime_smol::World;
+    /// use listwatch::controller::{Controller, Outcome, RunError};
+    /// use listwatch::testing::SimulatedCluster;
+    /// use listwatch::World;
     ///
     /// let world = World::from(SimulatedCluster::new()).at_most(Duration::from_secs(3600));
     /// let controller = Controller::new("pods", world);

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The controllers and informers that are measured. A clone measures the same ones.
 ///
 /// ```
-/// use listwatch_runtime_smol::controller::ControllerHandle;
-/// use listwatch_runtime_smol::metrics::Metrics;
+/// use listwatch::controller::ControllerHandle;
+/// use listwatch::metrics::Metrics;
 ///
 /// let (metrics, handle) = (Metrics::new(), ControllerHandle::default());
 /// metrics.add_controller(&handle); // also before it has a controller

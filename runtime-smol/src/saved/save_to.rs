@@ -13,11 +13,11 @@ use std::sync::Arc;
 /// The file that a cache is saved to, and restored from at the next start.
 ///
 /// ```no_run
-/// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
+/// # fn main() -> Result<(), listwatch::http::ConfigError> {
 /// use core::time::Duration;
-/// use listwatch_runtime_smol::Clock;
-/// use listwatch_runtime_smol::http::Cluster;
-/// use listwatch_runtime_smol::saved::SaveTo;
+/// use listwatch::Clock;
+/// use listwatch::http::Cluster;
+/// use listwatch::saved::SaveTo;
 ///
 /// let (cluster, clock) = (Cluster::infer()?, Clock::real());
 /// let save = SaveTo::new("/var/lib/agent/pods.json").of(&cluster, &clock).every(Duration::from_secs(300));

@@ -1,8 +1,8 @@
 //! Objects that get an owner after they were created.
 
-use crate::stage::{FOOS, PARTS, SOON, Stage, at, body, put, replace, target};
-use listwatch_runtime_smol::api::Method;
-use listwatch_runtime_smol::controller::ActError;
+use crate::acting::stage::{FOOS, PARTS, SOON, Stage, at, body, put, replace, target};
+use listwatch::api::Method;
+use listwatch::controller::ActError;
 use serde_json::{Value, json};
 
 /// A stage with the part `web/a` that has these owners.
@@ -96,7 +96,7 @@ fn an_owner_that_is_gone_or_going_adopts_nothing() {
         let metadata = json!({ "name": "foo", "namespace": "web", "uid": "u1", "resourceVersion": "9",
             "deletionTimestamp": "2026-01-01T00:00:00Z" });
         let body = json!({ "metadata": metadata }).to_string();
-        Some(listwatch_runtime_smol::api::ApiResponse::new(200, body))
+        Some(listwatch::api::ApiResponse::new(200, body))
     });
     let error = adopt(&going).unwrap_err().to_string();
     assert_eq!(

@@ -1,8 +1,8 @@
 //! Fields that a reconcile applies.
 
-use crate::stage::{PARTS, SOON, Stage, at, body, target};
-use listwatch_runtime_smol::Key;
-use listwatch_runtime_smol::api::Method;
+use crate::acting::stage::{PARTS, SOON, Stage, at, body, target};
+use listwatch::Key;
+use listwatch::api::Method;
 use serde_json::json;
 
 #[test]

@@ -1,10 +1,10 @@
 //! Objects and statuses that a reconcile changes.
 
-use crate::stage::{AGAIN, FOOS, PARTS, SOON, Size, Stage, at, body, put, replace, target};
-use listwatch_runtime_smol::Key;
-use listwatch_runtime_smol::api::{ApiResponse, Method, Patch};
-use listwatch_runtime_smol::controller::{ActError, Outcome};
-use listwatch_runtime_smol::time::Instant;
+use crate::acting::stage::{AGAIN, FOOS, PARTS, SOON, Size, Stage, at, body, put, replace, target};
+use listwatch::Key;
+use listwatch::api::{ApiResponse, Method, Patch};
+use listwatch::controller::{ActError, Outcome};
+use listwatch::time::Instant;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -166,7 +166,7 @@ fn a_change_that_the_type_cannot_say_without_a_loss_is_refused() {
     with_images(&stage);
     let error = stage.act(async |cx, kinds, _| {
         let part = kinds.parts.get("web/a").unwrap();
-        let new = || [crate::stage::Image { image: "new:1".to_owned() }].to_vec();
+        let new = || [crate::acting::stage::Image { image: "new:1".to_owned() }].to_vec();
         cx.change(&part, move |part| part.spec.images = new()).await.unwrap_err()
     });
     assert!(error.to_string().starts_with("web/a: spec.images"), "{error}");

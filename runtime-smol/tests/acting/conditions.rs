@@ -1,9 +1,9 @@
 //! Conditions in the status of objects.
 
-use crate::stage::{AGAIN, FOOS, SOON, Stage, at};
-use listwatch_runtime_smol::controller::{Controller, Outcome};
-use listwatch_runtime_smol::object::Conditions;
-use listwatch_runtime_smol::{Key, kind};
+use crate::acting::stage::{AGAIN, FOOS, SOON, Stage, at};
+use listwatch::controller::{Controller, Outcome};
+use listwatch::object::Conditions;
+use listwatch::{Key, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Mutex;

@@ -1,9 +1,9 @@
 //! Which informers a controller waits for, and which mistakes end it before any request.
 
-use crate::stage::{FOOS, Foo, PARTS, Part, SOON, Stage, at};
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::{Executor, InformerHandle, Informers, Key, Resource, World, run};
+use crate::acting::stage::{FOOS, Foo, PARTS, Part, SOON, Stage, at};
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::decode::MetadataOnly;
+use listwatch::{Executor, InformerHandle, Informers, Key, Resource, World, run};
 use serde_json::json;
 use std::sync::Mutex;
 

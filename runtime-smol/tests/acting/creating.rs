@@ -1,11 +1,11 @@
 //! Objects that a reconcile creates.
 
-use crate::stage::{Foo, PARTS, Part, SOON, Stage, ZONES, at, body, target};
+use crate::acting::stage::{Foo, PARTS, Part, SOON, Stage, ZONES, at, body, target};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiRequest, ApiResponse, Method};
-use listwatch_runtime_smol::controller::{ActError, Controller, Outcome, Report};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Key, Resource};
+use listwatch::api::{ApiRequest, ApiResponse, Method};
+use listwatch::controller::{ActError, Controller, Outcome, Report};
+use listwatch::time::Instant;
+use listwatch::{Key, Resource};
 use listwatch_tests::sim::Store;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! Objects that a reconcile deletes.
 
-use crate::stage::{PARTS, SOON, Stage, at, body, put, replace};
-use listwatch_runtime_smol::api::{Method, PropagationPolicy};
+use crate::acting::stage::{PARTS, SOON, Stage, at, body, put, replace};
+use listwatch::api::{Method, PropagationPolicy};
 use serde_json::json;
 
 /// A stage with the part `web/a`.

@@ -1,10 +1,10 @@
 //! Objects that are to exist, and to be as their owner wants them.
 
-use crate::stage::{FOOS, Kinds, PARTS, Part, SOON, Stage, at, body, put, target};
+use crate::acting::stage::{FOOS, Kinds, PARTS, Part, SOON, Stage, at, body, put, target};
 use core::time::Duration;
-use listwatch_runtime_smol::api::Method;
-use listwatch_runtime_smol::controller::{ActError, Context, Controller, Outcome, Report};
-use listwatch_runtime_smol::{Found, Key, Resource};
+use listwatch::api::Method;
+use listwatch::controller::{ActError, Context, Controller, Outcome, Report};
+use listwatch::{Found, Key, Resource};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ const CHANGED: &str = "PATCH /api/v1/namespaces/web/parts/a?fieldManager=sample"
 const READ: &str = "GET /api/v1/namespaces/web/parts/a";
 
 /// Ensures a part of the size 2 for the foo.
-async fn ensure(cx: &Context, kinds: &Kinds, foo: &Found<crate::stage::Foo>) -> Result<Found<Part>, ActError> {
+async fn ensure(cx: &Context, kinds: &Kinds, foo: &Found<crate::acting::stage::Foo>) -> Result<Found<Part>, ActError> {
     let part = json!({ "spec": { "size": 2 } });
     cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await
 }
@@ -104,7 +104,7 @@ fn of_others(existing: &Value, is_shown: bool) -> (ActError, Vec<String>, Vec<St
 }
 
 /// A world whose caches show no part.
-fn hidden(stage: &Stage) -> listwatch_runtime_smol::World {
+fn hidden(stage: &Stage) -> listwatch::World {
     let (feeds, none) = (stage.feeds(), Stage::new().feeds());
     let world = stage.world_of(move |resource| if resource.path().ends_with("/parts") { none() } else { feeds() });
     world.until(stage.clock.sleep(SOON))
@@ -207,7 +207,7 @@ fn an_object_that_the_informer_does_not_select_is_one_that_exists() {
     let parts = controller.informer_of::<Part>(selected).with_kind("Part");
     let errors = Mutex::new(Vec::new());
     let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, key: Key| {
-        let foo: Found<crate::stage::Foo> = foos.get(&key).unwrap();
+        let foo: Found<crate::acting::stage::Foo> = foos.get(&key).unwrap();
         let ensured = cx.ensure(&parts, Key::from(PART), &json!({ "spec": {} })).owned_by(&foo).await;
         let exists = ensured.as_ref().is_err_and(ActError::is_already_exists);
         errors.lock().unwrap().push(exists);
@@ -319,7 +319,7 @@ fn keep(stage: &Arc<Stage>, wanted: Value, scenario: impl Future<Output = ()> + 
     let world = stage.endless_world().until(scenario);
     let controller =
         Controller::new("sample", world.on_report_line(move |line| said.lock().unwrap().push(line.into())));
-    let (foos, parts) = (controller.informer::<crate::stage::Foo>(), controller.informer::<Part>());
+    let (foos, parts) = (controller.informer::<crate::acting::stage::Foo>(), controller.informer::<Part>());
     let ended = controller.reconciles(&foos).owns(&parts).run(async |cx, key: Key| {
         let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
         cx.ensure(&parts, Key::from(PART), &wanted).owned_by(&foo).await?;

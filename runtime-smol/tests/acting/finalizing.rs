@@ -1,9 +1,9 @@
 //! Steps between the deletion of an object and its end.
 
-use crate::stage::{AGAIN, FOOS, Foo, SOON, Stage, at, body, put, replace};
-use listwatch_runtime_smol::Found;
-use listwatch_runtime_smol::api::{ApiRequest, ApiResponse, Method};
-use listwatch_runtime_smol::controller::{Context, Error, Outcome};
+use crate::acting::stage::{AGAIN, FOOS, Foo, SOON, Stage, at, body, put, replace};
+use listwatch::Found;
+use listwatch::api::{ApiRequest, ApiResponse, Method};
+use listwatch::controller::{Context, Error, Outcome};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,9 +1,9 @@
 //! What an operator reads of requests that the server refuses.
 
-use crate::stage::{Foo, Part, SOON, Size, Stage};
-use listwatch_runtime_smol::api::{ApiResponse, Method};
-use listwatch_runtime_smol::controller::{Context, Controller, Error, Outcome, Report};
-use listwatch_runtime_smol::{Found, InformerHandle, Key};
+use crate::acting::stage::{Foo, Part, SOON, Size, Stage};
+use listwatch::api::{ApiResponse, Method};
+use listwatch::controller::{Context, Controller, Error, Outcome, Report};
+use listwatch::{Found, InformerHandle, Key};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 

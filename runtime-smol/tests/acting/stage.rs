@@ -1,11 +1,11 @@
 //! A server with three kinds, and a controller of one of them.
 
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse, Method};
-use listwatch_runtime_smol::controller::{Context, Controller, Outcome, Reconciled, RunError};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Client, Clock, Found, InformerHandle, Key, Resource, World, kind};
+use listwatch::api::{ApiFn, ApiRequest, ApiResponse, Method};
+use listwatch::controller::{Context, Controller, Outcome, Reconciled, RunError};
+use listwatch::decode::MetadataOnly;
+use listwatch::time::Instant;
+use listwatch::{Client, Clock, Found, InformerHandle, Key, Resource, World, kind};
 use listwatch_tests::sim::{ApiServer, Dice, Feed, FeedTroubles, Refusal, Store, Trace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,12 +1,12 @@
 //! Several worlds in one controller, and worlds that end.
 
-use crate::stage::{AGAIN, FOOS, Foo, PARTS, Part, SOON, Size, Stage, at, target};
+use crate::acting::stage::{AGAIN, FOOS, Foo, PARTS, Part, SOON, Size, Stage, at, target};
 use core::future::pending;
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Executor, Informers, Key, World, run};
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::decode::MetadataOnly;
+use listwatch::file::Playback;
+use listwatch::time::Instant;
+use listwatch::{Executor, Informers, Key, World, run};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -1,10 +1,10 @@
 //! The audits of a controller.
 
-use crate::stage::{MAPS, Stage};
+use crate::audit::stage::{MAPS, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, Outcome, Report};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::Fault;
+use listwatch::controller::{Controller, Outcome, Report};
+use listwatch::decode::MetadataOnly;
+use listwatch::testing::Fault;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 

@@ -1,13 +1,13 @@
 //! Why a cache was not compared.
 
-use crate::stage::{MAPS, Stage, found, only};
+use crate::audit::stage::{MAPS, Stage, found, only};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::audit::AuditFailure;
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::Fault;
-use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::{Executor, Informers, Resource, run};
+use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+use listwatch::audit::AuditFailure;
+use listwatch::decode::MetadataOnly;
+use listwatch::metrics::Metrics;
+use listwatch::testing::Fault;
+use listwatch::{Executor, Informers, Resource, run};
 
 const LIST: &str = "GET /api/v1/configmaps";
 

@@ -1,9 +1,9 @@
 //! Servers whose lists lie.
 
-use crate::stage::{MAPS, Stage, found, only};
+use crate::audit::stage::{MAPS, Stage, found, only};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::audit::{AuditError, AuditFailure, StreamAudit};
+use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+use listwatch::audit::{AuditError, AuditFailure, StreamAudit};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

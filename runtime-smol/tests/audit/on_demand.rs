@@ -1,12 +1,12 @@
 //! What an audit finds.
 
-use crate::stage::{MAPS, Stage, found, only};
+use crate::audit::stage::{MAPS, Stage, found, only};
 use core::time::Duration;
-use listwatch_runtime_smol::Resource;
-use listwatch_runtime_smol::audit::{AuditConfig, AuditReport, Verdict};
-use listwatch_runtime_smol::informer::Subscription;
+use listwatch::Resource;
+use listwatch::audit::{AuditConfig, AuditReport, Verdict};
+use listwatch::informer::Subscription;
 
-fn verdict(audit: &listwatch_runtime_smol::audit::StreamAudit) -> Verdict {
+fn verdict(audit: &listwatch::audit::StreamAudit) -> Verdict {
     audit.result.as_ref().map(AuditReport::verdict).unwrap()
 }
 

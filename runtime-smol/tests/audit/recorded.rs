@@ -1,12 +1,13 @@
 //! Audits and recordings.
 
-use crate::stage::{MAPS, only};
+use crate::audit::stage::{MAPS, only};
 use core::time::Duration;
-use listwatch_runtime_smol::audit::AuditFailure;
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
-use listwatch_runtime_smol::{Executor, Informers, World, run};
+use listwatch::audit::AuditFailure;
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::decode::MetadataOnly;
+use listwatch::file::Playback;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Executor, Informers, World, run};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! Audits by a schedule.
 
-use crate::stage::{MAPS, Stage, found};
+use crate::audit::stage::{MAPS, Stage, found};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::{Executor, Informers, Resource, run};
+use listwatch::decode::MetadataOnly;
+use listwatch::{Executor, Informers, Resource, run};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -1,12 +1,12 @@
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::ApiTransport;
-use listwatch_runtime_smol::audit::StreamAudit;
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::request::{Query, Request, RequestId};
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
+use listwatch::api::ApiTransport;
+use listwatch::audit::StreamAudit;
+use listwatch::decode::MetadataOnly;
+use listwatch::request::{Query, Request, RequestId};
+use listwatch::testing::SimulatedCluster;
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
+use listwatch::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -88,7 +88,7 @@ impl Stage {
 
     /// The paths and queries of the lists that clients asked for.
     pub(crate) fn listed(&self) -> Vec<String> {
-        let path = |request: listwatch_runtime_smol::file::ClientRequest| format!("{}?{}", request.path, request.query);
+        let path = |request: listwatch::testing::ClientRequest| format!("{}?{}", request.path, request.query);
         self.cluster.requests().into_iter().filter(|request| request.method.name() == "GET").map(path).collect()
     }
 

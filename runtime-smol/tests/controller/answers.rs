@@ -1,10 +1,10 @@
 //! Against a function.
 
-use crate::{Controller, WIDGETS, is_settled};
+use crate::controller::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Client, Clock};
+use listwatch::api::{ApiFn, ApiRequest};
+use listwatch::time::Instant;
+use listwatch::{Client, Clock};
 use listwatch_tests::sim::{ApiServer, Feed, Trace};
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};

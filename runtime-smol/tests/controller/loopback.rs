@@ -1,12 +1,12 @@
 //! Against a server on the loopback interface.
 
-use crate::{Controller, WIDGETS, is_settled};
+use crate::controller::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiError};
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::TransportErrorKind;
-use listwatch_runtime_smol::{Client, Clock, Executor, Resource, run};
+use listwatch::api::{Api, ApiError};
+use listwatch::http::{Cluster, ClusterOptions};
+use listwatch::time::Instant;
+use listwatch::transport::TransportErrorKind;
+use listwatch::{Client, Clock, Executor, Resource, run};
 use listwatch_tests::sim::{ApiServer, Feed, Trace, serve};
 use listwatch_tests::wait::PATIENCE;
 use serde_json::{Value, json};

@@ -1,14 +1,14 @@
 //! Against a simulated server on which things go wrong, and against the recording of that.
 
-use crate::{Controller, Entry, WIDGETS, is_settled};
+use crate::controller::{Controller, Entry, WIDGETS, is_settled};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiRequest, ApiTransport, Method, Reply};
-use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::ReadContext;
-use listwatch_runtime_smol::{Client, Clock};
+use listwatch::api::{ApiRequest, ApiTransport, Method, Reply};
+use listwatch::file::Playback;
+use listwatch::request::{Request, RequestId};
+use listwatch::time::Instant;
+use listwatch::transport::ReadContext;
+use listwatch::{Client, Clock};
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, Trace, Troubles};
 use serde_json::json;
 use std::collections::BTreeSet;

@@ -1,13 +1,13 @@
 //! Candidates without a controller.
 
-use crate::{LEASES, PATH, Stage, election};
+use crate::election::{LEASES, PATH, Stage, election};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiError};
-use listwatch_runtime_smol::election::{
+use listwatch::api::{Api, ApiError};
+use listwatch::election::{
     Election, ElectionConfigError, ElectionError, ElectionReport, Leadership, StopReason, WhenLost,
 };
-use listwatch_runtime_smol::file::Fault;
-use listwatch_runtime_smol::{Client, Executor, Resource, run};
+use listwatch::testing::Fault;
+use listwatch::{Client, Executor, Resource, run};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,13 +1,14 @@
 //! Controllers that reconcile only while they lead.
 
-use crate::{LEASES, PATH, Stage, election};
+use crate::election::{LEASES, PATH, Stage, election};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiError};
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome, Report, RunError, run_all};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::election::{Election, StopReason, WhenLost};
-use listwatch_runtime_smol::file::{Fault, Playback};
-use listwatch_runtime_smol::{Client, Executor, Resource, World, run};
+use listwatch::api::{Api, ApiError};
+use listwatch::controller::{Controller, ControllerHandle, Outcome, Report, RunError, run_all};
+use listwatch::decode::MetadataOnly;
+use listwatch::election::{Election, StopReason, WhenLost};
+use listwatch::file::Playback;
+use listwatch::testing::Fault;
+use listwatch::{Client, Executor, Resource, World, run};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

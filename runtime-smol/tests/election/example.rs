@@ -4,9 +4,9 @@
 #[expect(dead_code, reason = "its `main` takes a cluster")]
 mod program;
 
-use crate::{Stage, election};
+use crate::election::{Stage, election};
 use core::time::Duration;
-use listwatch_runtime_smol::World;
+use listwatch::World;
 use serde_json::json;
 
 #[test]

@@ -1,13 +1,13 @@
 //! Work whose requests hang, over HTTP.
 
-use crate::{LEASES, election};
+use crate::election::{LEASES, election};
 use core::time::Duration;
-use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::api::{Api, ApiClient, ApiError};
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::http::ClusterOptions;
-use listwatch_runtime_smol::request::Resource;
-use listwatch_runtime_smol::transport::TransportErrorKind;
+use listwatch::World;
+use listwatch::api::{Api, ApiClient, ApiError};
+use listwatch::http::ClusterOptions;
+use listwatch::request::Resource;
+use listwatch::testing::SimulatedCluster;
+use listwatch::transport::TransportErrorKind;
 use listwatch_tests::sim::{await_close, listen, read_request, respond};
 use listwatch_tests::wait::PATIENCE;
 use serde_json::Value;

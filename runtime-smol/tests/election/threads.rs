@@ -1,13 +1,13 @@
 //! Elections by the machine's clock, where a thread renews the lease.
 
-use crate::writes::{Slow, creation, writes};
-use crate::{LEASES, election};
+use crate::election::writes::{Slow, creation, writes};
+use crate::election::{LEASES, election};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, Outcome, Report, RunError, Started};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::election::WhenLost;
-use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::{Client, Clock, Key, Resource, World};
+use listwatch::controller::{Controller, ControllerHandle, Error, Outcome, Report, RunError, Started};
+use listwatch::decode::MetadataOnly;
+use listwatch::election::WhenLost;
+use listwatch::testing::{Fault, SimulatedCluster};
+use listwatch::{Client, Clock, Key, Resource, World};
 use listwatch_tests::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::sync::mpsc::{RecvTimeoutError, channel};

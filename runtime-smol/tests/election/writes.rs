@@ -1,15 +1,15 @@
 //! Writes at the end of a term: none leaves after it, and none after the release.
 
-use crate::{LEASES, Stage, election};
+use crate::election::{LEASES, Stage, election};
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiCall, ApiError, ApiRequest, ApiTransport, Reply};
-use listwatch_runtime_smol::election::{Election, Leadership, StopReason, WhenLost};
-use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::request::RequestId;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::ReadContext;
-use listwatch_runtime_smol::{Client, Executor, Resource, run};
+use listwatch::api::{Api, ApiCall, ApiError, ApiRequest, ApiTransport, Reply};
+use listwatch::election::{Election, Leadership, StopReason, WhenLost};
+use listwatch::request::RequestId;
+use listwatch::testing::{Fault, SimulatedCluster};
+use listwatch::time::Instant;
+use listwatch::transport::ReadContext;
+use listwatch::{Client, Executor, Resource, run};
 use serde_json::{Value, json};
 use smol::future::poll_once;
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! What the page shows of drift audits.
 
-use crate::client::{asked, get};
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::endpoint::Endpoint;
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::transport::{TransportError, TransportErrorKind};
-use listwatch_runtime_smol::{Client, Clock, Executor, Informers, Resource, World, run};
+use crate::endpoint::client::{asked, get};
+use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+use listwatch::decode::MetadataOnly;
+use listwatch::endpoint::Endpoint;
+use listwatch::metrics::Metrics;
+use listwatch::testing::SimulatedCluster;
+use listwatch::transport::{TransportError, TransportErrorKind};
+use listwatch::{Client, Clock, Executor, Informers, Resource, World, run};
 use serde_json::Value;
 
 /// The JSON and the page after an audit whose lists are answered so.

@@ -1,10 +1,10 @@
 //! Conditions that the program adds.
 
-use crate::client::get;
-use crate::program::program;
+use crate::endpoint::client::get;
+use crate::endpoint::program::program;
 use core::time::Duration;
-use listwatch_runtime_smol::endpoint::Endpoint;
-use listwatch_runtime_smol::metrics::Metrics;
+use listwatch::endpoint::Endpoint;
+use listwatch::metrics::Metrics;
 use listwatch_tests::wait::wait_until;
 use std::io::ErrorKind;
 use std::sync::mpsc;

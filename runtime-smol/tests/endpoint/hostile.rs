@@ -1,9 +1,9 @@
 //! Clients that mean harm.
 
-use crate::client::{asked, exchange, get};
+use crate::endpoint::client::{asked, exchange, get};
 use core::time::Duration;
-use listwatch_runtime_smol::endpoint::Endpoint;
-use listwatch_runtime_smol::metrics::Metrics;
+use listwatch::endpoint::Endpoint;
+use listwatch::metrics::Metrics;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 

@@ -1,9 +1,9 @@
 //! What each path answers.
 
-use crate::client::{asked, get};
-use crate::program::{map, program};
+use crate::endpoint::client::{asked, get};
+use crate::endpoint::program::{map, program};
 use core::time::Duration;
-use listwatch_runtime_smol::file::Fault;
+use listwatch::testing::Fault;
 use listwatch_tests::wait::wait_until;
 use serde_json::Value;
 

@@ -1,11 +1,11 @@
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::election::Election;
-use listwatch_runtime_smol::endpoint::{Endpoint, EndpointBuilder};
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::{Clock, Informers, World};
+use listwatch::controller::{Controller, Outcome};
+use listwatch::decode::MetadataOnly;
+use listwatch::election::Election;
+use listwatch::endpoint::{Endpoint, EndpointBuilder};
+use listwatch::metrics::Metrics;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Clock, Informers, World};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 

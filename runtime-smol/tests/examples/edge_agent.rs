@@ -1,15 +1,15 @@
 #[path = "../../examples/edge-agent.rs"]
 pub(crate) mod example;
 
-use crate::process::Example;
-use crate::scratch::Scratch;
-use crate::stage::Stage;
+use crate::examples::process::Example;
+use crate::examples::stage::Stage;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::saved::SaveTo;
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::{Clock, Event};
+use listwatch::request::{Request, RequestId};
+use listwatch::saved::SaveTo;
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
+use listwatch::{Clock, Event};
+use listwatch_tests::scratch::Scratch;
 use serde_json::json;
 use std::cell::RefCell;
 

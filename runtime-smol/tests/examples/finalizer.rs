@@ -2,10 +2,10 @@
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod example;
 
-use crate::process::Example;
-use crate::stage::Stage;
+use crate::examples::process::Example;
+use crate::examples::stage::Stage;
 use example::folders;
-use listwatch_runtime_smol::http::Cluster;
+use listwatch::http::Cluster;
 use listwatch_tests::wait::wait_until;
 use serde_json::{Value, json};
 use std::error::Error;

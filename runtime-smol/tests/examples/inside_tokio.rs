@@ -1,8 +1,8 @@
 #[path = "../../examples/inside-tokio.rs"]
 pub(crate) mod example;
 
-use crate::process::Example;
-use crate::stage::Stage;
+use crate::examples::process::Example;
+use crate::examples::stage::Stage;
 use serde_json::{Value, json};
 
 const NODES: &str = "/api/v1/nodes";

@@ -1,8 +1,8 @@
 //! What the sample controller is deployed with.
 
-use crate::sample_controller::{self, example::Foo};
-use crate::stage::Asked;
-use listwatch_runtime_smol::Kind;
+use crate::examples::sample_controller::{self, example::Foo};
+use crate::examples::stage::Asked;
+use listwatch::Kind;
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;

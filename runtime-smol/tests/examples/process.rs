@@ -16,11 +16,11 @@ const EXAMPLE: &str = "LISTWATCH_EXAMPLE";
 #[test]
 fn main_of_an_example() {
     let ended = match std::env::var(EXAMPLE).as_deref() {
-        Ok("edge-agent") => crate::edge_agent::example::main(),
-        Ok("finalizer") => crate::finalizer::main(),
-        Ok("inside-tokio") => crate::inside_tokio::example::main(),
-        Ok("sample-controller") => crate::sample_controller::main(),
-        Ok("workqueue") => crate::workqueue::example::main(),
+        Ok("edge-agent") => crate::examples::edge_agent::example::main(),
+        Ok("finalizer") => crate::examples::finalizer::main(),
+        Ok("inside-tokio") => crate::examples::inside_tokio::example::main(),
+        Ok("sample-controller") => crate::examples::sample_controller::main(),
+        Ok("workqueue") => crate::examples::workqueue::example::main(),
         Ok(other) => panic!("{other} is no example"),
         Err(_) => return,
     };
@@ -50,7 +50,7 @@ impl Example {
         )
         .unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "process::main_of_an_example", "--nocapture", "--quiet"]);
+        command.args(["--exact", "examples::process::main_of_an_example", "--nocapture", "--quiet"]);
         command.env(EXAMPLE, name).env("KUBECONFIG", config).env("NODE_NAME", "edge-1");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (output, (told, lines)) = (BufReader::new(child.stdout.take().unwrap()), channel());

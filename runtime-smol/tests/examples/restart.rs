@@ -2,7 +2,7 @@
 #[expect(dead_code, reason = "its `main` has one line")]
 mod example;
 
-use crate::stage::Stage;
+use crate::examples::stage::Stage;
 use core::time::Duration;
 use example::restart;
 use serde_json::{Value, json};

@@ -2,13 +2,13 @@
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 pub(crate) mod example;
 
-use crate::process::Example;
-use crate::stage::{Asked, Stage};
+use crate::examples::process::Example;
+use crate::examples::stage::{Asked, Stage};
 use core::time::Duration;
 use example::sample;
-use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::http::Cluster;
+use listwatch::World;
+use listwatch::file::Playback;
+use listwatch::http::Cluster;
 use listwatch_tests::wait::wait_until;
 use serde_json::json;
 use std::error::Error;

@@ -2,11 +2,11 @@
 
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiRequest, Method};
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::{Client, Clock, World};
+use listwatch::api::{ApiRequest, Method};
+use listwatch::request::{Request, RequestId};
+use listwatch::time::Instant;
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
+use listwatch::{Client, Clock, World};
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, Inside, Trace, Troubles};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};

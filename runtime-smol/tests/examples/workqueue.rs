@@ -1,10 +1,10 @@
 #[path = "../../examples/workqueue.rs"]
 pub(crate) mod example;
 
-use crate::process::Example;
-use crate::stage::Stage;
+use crate::examples::process::Example;
+use crate::examples::stage::Stage;
 use example::{Pod, follow};
-use listwatch_runtime_smol::Key;
+use listwatch::Key;
 use serde_json::json;
 use std::io;
 

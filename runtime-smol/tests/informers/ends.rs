@@ -1,13 +1,13 @@
 //! What is left after an end: nothing.
 
-use crate::support::{Answers, Counts, SOON, no_client, resource, widgets, with_informers, world};
+use crate::informers::support::{Answers, Counts, SOON, no_client, resource, widgets, with_informers, world};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
-use listwatch_runtime_smol::informer::Subscription;
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::{Clock, Executor, Informers, World, run};
+use listwatch::decode::{MetadataOnly, Raw};
+use listwatch::informer::Subscription;
+use listwatch::request::{Request, RequestId};
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
+use listwatch::{Clock, Executor, Informers, World, run};
 use listwatch_tests::silent::Silent;
 use listwatch_tests::wait::wait_until;
 use serde_json::json;

@@ -1,13 +1,13 @@
 //! Over the loopback interface, by the project's own HTTP transport, under tokio.
 
-use crate::support::{WIDGETS, resource};
+use crate::informers::support::{WIDGETS, resource};
 use core::time::Duration;
-use listwatch_runtime_smol::api::Api;
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
-use listwatch_runtime_smol::informer::InformerStatus;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Informers, Resource, World};
+use listwatch::api::Api;
+use listwatch::decode::Raw;
+use listwatch::http::{Cluster, ClusterOptions};
+use listwatch::informer::InformerStatus;
+use listwatch::time::Instant;
+use listwatch::{Informers, Resource, World};
 use listwatch_tests::sim::{ApiServer, Trace, serve};
 use listwatch_tests::wait::{PATIENCE, wait_until};
 use serde_json::{Value, json};

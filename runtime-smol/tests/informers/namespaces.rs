@@ -1,12 +1,12 @@
 //! Several namespaces in one view.
 
-use crate::support::{Answers, Counts, SOON, no_client, with_informers};
+use crate::informers::support::{Answers, Counts, SOON, no_client, with_informers};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::informer::{EventOf, InformerStatus, Subscription, Told};
-use listwatch_runtime_smol::informers::{Subscriber, WaitFailure};
-use listwatch_runtime_smol::transport::ListerWatcher;
-use listwatch_runtime_smol::{Clock, InformerHandle, Informers, Key, Resource, World};
+use listwatch::decode::Raw;
+use listwatch::informer::{EventOf, InformerStatus, Subscription, Told};
+use listwatch::informers::{Subscriber, WaitFailure};
+use listwatch::transport::ListerWatcher;
+use listwatch::{Clock, InformerHandle, Informers, Key, Resource, World};
 use listwatch_tests::sim::{ApiServer, Feed, Trace};
 use serde_json::json;
 

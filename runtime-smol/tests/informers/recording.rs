@@ -1,10 +1,10 @@
 //! Over a recording of several resources.
 
-use crate::support::{SOON, with_informers};
+use crate::informers::support::{SOON, with_informers};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::{Informers, Resource};
+use listwatch::decode::Raw;
+use listwatch::file::Playback;
+use listwatch::{Informers, Resource};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Several tasks that run the same informers, of which one does not go on.
 
-use crate::support::{Answers, world};
+use crate::informers::support::{Answers, world};
 use core::task::{Context, Waker};
-use listwatch_runtime_smol::controller::{Controller, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::{Clock, Informers, Resource};
+use listwatch::controller::{Controller, Outcome};
+use listwatch::decode::MetadataOnly;
+use listwatch::{Clock, Informers, Resource};
 use listwatch_tests::wait::PATIENCE;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,9 +1,9 @@
 //! Who shares an informer, and until when it runs.
 
-use crate::support::{SOON, WIDGETS, resource, widgets, with_informers};
+use crate::informers::support::{SOON, WIDGETS, resource, widgets, with_informers};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
-use listwatch_runtime_smol::{Clock, Informers, Resource, kind};
+use listwatch::decode::{MetadataOnly, Raw};
+use listwatch::{Clock, Informers, Resource, kind};
 use serde::Deserialize;
 
 #[test]

@@ -1,11 +1,11 @@
 //! The wait for one object by its name.
 
-use crate::support::{Answers, Counts, SOON, WIDGETS, no_client, widgets, world};
+use crate::informers::support::{Answers, Counts, SOON, WIDGETS, no_client, widgets, world};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::informers::{WaitError, WaitFailure, wait_for};
-use listwatch_runtime_smol::object::ObjectHandle;
-use listwatch_runtime_smol::{Clock, Executor, Resource, World, run};
+use listwatch::decode::Raw;
+use listwatch::informers::{WaitError, WaitFailure, wait_for};
+use listwatch::object::ObjectHandle;
+use listwatch::{Clock, Executor, Resource, World, run};
 use listwatch_tests::silent::Silent;
 use serde_json::json;
 use std::sync::{Arc, Mutex};

@@ -2,11 +2,11 @@
 
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::request::{Query, Request, RequestId};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
-use listwatch_runtime_smol::{Client, Clock, Executor, Informers, Resource, World, run};
+use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+use listwatch::request::{Query, Request, RequestId};
+use listwatch::time::Instant;
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
+use listwatch::{Client, Clock, Executor, Informers, Resource, World, run};
 use listwatch_tests::sim::{ApiServer, Feed, Trace};
 use serde_json::json;
 use std::sync::Arc;

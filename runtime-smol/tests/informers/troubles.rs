@@ -1,13 +1,13 @@
 //! What is told of streams that fail.
 
-use crate::support::{Answers, SOON, WIDGETS, resource, widgets, with_informers, world};
+use crate::informers::support::{Answers, SOON, WIDGETS, resource, widgets, with_informers, world};
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
-use listwatch_runtime_smol::informer::{InformerStatus, Subscription};
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::{Clock, Executor, Informers, Key, Resource, run};
+use listwatch::decode::{MetadataOnly, Raw};
+use listwatch::informer::{InformerStatus, Subscription};
+use listwatch::request::{Request, RequestId};
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
+use listwatch::{Clock, Executor, Informers, Key, Resource, run};
 use listwatch_tests::bomb::Bomb;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;

@@ -1,11 +1,11 @@
 //! How streams share threads with other tasks.
 
-use crate::support::{SOON, resource, widgets, with_informers};
+use crate::informers::support::{SOON, resource, widgets, with_informers};
 use core::task::{Context, Waker};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::informer::Subscription;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Clock, Executor, Informers, run};
+use listwatch::decode::MetadataOnly;
+use listwatch::informer::Subscription;
+use listwatch::time::Instant;
+use listwatch::{Clock, Executor, Informers, run};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,9 @@
 //! The drops of a program's own objects while a scrape reads.
 
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::metrics::Metrics;
+use listwatch::controller::{Controller, ControllerHandle, Outcome};
+use listwatch::decode::MetadataOnly;
+use listwatch::metrics::Metrics;
+use listwatch::testing::SimulatedCluster;
 use listwatch_tests::wait::wait_until;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

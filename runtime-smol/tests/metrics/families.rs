@@ -1,6 +1,6 @@
 //! The families of a scrape, and those of a program of controller-runtime.
 
-use crate::stage::scraped;
+use crate::metrics::stage::scraped;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What `go run -C tests/peers/controller-runtime .` prints.

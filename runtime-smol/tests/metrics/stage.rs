@@ -1,12 +1,12 @@
 //! A controller of a simulated cluster, with an election.
 
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::election::{Election, WhenLost};
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::{Clock, Informers, World};
+use listwatch::controller::{Controller, ControllerHandle, Error, Outcome};
+use listwatch::decode::MetadataOnly;
+use listwatch::election::{Election, WhenLost};
+use listwatch::metrics::Metrics;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Clock, Informers, World};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
@@ -59,7 +59,7 @@ impl Stage {
 
     /// The value of a series with these labels.
     pub(crate) fn value(&self, series: &str) -> f64 {
-        crate::value(&self.metrics.encode(), series)
+        crate::metrics::value(&self.metrics.encode(), series)
     }
 }
 

@@ -1,14 +1,14 @@
 //! What a scrape says of troubles: keys that are parked, panics, deadlines, leaders, refusals.
 
-use crate::stage::{Stage, scraped};
-use crate::value;
+use crate::metrics::stage::{Stage, scraped};
+use crate::metrics::value;
 use core::time::Duration;
-use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::controller::{Controller, Outcome, run_all};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::election::Election;
-use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::metrics::Metrics;
+use listwatch::World;
+use listwatch::controller::{Controller, Outcome, run_all};
+use listwatch::decode::MetadataOnly;
+use listwatch::election::Election;
+use listwatch::metrics::Metrics;
+use listwatch::testing::{Fault, SimulatedCluster};
 
 #[test]
 fn each_result_is_counted_once() {

@@ -108,7 +108,7 @@ fn bounds_are_those_of_controller_runtime(prometheus: &Prometheus) {
 }
 
 fn every_query_of_the_dashboard_has_series(prometheus: &Prometheus) {
-    let dashboard: Value = serde_json::from_str(listwatch_runtime_smol::metrics::DASHBOARD).unwrap();
+    let dashboard: Value = serde_json::from_str(listwatch::metrics::DASHBOARD).unwrap();
     let mut queries = 0;
     for target in dashboard["panels"].as_array().unwrap().iter().flat_map(|it| it["targets"].as_array().unwrap()) {
         let query = target["expr"].as_str().unwrap();

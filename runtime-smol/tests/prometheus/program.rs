@@ -2,14 +2,14 @@
 
 use core::num::NonZeroU32;
 use core::time::Duration;
-use listwatch_runtime_smol::api::Api;
-use listwatch_runtime_smol::controller::{Controller, Error, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::election::Election;
-use listwatch_runtime_smol::endpoint::Endpoint;
-use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::metrics::Metrics;
-use listwatch_runtime_smol::{Clock, Informers, Resource, World};
+use listwatch::api::Api;
+use listwatch::controller::{Controller, Error, Outcome};
+use listwatch::decode::MetadataOnly;
+use listwatch::election::Election;
+use listwatch::endpoint::Endpoint;
+use listwatch::testing::{Fault, SimulatedCluster};
+use listwatch::metrics::Metrics;
+use listwatch::{Clock, Informers, Resource, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,10 +1,10 @@
 //! Sources that are added to a running controller, and removed.
 
-use crate::support::{Log, PARTS, SILENT, SOON, Stage, owner_of};
+use crate::reconcilers::support::{Log, PARTS, SILENT, SOON, Stage, owner_of};
 use core::time::Duration;
-use listwatch_runtime_smol::Resource;
-use listwatch_runtime_smol::controller::{ControllerHandle, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch::Resource;
+use listwatch::controller::{ControllerHandle, Outcome};
+use listwatch::decode::MetadataOnly;
 use listwatch_tests::sim::Troubles;
 
 /// A collection that no informer of the stage follows.
@@ -18,7 +18,7 @@ fn stage() -> (Stage, Log, Log) {
     (stage, Log::default(), Log::default())
 }
 
-fn running(stage: &Stage, (log, reports): (&Log, &Log)) -> listwatch_runtime_smol::controller::Running<'static> {
+fn running(stage: &Stage, (log, reports): (&Log, &Log)) -> listwatch::controller::Running<'static> {
     let (log, reports) = (log.clone(), reports.clone());
     stage.controller().on_report(move |_, report| reports.note_report(report)).calls(async move |_cx, key| {
         log.note(key);

@@ -1,9 +1,9 @@
 //! Controllers that do not keep up with streams that they share.
 
-use crate::support::{Log, PARTS, SOON, Stage};
+use crate::reconcilers::support::{Log, PARTS, SOON, Stage};
 use core::pin::Pin;
-use listwatch_runtime_smol::controller::{Outcome, Reconciler, RunError};
-use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch::controller::{Outcome, Reconciler, RunError};
+use listwatch::decode::MetadataOnly;
 use smol::future::or;
 
 /// More than a log keeps for its subscribers.
@@ -12,7 +12,7 @@ const MANY: usize = 3_000;
 /// A controller that is polled by hand.
 type Polled = Pin<Box<dyn Future<Output = Result<(), RunError>> + Send>>;
 
-fn noting(controller: Reconciler<MetadataOnly>, log: &Log) -> listwatch_runtime_smol::controller::Running<'static> {
+fn noting(controller: Reconciler<MetadataOnly>, log: &Log) -> listwatch::controller::Running<'static> {
     let log = log.clone();
     controller.on_report(|_, _| {}).calls(async move |_cx, key| {
         log.note(key);

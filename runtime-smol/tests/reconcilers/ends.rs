@@ -1,12 +1,12 @@
 //! What is left when a controller ends, or is dropped.
 
-use crate::support::{FOOS, Log, SOON, Stage};
+use crate::reconcilers::support::{FOOS, Log, SOON, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::api::Api;
-use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, run_all};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Clock, Executor, Informers, Key, Resource, run};
+use listwatch::api::Api;
+use listwatch::controller::{Controller, Outcome, RunError, run_all};
+use listwatch::decode::MetadataOnly;
+use listwatch::time::Instant;
+use listwatch::{Clock, Executor, Informers, Key, Resource, run};
 use listwatch_tests::sim::Troubles;
 use listwatch_tests::wait::wait_until;
 use serde_json::Value;

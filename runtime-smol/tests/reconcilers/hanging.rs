@@ -1,13 +1,13 @@
 //! A controller whose server hangs, over the loopback interface.
 
-use crate::support::FOOS;
+use crate::reconcilers::support::FOOS;
 use core::time::Duration;
-use listwatch_runtime_smol::api::Api;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome, RunError};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Informers, Key, Resource, World};
+use listwatch::api::Api;
+use listwatch::controller::{Controller, ControllerHandle, Outcome, RunError};
+use listwatch::decode::MetadataOnly;
+use listwatch::http::Cluster;
+use listwatch::time::Instant;
+use listwatch::{Informers, Key, Resource, World};
 use listwatch_tests::sim::{ApiServer, Trace, serve};
 use listwatch_tests::wait::wait_until;
 use serde_json::{Value, json};

@@ -1,12 +1,12 @@
 //! Where the keys of a controller come from.
 
-use crate::support::{FOOS, Log, PARTS, SOON, Stage};
+use crate::reconcilers::support::{FOOS, Log, PARTS, SOON, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{
+use listwatch::controller::{
     CauseKind, Controller, ControllerHandle, Outcome, Reconciler, Report, RunError, Running, Source, predicate, run_all,
 };
-use listwatch_runtime_smol::queue::Priority;
-use listwatch_runtime_smol::{Executor, Key, Resource, run};
+use listwatch::queue::Priority;
+use listwatch::{Executor, Key, Resource, run};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -81,7 +81,7 @@ fn a_mapper_finds_keys_in_another_store() {
     let (stage, log) = (Stage::new(), Log::default());
     ["a", "b"].into_iter().for_each(|name| stage.put(name));
     let foos = stage.foos.clone();
-    let all = move |_: &_, keys: &mut listwatch_runtime_smol::controller::Keys<'_>| {
+    let all = move |_: &_, keys: &mut listwatch::controller::Keys<'_>| {
         foos.keys().into_iter().for_each(|key: Key| keys.add(key));
     };
     let controller = noting(stage.controller().maps(&stage.parts, all), &log);

@@ -1,10 +1,10 @@
 //! A hundred thousand keys.
 
-use crate::support::{FOOS, Stage};
+use crate::reconcilers::support::{FOOS, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{ControllerHandle, Outcome};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Clock, Key};
+use listwatch::controller::{ControllerHandle, Outcome};
+use listwatch::time::Instant;
+use listwatch::{Clock, Key};
 use listwatch_tests::sim::Troubles;
 use serde_json::json;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Keys of owners.
 
-use crate::keys::noting;
-use crate::support::{BOSSES, Log, PARTS, SOON, Stage};
-use listwatch_runtime_smol::Resource;
-use listwatch_runtime_smol::controller::{Controller, Source};
-use listwatch_runtime_smol::decode::MetadataOnly;
+use crate::reconcilers::keys::noting;
+use crate::reconcilers::support::{BOSSES, Log, PARTS, SOON, Stage};
+use listwatch::Resource;
+use listwatch::controller::{Controller, Source};
+use listwatch::decode::MetadataOnly;
 use serde_json::{Value, json};
 
 /// The owner of a part, as the own kind without namespaces has it.

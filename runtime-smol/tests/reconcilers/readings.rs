@@ -1,9 +1,9 @@
 //! What a handle reads of a running controller.
 
-use crate::support::{FOOS, Log, PARTS, SOON, Stage};
+use crate::reconcilers::support::{FOOS, Log, PARTS, SOON, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::Key;
-use listwatch_runtime_smol::controller::{ControllerHandle, KeyState, Lifecycle, Outcome};
+use listwatch::Key;
+use listwatch::controller::{ControllerHandle, KeyState, Lifecycle, Outcome};
 
 /// A controller that fails for the key `bad`, and takes its time for the key `long`.
 #[test]
@@ -55,8 +55,8 @@ fn the_queue_and_the_sources_of_a_running_controller_could_not_be_read() {
 #[test]
 fn the_backlog_and_the_lag_of_a_source_tell_how_far_behind_a_controller_is() {
     let (stage, log) = (Stage::new(), Log::default());
-    let other = crate::keys::noting(stage.controller(), &log);
-    let resting = crate::keys::noting(stage.controller(), &Log::default());
+    let other = crate::reconcilers::keys::noting(stage.controller(), &log);
+    let resting = crate::reconcilers::keys::noting(stage.controller(), &Log::default());
     let handle = resting.handle();
     let mut resting = Box::pin(resting.future());
     let ended = stage.play(other, async {

@@ -1,18 +1,16 @@
 //! Starts whose sources are denied, or not there yet.
 
-use crate::support::{Log, SOON, Stage};
+use crate::reconcilers::support::{Log, SOON, Stage};
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::controller::{
-    Controller, ControllerHandle, Outcome, Reconciler, RunError, Source, run_all,
-};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::informers::StreamStatus;
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
-use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
+use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+use listwatch::controller::{Controller, ControllerHandle, Outcome, Reconciler, RunError, Source, run_all};
+use listwatch::decode::MetadataOnly;
+use listwatch::informers::StreamStatus;
+use listwatch::request::{Request, RequestId};
+use listwatch::time::Instant;
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
+use listwatch::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
 use listwatch_tests::sim::{ApiServer, Feed, Trace, Troubles};
 use serde_json::json;
 
@@ -153,8 +151,7 @@ fn a_start_that_was_denied_named_one_source_and_said_that_every_key_was_done() {
     let site = Site::new(403, NEVER);
     let (both, parts) =
         (site.informer(&["open", "closed"]), site.informers.informer_of(Resource::new("/api/v1/parts")));
-    let controller =
-        site.controller(&both).maps(&parts, |_: &listwatch_runtime_smol::object::ObjectHandle<MetadataOnly>, _| {});
+    let controller = site.controller(&both).maps(&parts, |_: &listwatch::object::ObjectHandle<MetadataOnly>, _| {});
     let begun = site.clock.now();
     let error = site.play(controller, SOON).unwrap_err();
     let RunError::NotSynced { streams } = &error else { panic!("{error}") };

@@ -2,13 +2,13 @@
 
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Reconciler, Report, RunError, Running};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
+use listwatch::api::{ApiFn, ApiRequest, ApiResponse};
+use listwatch::controller::{Controller, ControllerHandle, Reconciler, Report, RunError, Running};
+use listwatch::decode::MetadataOnly;
+use listwatch::request::{Request, RequestId};
+use listwatch::time::Instant;
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
+use listwatch::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
 use listwatch_tests::silent::Silent;
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, FeedTroubles, Store, Trace, Troubles};
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ impl Stage {
     /// The same in another collection.
     pub(crate) fn create_in(&self, collection: &str, name: &str, owner: &Value) {
         let part = json!({ "metadata": { "name": name, "namespace": "web", "ownerReferences": [owner] } });
-        let request = listwatch_runtime_smol::api::Api::<Value>::new(&Resource::new(collection)).create(&part);
+        let request = listwatch::api::Api::<Value>::new(&Resource::new(collection)).create(&part);
         let now = self.clock.now();
         let response = self.server.with(|inside| inside.store.handle(now, request.request().unwrap()));
         assert_eq!(response.status, 201);

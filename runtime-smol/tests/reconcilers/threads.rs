@@ -1,9 +1,9 @@
 //! With real threads and a real clock.
 
-use crate::support::{Log, Stage, StopOnDrop};
+use crate::reconcilers::support::{Log, Stage, StopOnDrop};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Outcome, RunError};
-use listwatch_runtime_smol::{Clock, Key};
+use listwatch::controller::{Outcome, RunError};
+use listwatch::{Clock, Key};
 use listwatch_tests::sim::Troubles;
 use listwatch_tests::wait::{PATIENCE, wait_until};
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn a_controller_runs_on_as_many_threads_as_it_is_told_and_none_of_them_is_the_ca
     (0..8).for_each(|n| stage.put(&format!("foo-{n}")));
     let met = Arc::<Mutex<BTreeSet<String>>>::default();
     let (threads, foos) = (Arc::<Mutex<Vec<ThreadId>>>::default(), stage.foos.clone());
-    let handle = listwatch_runtime_smol::controller::ControllerHandle::default();
+    let handle = listwatch::controller::ControllerHandle::default();
     // Each reconcile waits until all eight are under way, so each has a worker of its own.
     let ended = stage.controller().workers(8).threads(3).keys(&handle).run(async |cx, key: Key| {
         assert!(foos.contains(&key));

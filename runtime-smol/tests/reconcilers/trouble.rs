@@ -1,15 +1,15 @@
 //! Reconciles that fail, hang, or panic, and sources that do not sync.
 
-use crate::support::{FOOS, Log, SOON, Stage};
+use crate::reconcilers::support::{FOOS, Log, SOON, Stage};
 use core::fmt;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, KeyState, Outcome, RunError};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::request::{Request, RequestId};
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
-use listwatch_runtime_smol::{Client, Clock, Informers, Key, Resource, World};
+use listwatch::api::{Api, ApiFn, ApiRequest, ApiResponse};
+use listwatch::controller::{Controller, ControllerHandle, Error, KeyState, Outcome, RunError};
+use listwatch::decode::MetadataOnly;
+use listwatch::request::{Request, RequestId};
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
+use listwatch::{Client, Clock, Informers, Key, Resource, World};
 use listwatch_tests::bomb::Bomb;
 use listwatch_tests::silent::Silent;
 use serde_json::Value;

@@ -1,12 +1,12 @@
 //! A reconcile reads what the one before it wrote.
 
-use crate::support::{FOOS, Log, PARTS, SOON, Stage};
+use crate::reconcilers::support::{FOOS, Log, PARTS, SOON, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiError, ApiRequest, ApiResponse, DeleteOptions, Method};
-use listwatch_runtime_smol::controller::{Error, Outcome, Running};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Clock, Key, Resource};
+use listwatch::api::{Api, ApiError, ApiRequest, ApiResponse, DeleteOptions, Method};
+use listwatch::controller::{Error, Outcome, Running};
+use listwatch::decode::MetadataOnly;
+use listwatch::time::Instant;
+use listwatch::{Clock, Key, Resource};
 use listwatch_tests::sim::{Store, Troubles};
 use serde_json::{Value, json};
 use std::sync::Mutex;

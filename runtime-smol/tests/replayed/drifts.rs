@@ -2,10 +2,10 @@
 
 use super::Tape;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, Patch};
-use listwatch_runtime_smol::controller::{Controller, DivergenceKind, Findings, Outcome, RunError};
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::{Resource, World, kind};
+use listwatch::api::{Api, Patch};
+use listwatch::controller::{Controller, DivergenceKind, Findings, Outcome, RunError};
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Resource, World, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Without an executor: `block_on` of a few lines, and `thread::park`.
 
-use crate::ends;
-use crate::pipeline::{Task, pipeline};
+use crate::runtimes::ends;
+use crate::runtimes::pipeline::{Task, pipeline};
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Poll};

@@ -3,18 +3,16 @@
 use core::ops::Range;
 use core::pin::Pin;
 use core::time::Duration;
-use listwatch_runtime_smol::SharedWorkQueue;
-use listwatch_runtime_smol::api::{Api, ApiError};
-use listwatch_runtime_smol::cache::Cache;
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::http::{Cluster, HttpTransport};
-use listwatch_runtime_smol::object::ObjectHandle;
-use listwatch_runtime_smol::reactor::AsyncIo;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::workers::Unfinished;
-use listwatch_runtime_smol::{
-    Client, Clock, Driver, Events, Informer, InformerConfig, Key, Outcome, Resource, Workers,
-};
+use listwatch::SharedWorkQueue;
+use listwatch::api::{Api, ApiError};
+use listwatch::cache::Cache;
+use listwatch::decode::MetadataOnly;
+use listwatch::http::{Cluster, HttpTransport};
+use listwatch::object::ObjectHandle;
+use listwatch::reactor::AsyncIo;
+use listwatch::time::Instant;
+use listwatch::workers::Unfinished;
+use listwatch::{Client, Clock, Driver, Events, Informer, InformerConfig, Key, Outcome, Resource, Workers};
 use listwatch_tests::sim::{ApiServer, Trace, serve};
 use serde_json::{Value, json};
 use smol::channel::{Receiver, Sender, bounded, unbounded};

@@ -1,8 +1,8 @@
 //! On smol's executor, in one thread and in several.
 
-use crate::ends;
-use crate::pipeline::pipeline;
-use listwatch_runtime_smol::{Clock, Executor, run};
+use crate::runtimes::ends;
+use crate::runtimes::pipeline::pipeline;
+use listwatch::{Clock, Executor, run};
 use smol::future::yield_now;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

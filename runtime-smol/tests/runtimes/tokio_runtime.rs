@@ -1,9 +1,9 @@
 //! Inside of tokio, whose own drivers of timers and sockets are off.
 
-use crate::ends;
-use crate::pipeline::pipeline;
-use listwatch_runtime_smol::SharedWorkQueue;
-use listwatch_runtime_smol::{Clock, Outcome, Workers};
+use crate::runtimes::ends;
+use crate::runtimes::pipeline::pipeline;
+use listwatch::SharedWorkQueue;
+use listwatch::{Clock, Outcome, Workers};
 use std::sync::Arc;
 use tokio::runtime::Builder;
 

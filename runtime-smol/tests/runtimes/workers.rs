@@ -1,12 +1,12 @@
 //! Workers as one future: what its output says, and what dropping it ends.
 
-use crate::bare::block_on;
+use crate::runtimes::bare::block_on;
 use core::pin::pin;
 use core::task::{Context, Waker};
 use core::time::Duration;
-use listwatch_runtime_smol::SharedWorkQueue;
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Clock, Executor, Outcome, Workers, run};
+use listwatch::SharedWorkQueue;
+use listwatch::time::Instant;
+use listwatch::{Clock, Executor, Outcome, Workers, run};
 use std::sync::Arc;
 
 type Queue = Arc<SharedWorkQueue<u32>>;

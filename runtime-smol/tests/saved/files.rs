@@ -1,12 +1,12 @@
 //! The file itself.
 
-use crate::scratch::Scratch;
-use crate::shelf::{Agent, Shelf};
+use crate::saved::shelf::{Agent, Shelf};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::saved::{Flash, SavedFile};
-use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, run};
+use listwatch::decode::Raw;
+use listwatch::file::Playback;
+use listwatch::saved::{Flash, SavedFile};
+use listwatch::{Clock, Driver, Events, Executor, Informer, InformerConfig, run};
+use listwatch_tests::scratch::Scratch;
 
 #[test]
 fn a_saved_cache_is_a_list_that_a_playback_reads() {

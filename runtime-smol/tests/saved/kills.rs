@@ -1,15 +1,15 @@
 //! A program that is killed while it saves.
 //!
 //! ```sh
-//! KILLS=1000 cargo test -p listwatch-runtime-smol --test saved killed -- --nocapture
+//! KILLS=1000 cargo test -p listwatch --test saved killed -- --nocapture
 //! ```
 
 use core::time::Duration;
-use listwatch_runtime_smol::decode::{DecodeOptions, Decoder, ListMeta, Raw};
-use listwatch_runtime_smol::object::ObjectHandle;
-use listwatch_runtime_smol::saved::{Origin, Saved, SavedFile, Writing};
-use listwatch_runtime_smol::time::WallTime;
-use listwatch_runtime_smol::{Clock, Resource};
+use listwatch::decode::{DecodeOptions, Decoder, ListMeta, Raw};
+use listwatch::object::ObjectHandle;
+use listwatch::saved::{Origin, Saved, SavedFile, Writing};
+use listwatch::time::WallTime;
+use listwatch::{Clock, Resource};
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
@@ -85,7 +85,7 @@ fn a_program_that_is_killed_at_any_moment_leaves_the_last_whole_state() {
     let (mut last, mut between) = (0, Duration::from_millis(10));
     for kill in 0..kills {
         let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "kills::saves_until_it_is_killed", "--nocapture"])
+            .args(["--exact", "saved::kills::saves_until_it_is_killed", "--nocapture"])
             .env(FILE, &file)
             .stdout(Stdio::piped())
             .spawn()

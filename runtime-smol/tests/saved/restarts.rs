@@ -1,10 +1,10 @@
 //! What a program knows, and asks, when it starts again.
 
-use crate::shelf::{Agent, Problems, Ran, Shelf};
+use crate::saved::shelf::{Agent, Problems, Ran, Shelf};
 use core::time::Duration;
-use listwatch_runtime_smol::decode::{DecodeOptions, Raw};
-use listwatch_runtime_smol::saved::{Origin, Saved, SavedFile};
-use listwatch_runtime_smol::{Clock, Executor, Resource, run};
+use listwatch::decode::{DecodeOptions, Raw};
+use listwatch::saved::{Origin, Saved, SavedFile};
+use listwatch::{Clock, Executor, Resource, run};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The version of the state that is in the file.
@@ -168,7 +168,7 @@ fn secrets_are_not_saved() {
 
 #[test]
 fn a_folder_that_is_not_there_is_told_once_in_a_while_and_the_informer_goes_on() {
-    let file = crate::scratch::Scratch::path("/pods.json");
+    let file = listwatch_tests::scratch::Scratch::path("/pods.json");
     let path = file.as_ref().display().to_string();
     let agent = Agent { file, ..Agent::new(&Shelf::with(1)) };
     let ran = agent.run_for(10);

@@ -1,16 +1,14 @@
 //! A server of pods that counts what it sends, and agents that save what they know of it.
 
-use crate::scratch::Scratch;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiFn, ApiResponse};
-use listwatch_runtime_smol::decode::{FromJson, Raw, ToJson};
-use listwatch_runtime_smol::request::{Request, RequestId, Verb};
-use listwatch_runtime_smol::saved::SaveTo;
-use listwatch_runtime_smol::transport::{
-    Incoming, ListerWatcher, ReadContext, ResponseHead, TransportError, TransportErrorKind,
-};
-use listwatch_runtime_smol::{Client, Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+use listwatch::api::{ApiFn, ApiResponse};
+use listwatch::decode::{FromJson, Raw, ToJson};
+use listwatch::request::{Request, RequestId, Verb};
+use listwatch::saved::SaveTo;
+use listwatch::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead, TransportError, TransportErrorKind};
+use listwatch::{Client, Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+use listwatch_tests::scratch::Scratch;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,6 +1,6 @@
 //! A simulated cluster for the sample controller.
 
-use listwatch_runtime_smol::file::SimulatedCluster;
+use listwatch::testing::SimulatedCluster;
 use serde_json::json;
 
 pub(crate) const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";

@@ -2,11 +2,12 @@
 
 use crate::collector::Collector;
 use crate::stage::{MAPS, Stage};
-use listwatch_runtime_smol::api::{Api, Method, Patch};
-use listwatch_runtime_smol::controller::{Controller, Outcome, ReconcileId};
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
-use listwatch_runtime_smol::{Executor, Resource, World};
+use listwatch::api::{Api, Method, Patch};
+use listwatch::controller::{Controller, Outcome, ReconcileId};
+use listwatch::decode::Raw;
+use listwatch::file::Playback;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Executor, Resource, World};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -46,7 +47,7 @@ fn each_request_of_a_reconcile_has_its_id_and_those_of_others_have_none() {
     });
     controller.run().unwrap();
     let tasks = core::mem::take(&mut *tasks.lock().unwrap());
-    listwatch_runtime_smol::run(&stage.clock, &executor, async {
+    listwatch::run(&stage.clock, &executor, async {
         for task in tasks {
             task.await.unwrap();
         }
@@ -141,8 +142,8 @@ fn controllers_in_real_time_have_ids_of_their_own() {
     let ids: Vec<_> = (0..2)
         .map(|_| {
             let cluster = cluster();
-            let clock = listwatch_runtime_smol::Clock::real();
-            let client = listwatch_runtime_smol::Client::new(cluster.client(), clock.clone());
+            let clock = listwatch::Clock::real();
+            let client = listwatch::Client::new(cluster.client(), clock.clone());
             let ended = clock.sleep(core::time::Duration::from_millis(200));
             let world = World::from_parts(clock, client, move |_| Box::new(cluster.transport()));
             ids(world.until(ended))

@@ -3,8 +3,8 @@
 use crate::collector::{Collector, Told};
 use crate::stage::Stage;
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Error, Outcome, RunError};
-use listwatch_runtime_smol::traced::CONTROLLER;
+use listwatch::controller::{Error, Outcome, RunError};
+use listwatch::traced::CONTROLLER;
 use std::sync::{Arc, Mutex};
 use tracing::{Level, info, info_span};
 

@@ -3,10 +3,10 @@
 use crate::collector::{Collector, Told};
 use crate::stage::{MAPS, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::Outcome;
-use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
-use listwatch_runtime_smol::traced::REFLECTOR;
-use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
+use listwatch::controller::Outcome;
+use listwatch::testing::{Fault, SimulatedCluster};
+use listwatch::traced::REFLECTOR;
+use listwatch::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
 use serde_json::Value;
 use tracing::Level;
 
@@ -88,7 +88,7 @@ fn an_object_that_is_not_decoded_is_told_with_its_key_and_without_control_charac
         "metadata": { "name": "a", "namespace": "web" }, "data": { "n": "\x1b[2J" } });
     stage.cluster.create(map).unwrap();
     let world = stage.world.lasting(Duration::from_secs(1));
-    let controller = listwatch_runtime_smol::Controller::new("maps", world);
+    let controller = listwatch::Controller::new("maps", world);
     let maps = controller.informer_of::<Map>(Resource::named(MAPS).unwrap());
     let controller = controller.reconciles(&maps).on_report(|_, _| {});
     collector.around(|| controller.run(async |_cx, _key| Ok(Outcome::Done))).unwrap();

@@ -3,8 +3,8 @@
 use crate::collector::Collector;
 use crate::stage::Stage;
 use core::time::Duration;
-use listwatch_runtime_smol::controller::Outcome;
-use listwatch_runtime_smol::traced::{CONTROLLER, ELECTION};
+use listwatch::controller::Outcome;
+use listwatch::traced::{CONTROLLER, ELECTION};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use tracing::Level;
@@ -39,7 +39,7 @@ fn terms_are_told_and_a_lost_one_is_an_error() {
     let (stage, collector) = (Stage::new(&["a"]), Collector::default());
     let cluster = stage.cluster.clone();
     let (controller, _maps) = stage.controller();
-    let election = listwatch_runtime_smol::election::Election::new("maps").namespace("web").identity("this");
+    let election = listwatch::election::Election::new("maps").namespace("web").identity("this");
     let controller = controller.lead_by(election).on_report(|_, _| {});
     let (controller, clock) = (controller.calls(async |_cx, _key| Ok(Outcome::Done)), stage.clock.clone());
     let takes = async move {
@@ -51,7 +51,7 @@ fn terms_are_told_and_a_lost_one_is_an_error() {
     };
     let ended = collector.around(|| {
         let both = smol::future::or(controller.future(), takes);
-        listwatch_runtime_smol::run(&stage.clock, &listwatch_runtime_smol::Executor::new(), both)
+        listwatch::run(&stage.clock, &listwatch::Executor::new(), both)
     });
     assert!(ended.is_err(), "{ended:?}");
     let events = collector.events(ELECTION);

@@ -1,13 +1,13 @@
 //! A simulated cluster, and a client that notes what the server is told.
 
 use core::task::Poll;
-use listwatch_runtime_smol::api::{ApiRequest, ApiTransport, Method, Reply, TraceContext};
-use listwatch_runtime_smol::controller::{Controller, Reconciler};
-use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::request::RequestId;
-use listwatch_runtime_smol::transport::ReadContext;
-use listwatch_runtime_smol::{Client, Clock, InformerHandle, Resource, World};
+use listwatch::api::{ApiRequest, ApiTransport, Method, Reply, TraceContext};
+use listwatch::controller::{Controller, Reconciler};
+use listwatch::decode::Raw;
+use listwatch::request::RequestId;
+use listwatch::testing::SimulatedCluster;
+use listwatch::transport::ReadContext;
+use listwatch::{Client, Clock, InformerHandle, Resource, World};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 

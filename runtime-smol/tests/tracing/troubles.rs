@@ -3,7 +3,7 @@
 use crate::stage::Stage;
 use core::fmt;
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Error, Outcome};
+use listwatch::controller::{Error, Outcome};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tracing::span::{Attributes, Id, Record};

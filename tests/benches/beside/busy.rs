@@ -3,7 +3,7 @@
 use crate::figures::{head, median, ratio, row};
 use crate::process::output;
 use crate::settings::Settings;
-use listwatch_runtime_smol::{Clock, Executor, Key, Outcome, SharedWorkQueue, Workers, run};
+use listwatch::{Clock, Executor, Key, Outcome, SharedWorkQueue, Workers, run};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;

@@ -2,11 +2,11 @@
 
 use crate::process::{Cached, Heap, Line, Took, status};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle};
-use listwatch_runtime_smol::decode::{FromJson, Lz4, MetadataOnly, Packed, Raw};
-use listwatch_runtime_smol::http::ClusterOptions;
-use listwatch_runtime_smol::informer::{EventOf, Subscription, Told};
-use listwatch_runtime_smol::{
+use listwatch::controller::{Controller, ControllerHandle};
+use listwatch::decode::{FromJson, Lz4, MetadataOnly, Packed, Raw};
+use listwatch::http::ClusterOptions;
+use listwatch::informer::{EventOf, Subscription, Told};
+use listwatch::{
     Executor, InformerConfig, Informers, Key, Outcome, Resource, SharedWorkQueue, Store, Workers, World, kind, run,
 };
 use rustix::time::{ClockId, clock_gettime};

@@ -11,17 +11,7 @@ use std::time::Instant;
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub(crate) fn table(settings: &Settings) -> String {
-    let cargo = [
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "listwatch-runtime-smol",
-        "--features",
-        "cli",
-        "--bin",
-        "listwatch",
-    ];
+    let cargo = ["build", "--quiet", "--release", "--package", "listwatch", "--features", "cli", "--bin", "listwatch"];
     output("cargo", &cargo);
     let ours = std::path::Path::new(&settings.ours).parent().unwrap().with_file_name("listwatch");
     let log = std::env::temp_dir().join(format!("listwatch-beside-{}.json", std::process::id()));

@@ -1,9 +1,9 @@
 //! The least that a recording costs: the bodies, copied together and written to a file.
 
 use core::task::Poll;
+use listwatch::transport::ListerWatcher;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
-use listwatch_runtime_smol::transport::ListerWatcher;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

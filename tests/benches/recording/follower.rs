@@ -3,11 +3,11 @@
 use crate::floor::Floor;
 use crate::server::{EVENTS, version};
 use core::fmt;
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::file::{RecorderConfig, Tape};
-use listwatch_runtime_smol::http::ClusterOptions;
-use listwatch_runtime_smol::transport::ListerWatcher;
-use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+use listwatch::decode::MetadataOnly;
+use listwatch::file::{RecorderConfig, Tape};
+use listwatch::http::ClusterOptions;
+use listwatch::transport::ListerWatcher;
+use listwatch::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
 use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader};

@@ -9,7 +9,7 @@ use listwatch_core::api::{Api, ApiClient, ApiError, ApiRequest, DeleteOptions, M
 use listwatch_core::decode::Raw;
 use listwatch_core::informer::Pumped;
 use listwatch_core::{Driver, Informer, InformerConfig, Instant, Resource};
-use listwatch_transport_file::{ClusterTransport, Fault, SimulatedCluster};
+use listwatch_simulated_cluster::{ClusterTransport, Fault, SimulatedCluster};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

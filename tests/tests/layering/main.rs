@@ -144,14 +144,14 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
     ("listwatch-transport-http", "transport-http", &["listwatch-core"]),
     ("listwatch-transport-file", "transport-file", &["listwatch-core"]),
     (
-        "listwatch-runtime-smol",
+        "listwatch",
         "runtime-smol",
         &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch-tests"],
     ),
     (
         "listwatch-tests",
         "tests",
-        &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch-runtime-smol"],
+        &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch"],
     ),
     ("listwatch-fuzz", "fuzz", &["listwatch-tests"]),
     ("listwatch-bare-metal", "tests/bare-metal", &["listwatch-core", "listwatch-transport-http"]),
@@ -219,15 +219,15 @@ fn a_planted_dependency_is_found() {
     };
     let normal = || Value::Null;
     assert_eq!(findings("listwatch-transport-http", normal(), false, "listwatch-transport-file"), 1);
-    assert_eq!(findings("listwatch-transport-file", "dev".into(), false, "listwatch-runtime-smol"), 1);
+    assert_eq!(findings("listwatch-transport-file", "dev".into(), false, "listwatch"), 1);
     assert_eq!(findings("listwatch-core", normal(), true, "listwatch-transport-http"), 1);
-    assert_eq!(findings("listwatch-tests", normal(), false, "listwatch-runtime-smol"), 1, "by default core alone");
-    assert_eq!(findings("listwatch-runtime-smol", normal(), true, "listwatch-tests"), 1, "in tests alone");
+    assert_eq!(findings("listwatch-tests", normal(), false, "listwatch"), 1, "by default core alone");
+    assert_eq!(findings("listwatch", normal(), true, "listwatch-tests"), 1, "in tests alone");
     assert_eq!(findings("listwatch-unheard-of", normal(), false, "serde"), 1);
 
-    assert_eq!(findings("listwatch-tests", normal(), true, "listwatch-runtime-smol"), 0);
-    assert_eq!(findings("listwatch-tests", "dev".into(), false, "listwatch-runtime-smol"), 0);
-    assert_eq!(findings("listwatch-runtime-smol", "dev".into(), false, "listwatch-tests"), 0);
+    assert_eq!(findings("listwatch-tests", normal(), true, "listwatch"), 0);
+    assert_eq!(findings("listwatch-tests", "dev".into(), false, "listwatch"), 0);
+    assert_eq!(findings("listwatch", "dev".into(), false, "listwatch-tests"), 0);
     assert_eq!(findings("listwatch-transport-http", normal(), false, "listwatch-core"), 0);
     assert_eq!(findings("listwatch-core", normal(), false, "serde"), 0);
 }

@@ -3,11 +3,11 @@
 use crate::counts::leaves_nothing;
 use crate::site::{PODS, WIDGETS, over_sockets, server, simulated};
 use core::time::Duration;
+use listwatch::api::Api;
+use listwatch::controller::{Controller, Outcome, Running};
+use listwatch::decode::MetadataOnly;
+use listwatch::{Clock, Executor, InformerHandle, Informers, Key, Resource, World, run};
 use listwatch_core::Instant;
-use listwatch_runtime_smol::api::Api;
-use listwatch_runtime_smol::controller::{Controller, Outcome, Running};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::{Clock, Executor, InformerHandle, Informers, Key, Resource, World, run};
 use listwatch_tests::wait::{PATIENCE, wait_until};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use crate::counts::leaves_nothing;
 use crate::site::{PODS, WIDGETS, over_sockets, server, simulated};
+use listwatch::decode::MetadataOnly;
+use listwatch::{Clock, Executor, Informers, Resource, World, run};
 use listwatch_core::Instant;
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::{Clock, Executor, Informers, Resource, World, run};
 use listwatch_tests::wait::PATIENCE;
 
 pub(crate) fn start_and_stop_in_simulated_time() {

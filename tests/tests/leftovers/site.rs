@@ -1,7 +1,7 @@
 //! The server of a round.
 
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::{Client, Clock, World};
+use listwatch::http::Cluster;
+use listwatch::{Client, Clock, World};
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, Trace, Troubles, serve};
 use serde_json::json;
 

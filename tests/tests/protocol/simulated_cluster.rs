@@ -1,7 +1,7 @@
 //! A simulated cluster answers single requests as a kube-apiserver did.
 
+use listwatch_simulated_cluster::SimulatedCluster;
 use listwatch_tests::answers::{Run, definition, recorded};
-use listwatch_transport_file::SimulatedCluster;
 use serde_json::{Value, json};
 
 fn cluster(group: &str) -> SimulatedCluster {

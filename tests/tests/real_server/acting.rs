@@ -2,11 +2,11 @@
 
 use crate::plane::{Plane, plane};
 use core::fmt::Debug;
+use listwatch::controller::{ActError, Context, Controller, ControllerHandle, Error, Outcome};
+use listwatch::{Found, InformerHandle, World};
 use listwatch_core::api::{Api, DeleteOptions, Patch};
 use listwatch_core::decode::MetadataOnly;
 use listwatch_core::{Key, Resource};
-use listwatch_runtime_smol::controller::{ActError, Context, Controller, ControllerHandle, Error, Outcome};
-use listwatch_runtime_smol::{Found, InformerHandle, World};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

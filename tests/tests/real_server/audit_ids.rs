@@ -2,11 +2,11 @@
 
 use crate::audit::AuditLog;
 use crate::plane::own_plane;
+use listwatch::World;
+use listwatch::controller::{Controller, ControllerHandle, Outcome};
+use listwatch::decode::MetadataOnly;
 use listwatch_core::api::{Api, Patch};
 use listwatch_core::{Key, Resource};
-use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome};
-use listwatch_runtime_smol::decode::MetadataOnly;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

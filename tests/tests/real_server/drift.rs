@@ -2,15 +2,15 @@
 
 use crate::plane::{Plane, filled, plane};
 use core::task::Poll;
+use listwatch::audit::{AuditReport, StreamAudit, Verdict};
+use listwatch::decode::MetadataOnly;
+use listwatch::http::{HttpClient, HttpTransport};
+use listwatch::reactor::AsyncIo;
+use listwatch::{Client, Clock, Executor, InformerHandle, Informers, World, run};
 use listwatch_core::Resource;
 use listwatch_core::api::{Api, ApiError, DeleteOptions, Patch};
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::audit::{AuditReport, StreamAudit, Verdict};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::http::{HttpClient, HttpTransport};
-use listwatch_runtime_smol::reactor::AsyncIo;
-use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, World, run};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,13 +1,13 @@
 //! Events that a recorder writes, by the rules of a real server.
 
 use crate::plane::{Plane, plane};
+use listwatch::World;
+use listwatch::controller::{Controller, ControllerHandle, Outcome, Report};
+use listwatch::decode::MetadataOnly;
 use listwatch_core::api::{Api, ApiClient};
 use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
 use listwatch_core::time::WallTime;
 use listwatch_core::{Instant, Resource};
-use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome, Report};
-use listwatch_runtime_smol::decode::MetadataOnly;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Mutex;

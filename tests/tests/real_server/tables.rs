@@ -18,7 +18,7 @@ const LAST: &str = "last";
 fn listwatch() -> PathBuf {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "-p", "listwatch-runtime-smol", "--all-features", "--bin", "listwatch"]);
+    cargo.args(["build", "--quiet", "-p", "listwatch", "--all-features", "--bin", "listwatch"]);
     assert!(cargo.current_dir(checkout).env("CARGO_NET_OFFLINE", "true").status().unwrap().success());
     std::env::current_exe().unwrap().parent().unwrap().with_file_name("listwatch")
 }

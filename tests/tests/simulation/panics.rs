@@ -7,16 +7,16 @@
 //! SIM_SEEDS=100000 cargo test -p listwatch-tests --test simulation panics
 //! ```
 
-use listwatch_runtime_smol::SharedWorkQueue;
-use listwatch_runtime_smol::cache::{Indexer, Store, StoreWriter};
-use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::events::SharedEvents;
-use listwatch_runtime_smol::object::ObjectHandle;
-use listwatch_runtime_smol::queue::WorkQueue;
-use listwatch_runtime_smol::queue::{ExponentialBackoff, Lanes};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::workers::Unfinished;
-use listwatch_runtime_smol::{
+use listwatch::SharedWorkQueue;
+use listwatch::cache::{Indexer, Store, StoreWriter};
+use listwatch::decode::MetadataOnly;
+use listwatch::events::SharedEvents;
+use listwatch::object::ObjectHandle;
+use listwatch::queue::WorkQueue;
+use listwatch::queue::{ExponentialBackoff, Lanes};
+use listwatch::time::Instant;
+use listwatch::workers::Unfinished;
+use listwatch::{
     Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
 use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, Write};

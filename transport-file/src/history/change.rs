@@ -1,3 +1,4 @@
+use super::place::version_of;
 use super::resource::RecordedResource;
 use super::seen::Seen;
 use super::unreadable::Unreadable;
@@ -40,6 +41,17 @@ pub enum HistoryChange {
         /// The version of the list.
         version: u64,
     },
+}
+
+impl HistoryChange {
+    /// The version that the resource has behind the change; zero if it is none or no number.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => version_of(object),
+            Self::Reached(version) | Self::Relisted { version, .. } => *version,
+        }
+    }
 }
 
 /// A change before its object is decoded.

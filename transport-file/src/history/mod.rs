@@ -1,7 +1,6 @@
 //! A recording as the history of a cluster.
 
 mod change;
-mod enter;
 mod limits;
 mod list;
 mod observation;

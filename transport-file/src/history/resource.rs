@@ -1,6 +1,6 @@
 use super::seen::Seen;
 use crate::capture::CollectionPath;
-use crate::cluster::{Kinds, ServedKind};
+use crate::kinds::{Kinds, ServedKind};
 use std::sync::{Arc, LazyLock};
 
 /// A resource that a recording has lists or watches of.

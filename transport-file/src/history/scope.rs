@@ -1,8 +1,8 @@
 use super::limits::{ENTRY, Memory};
 use super::place::TypeMeta;
 use super::resource::Collection;
-use crate::cluster::Kinds;
 use crate::error::Fault;
+use crate::kinds::Kinds;
 use listwatch_core::Resource;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -10,9 +10,9 @@ impl Context {
     /// the time of an earlier transition.
     ///
     /// ```
-    /// use listwatch_runtime_smol::controller::{Context, Reconciled, Outcome};
-    /// use listwatch_runtime_smol::object::Conditions;
-    /// use listwatch_runtime_smol::{Found, kind};
+    /// use listwatch::controller::{Context, Reconciled, Outcome};
+    /// use listwatch::object::Conditions;
+    /// use listwatch::{Found, kind};
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Clone, Deserialize, Serialize)]

@@ -66,10 +66,10 @@ impl Context {
     /// # struct Scale { replicas: Option<i32> }
     /// # #[derive(Clone, serde::Deserialize, serde::Serialize)]
     /// # struct Deployment { spec: Scale }
-    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
-    /// use listwatch_runtime_smol::controller::{ActError, Context};
-    /// use listwatch_runtime_smol::decode::MetadataOnly;
-    /// use listwatch_runtime_smol::{Found, InformerHandle};
+    /// # listwatch::kind!(Deployment, "apps/v1", "deployments");
+    /// use listwatch::controller::{ActError, Context};
+    /// use listwatch::decode::MetadataOnly;
+    /// use listwatch::{Found, InformerHandle};
     /// use serde_json::json;
     ///
     /// async fn keep(

@@ -26,9 +26,9 @@ impl Context {
     /// `name` is a domain and a word, such as `example.com/bucket`.
     ///
     /// ```
-    /// use listwatch_runtime_smol::Found;
-    /// use listwatch_runtime_smol::controller::{Context, Outcome, Reconciled};
-    /// use listwatch_runtime_smol::decode::MetadataOnly;
+    /// use listwatch::Found;
+    /// use listwatch::controller::{Context, Outcome, Reconciled};
+    /// use listwatch::decode::MetadataOnly;
     ///
     /// async fn reconcile(cx: &Context, foo: &Found<MetadataOnly>) -> Reconciled {
     ///     let clean_up = async |foo: &Found<MetadataOnly>| {

@@ -21,8 +21,8 @@ impl World {
     /// without it.
     ///
     /// ```no_run
-    /// use listwatch_runtime_smol::World;
-    /// use listwatch_runtime_smol::http::Cluster;
+    /// use listwatch::World;
+    /// use listwatch::http::Cluster;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let world = World::from(Cluster::infer()?).recorded_to("tonight.jsonl.zst")?;
@@ -42,9 +42,9 @@ impl World {
     /// the most; without it, comparisons cannot refuse the tape of another cluster.
     ///
     /// ```no_run
-    /// use listwatch_runtime_smol::World;
-    /// use listwatch_runtime_smol::file::Tape;
-    /// use listwatch_runtime_smol::http::Cluster;
+    /// use listwatch::World;
+    /// use listwatch::file::Tape;
+    /// use listwatch::http::Cluster;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let world = World::from(Cluster::infer()?);

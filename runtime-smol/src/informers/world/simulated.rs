@@ -4,7 +4,7 @@ use super::World;
 use crate::client::Client;
 use crate::clock::Clock;
 use core::time::Duration;
-use listwatch_transport_file::SimulatedCluster;
+use listwatch_simulated_cluster::SimulatedCluster;
 
 /// A test of a controller rarely simulates more.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);

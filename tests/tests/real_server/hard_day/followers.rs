@@ -1,10 +1,10 @@
 //! A process with informers that live for the whole run, and what their subscribers are told.
 
 use super::process::{Caches, answer, state_of};
+use listwatch::{InformerHandle, Informers};
 use listwatch_core::decode::{FromJson, MetadataOnly, Raw};
 use listwatch_core::informer::{Subscription, Told as Item};
 use listwatch_core::{InformerConfig, Resource};
-use listwatch_runtime_smol::{InformerHandle, Informers};
 use listwatch_tests::told::Told;
 use listwatch_transport_http::Cluster;
 use std::thread;

@@ -4,9 +4,9 @@
 //! to itself.
 
 use super::process::{answer, state_of};
-use listwatch_runtime_smol::controller::{ActError, Controller, Outcome, RunError};
-use listwatch_runtime_smol::election::{Election, WhenLost};
-use listwatch_runtime_smol::{Found, World, kind};
+use listwatch::controller::{ActError, Controller, Outcome, RunError};
+use listwatch::election::{Election, WhenLost};
+use listwatch::{Found, World, kind};
 use listwatch_transport_http::ClusterOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

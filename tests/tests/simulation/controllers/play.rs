@@ -4,13 +4,11 @@ use super::kinds::{DEPLOYMENTS, FOOS, NAMESPACES, SETTINGS, drifts};
 use super::met::Met;
 use super::others;
 use super::user::{Handles, Manner, Reconciled, User};
+use listwatch::controller::{Controller, ControllerHandle, Findings, RunError, Running, Source, predicate};
+use listwatch::file::Playback;
+use listwatch::{Client, Clock, Executor, Informers, Key, Resource, World, run};
 use listwatch_core::reflector::Consistency;
 use listwatch_core::{InformerConfig, Instant};
-use listwatch_runtime_smol::controller::{
-    Controller, ControllerHandle, Findings, RunError, Running, Source, predicate,
-};
-use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::{Client, Clock, Executor, Informers, Key, Resource, World, run};
 use listwatch_tests::sim::{ApiLine, ApiServer, Change, Dice, Feed, FeedTroubles, Inside, Place, Trace, Troubles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -2,10 +2,10 @@
 
 use super::kinds::{DEPLOYMENTS, Deployment, FOOS, Foo, Setting, path, wanted};
 use super::view::{SeenDeployment, SeenFoo, View};
+use listwatch::api::{Api, ApiCall, ApiError, DeleteOptions, Patch};
+use listwatch::controller::{self, Context, Error};
+use listwatch::{InformerHandle, Key, Outcome, Resource};
 use listwatch_core::Instant;
-use listwatch_runtime_smol::api::{Api, ApiCall, ApiError, DeleteOptions, Patch};
-use listwatch_runtime_smol::controller::{self, Context, Error};
-use listwatch_runtime_smol::{InformerHandle, Key, Outcome, Resource};
 use listwatch_tests::sim::Dice;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

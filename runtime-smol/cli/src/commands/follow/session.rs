@@ -1,0 +1,307 @@
+//! The loop of `watch` and `record`: events, output, signals.
+
+use super::config;
+use super::followed::{Followed, poll_next};
+use super::report::Report;
+use super::source::Source;
+use crate::arguments::{FollowOptions, Format, Print, hide_credentials};
+use crate::error::CommandError;
+use crate::output::background::Background;
+use crate::output::messages;
+use crate::output::printer::{Form, Printer};
+use crate::output::progress::Progress;
+use crate::output::shown::Shown;
+use crate::report::reason::detailed;
+use crate::report::undecodable;
+use crate::system::stop::Stop;
+use listwatch::decode::Row;
+use listwatch::http::Cluster;
+use listwatch::informer::InformerStatus;
+use listwatch::reactor::AsyncIo;
+use listwatch::reflector::{FailureReport, Reaction};
+use listwatch::text::Printable;
+use listwatch::{Clock, Event};
+use serde::de::DeserializeOwned;
+use smol::future::{or, pending, poll_once};
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The events after which a request for the end is heard at the latest.
+const TURN: u64 = 64;
+/// The time between two updates of the progress line.
+pub(super) const TICK: Duration = Duration::from_millis(500);
+
+/// Resources that are followed until the end is requested.
+pub(super) struct Session<'a, T: DeserializeOwned> {
+    pub(super) options: &'a FollowOptions,
+    pub(super) print: Option<Print>,
+    /// The file of the recording.
+    pub(super) recorded: Option<&'a Path>,
+    pub(super) clock: Clock,
+    pub(super) printer: Printer<Background>,
+    pub(super) form: Form,
+    pub(super) cluster: &'a Cluster,
+    pub(super) progress: Progress,
+    /// Whether a plugin may ask for a credential at the terminal.
+    pub(super) may_prompt: bool,
+    pub(super) followed: Vec<Followed<T>>,
+    /// The resource that is asked for an event first.
+    pub(super) first: usize,
+}
+
+#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
+enum Wakeup<T> {
+    /// An event of the resource with this index.
+    Event(usize, Event<Row<T>>),
+    /// The reader took output, or the output failed.
+    Printed(std::io::Result<()>),
+    Tick,
+    Stop,
+}
+
+impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
+    /// Follows the resources, and then prints and records the end.
+    ///
+    /// # Errors
+    /// A resource cannot be followed, recorded or printed.
+    pub(super) async fn run(mut self, stop: &mut Stop) -> Result<(), CommandError> {
+        let followed = self.follow(stop).await;
+        self.end(followed).await
+    }
+
+    async fn follow(&mut self, stop: &mut Stop) -> Result<(), CommandError> {
+        loop {
+            match self.next(stop).await {
+                Wakeup::Event(index, event) => self.on_event(index, &event)?,
+                Wakeup::Printed(printed) => printed.map_err(CommandError::Output)?,
+                Wakeup::Tick => {}
+                Wakeup::Stop => return Ok(()),
+            }
+        }
+    }
+
+    /// The next wake-up. While the output is full, no event is read, so the server has to wait too.
+    async fn next(&mut self, stop: &mut Stop) -> Wakeup<T> {
+        if self.events().is_multiple_of(TURN) && poll_once(&mut *stop).await.is_some() {
+            return Wakeup::Stop;
+        }
+        if !self.printer.out().is_full()
+            && let Some((index, Some(event))) = poll_once(poll_fn(|cx| self.poll_event(cx))).await
+        {
+            return Wakeup::Event(index, event);
+        }
+        if let Err(error) = self.printer.settle() {
+            return Wakeup::Printed(Err(error));
+        }
+        self.show();
+        self.wait(stop).await
+    }
+
+    fn poll_event(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<(usize, Option<Event<Row<T>>>)> {
+        poll_next(&mut self.followed, &mut self.first, cx)
+    }
+
+    async fn wait(&mut self, stop: &mut Stop) -> Wakeup<T> {
+        let tick = self.clock.sleep(TICK);
+        let Self { followed, first, printer, progress, .. } = self;
+        let (full, visible) = (printer.out().is_full(), progress.is_visible());
+        let stopped = async {
+            stop.await;
+            Wakeup::Stop
+        };
+        let event = async {
+            if full {
+                return pending().await;
+            }
+            let (index, event) = poll_fn(|cx| poll_next(followed, first, cx)).await;
+            event.map_or(Wakeup::Stop, |event| Wakeup::Event(index, event))
+        };
+        let printed = async { Wakeup::Printed(printer.out().progress().await) };
+        let tick = async {
+            match visible {
+                true => tick.await,
+                false => pending().await,
+            }
+            Wakeup::Tick
+        };
+        or(stopped, or(event, or(printed, or(tick, messages::keep_writing())))).await
+    }
+
+    fn on_event(&mut self, index: usize, event: &Event<Row<T>>) -> Result<(), CommandError> {
+        if self.events() == 0 && event.object().is_some() {
+            self.printer.begin().map_err(CommandError::Output)?;
+        }
+        let resource = &mut self.followed[index];
+        resource.counts.note(event);
+        self.printer.event(index, event).map_err(CommandError::Output)?;
+        match event {
+            Event::Failed(failed) => self.on_failure(index, failed),
+            Event::Undecodable(undecodable) => {
+                undecodable::report(undecodable, resource.counts.undecodable, &resource.name, &self.progress);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the command if the user has to act, and reports other failures ever less often.
+    fn on_failure(&mut self, index: usize, failed: &FailureReport) -> Result<(), CommandError> {
+        let resource = &mut self.followed[index];
+        if let Some(error) = resource.source().error() {
+            return Err(CommandError::Capture(error));
+        }
+        if failed.reaction == Reaction::ListInstead {
+            return Ok(());
+        }
+        if !resource.counts.synced && is_not_acceptable(failed) {
+            return self.follow_without_table(index);
+        }
+        let (class, reason) = (failed.failure.class(), detailed(failed));
+        if class.requires_intervention() && !resource.counts.synced && !self.options.keep_trying {
+            return self.on_refusal(index, reason);
+        }
+        if resource.repeats.is_due(class, failed.attempts) {
+            let status = resource.status(&self.clock);
+            self.report(index, format_args!("{reason}; {status}"));
+        }
+        Ok(())
+    }
+
+    /// Follows a resource anew, whose server refuses a table instead of answering with objects.
+    fn follow_without_table(&mut self, index: usize) -> Result<(), CommandError> {
+        let Followed { name, resource, .. } = &self.followed[index];
+        let source = Source::new(self.cluster.transport()?.with_reactor(Arc::new(AsyncIo)), None);
+        let (name, resource) = (name.clone(), resource.clone());
+        self.followed[index] = Followed::start(name, resource, false, config(self.options), source, &self.clock);
+        Ok(())
+    }
+
+    /// Gives the resource up. If no other resource is left, the command ends.
+    fn on_refusal(&mut self, index: usize, reason: String) -> Result<(), CommandError> {
+        self.followed[index].refused = true;
+        if self.followed.iter().all(|resource| resource.refused) {
+            return Err(CommandError::Refused(self.named(index, reason)));
+        }
+        self.report(index, format_args!("{reason}; the other resources are followed all the same"));
+        Ok(())
+    }
+
+    fn report(&self, index: usize, message: impl fmt::Display) {
+        self.progress.suspend(|| messages::print(self.named(index, message)));
+    }
+
+    /// A message with its resource, if there are several.
+    fn named(&self, index: usize, message: impl fmt::Display) -> String {
+        match &self.followed[..] {
+            [_] => message.to_string(),
+            all => format!("{}: {message}", Printable::new(&all[index].name)),
+        }
+    }
+
+    /// The number of events of all resources.
+    fn events(&self) -> u64 {
+        self.followed.iter().map(|resource| resource.counts.events).sum()
+    }
+
+    fn show(&mut self) {
+        for index in 0..self.followed.len() {
+            let resource = &mut self.followed[index];
+            let status = resource.status(&self.clock);
+            if resource.repeats.is_failing() && matches!(status, InformerStatus::Synced { .. }) {
+                resource.repeats.recover();
+                self.report(index, format_args!("recovered: {status}"));
+            }
+        }
+        // Events on the same terminal, and a question for a credential, must stay readable.
+        let asks = self.may_prompt && !self.followed.iter().any(|resource| resource.source().answered);
+        if self.printer.out().is_empty() && !asks { self.show_status() } else { self.progress.hide() }
+    }
+
+    fn show_status(&self) {
+        if self.progress.is_visible() {
+            let objects: usize = self.followed.iter().map(|resource| resource.cache().len()).sum();
+            self.progress.show(&format!("{}; {objects} objects, {} events", self.words(), self.events()));
+        }
+    }
+
+    /// The status of the first resource that is not synced; if all are, of the first.
+    fn words(&self) -> String {
+        let followed = || self.followed.iter().enumerate().filter(|(_, resource)| !resource.refused);
+        let is_synced = |resource: &Followed<T>| matches!(resource.status(&self.clock), InformerStatus::Synced { .. });
+        let Some((index, shown)) = followed().find(|(_, it)| !is_synced(it)).or_else(|| followed().next()) else {
+            return String::new();
+        };
+        match shown.source().answered {
+            true => self.named(index, shown.status(&self.clock)),
+            // Of a server, or of a plugin that has the credentials.
+            false => self.named(index, "waiting for the first answer"),
+        }
+    }
+
+    /// Prints the rest, completes the recording, and waits for the reader.
+    async fn end(mut self, followed: Result<(), CommandError>) -> Result<(), CommandError> {
+        self.progress.hide();
+        for resource in &self.followed {
+            undecodable::report_rest(resource.counts.undecodable, &resource.name);
+        }
+        let printed = followed.and_then(|()| self.print_the_end().map_err(CommandError::Output));
+        let recorded = self.finish_recordings();
+        let finished = self.printer.out().finish(&self.clock).await.map_err(CommandError::from);
+        // A recording that is lost counts more than a reader that is gone.
+        recorded.and(printed).and(finished)?;
+        if self.print.is_some() && std::io::stderr().is_terminal() {
+            messages::print_lines(&self.summary());
+        }
+        self.result()
+    }
+
+    fn finish_recordings(&mut self) -> Result<(), CommandError> {
+        let finish = |resource: &mut Followed<T>| resource.events.driver_mut().transport_mut().finish();
+        let finished: Vec<_> = self.followed.iter_mut().map(finish).collect();
+        finished.into_iter().collect::<Result<(), _>>().map_err(CommandError::Capture)
+    }
+
+    /// The error of a resource without a complete state.
+    fn result(&self) -> Result<(), CommandError> {
+        let refused = self.followed.iter().filter(|resource| resource.refused).map(|resource| resource.name.clone());
+        let refused: Vec<String> = refused.collect();
+        if !refused.is_empty() {
+            return Err(CommandError::SomeRefused(refused));
+        }
+        match self.followed.iter().position(|resource| !resource.counts.synced) {
+            Some(index) => {
+                let status = self.followed[index].status(&self.clock);
+                Err(CommandError::NeverSynced(self.named(index, status)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the caches, if their states were complete; or the summary, if nothing else is printed.
+    fn print_the_end(&mut self) -> std::io::Result<()> {
+        if self.print.is_none() {
+            let summary = self.summary();
+            return self.printer.out().write_all(summary.as_bytes());
+        }
+        // After a table of events, thousands of lines of the cache would be in the way.
+        let wanted = self.print == Some(Print::Store) || self.form == Form::Handlers(Format::Json);
+        for (index, resource) in self.followed.iter().enumerate().filter(|(_, it)| it.counts.synced && wanted) {
+            self.printer.store(index, resource.cache().iter().cloned())?;
+        }
+        self.printer.settle()
+    }
+
+    fn summary(&self) -> String {
+        let report = Report { followed: &self.followed, clock: &self.clock, recorded: self.recorded };
+        hide_credentials(report.to_string())
+    }
+}
+
+/// Whether the server refuses to answer in the requested form. One that has no Tables should send objects instead.
+fn is_not_acceptable(failed: &FailureReport) -> bool {
+    failed.request.resource.is_table() && failed.failure.status().is_some_and(|status| status.code == 406)
+}

@@ -1,0 +1,82 @@
+//! The summary of a replay.
+
+use crate::report::counts::Counts;
+use crate::report::summary::{lines, peak_memory};
+use listwatch::file::{Summary, Tally};
+use listwatch::informer::InformerStatus;
+use listwatch::queue::QueueStats;
+use listwatch::text::Printable;
+use std::fmt;
+use std::time::Duration;
+
+/// The summary of a replay.
+pub(super) struct Report {
+    pub(super) file: String,
+    /// Whether the recording was played without an error.
+    pub(super) whole: bool,
+    /// Whether the data of the recording breaks off.
+    pub(super) is_cut: bool,
+    /// Which resource was played, and which were not.
+    pub(super) resources: Vec<String>,
+    pub(super) playback: Summary,
+    pub(super) counts: Counts,
+    pub(super) objects: usize,
+    /// The status of the informer at the end of the recording.
+    pub(super) status: InformerStatus,
+    /// The indexes, and the number of values of each.
+    pub(super) indexes: Vec<(String, usize)>,
+    pub(super) queue: QueueStats,
+    pub(super) reconciles: u64,
+    pub(super) elapsed: Duration,
+}
+
+impl Report {
+    fn throughput(&self) -> String {
+        let seconds = self.elapsed.as_secs_f64().max(1e-9);
+        let (events, megabytes) = (self.counts.events as f64, self.playback.body_bytes as f64 / 1e6);
+        let (event_rate, rate) = (events / seconds, megabytes / seconds);
+        format!("{event_rate:.0} events/s, {rate:.1} MB/s ({megabytes:.1} MB in {seconds:.3} s)")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { counts, playback, queue, .. } = self;
+        let how = match (self.whole, self.is_cut) {
+            (true, false) => "played to its end",
+            (true, true) => "played up to where its data breaks off",
+            (false, _) => "not played to its end",
+        };
+        writeln!(f, "{}: {how}", Printable::new(&self.file))?;
+        lines(f, "resources", self.resources.iter().cloned())?;
+        lines(f, "requests", requests(playback))?;
+        counts.fmt(f)?;
+        lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
+        lines(f, "cache", [format!("{} objects", self.objects)])?;
+        lines(f, "status", [self.status.to_string()])?;
+        lines(f, "indexes", self.indexes.iter().map(|(index, values)| format!("{index}, {values} values")))?;
+        let merged = queue.merged;
+        lines(f, "work queue", [format!("{} keys added, {merged} adds folded into a waiting key", queue.adds)])?;
+        lines(f, "workers", [format!("{} reconciles, {} retries", self.reconciles, queue.retries)])?;
+        lines(f, "throughput", [self.throughput()])?;
+        lines(f, "peak memory", [peak_memory()])
+    }
+}
+
+fn requests(playback: &Summary) -> Vec<String> {
+    let kinds = [("list", playback.lists), ("watch", playback.watches), ("watch-list", playback.watch_lists)];
+    let shown = |name: &str, count: fn(&Tally) -> u64| {
+        let total: u64 = kinds.iter().map(|(_, tally)| count(tally)).sum();
+        let some = kinds.iter().filter(|(_, tally)| count(tally) > 0);
+        let some: Vec<String> = some.map(|(kind, tally)| format!("{} {kind}", count(tally))).collect();
+        if some.is_empty() { format!("{total} {name}") } else { format!("{total} {name} ({})", some.join(", ")) }
+    };
+    let others = format!("{} not played (neither list nor watch)", playback.others);
+    let mut lines = vec![
+        shown("answered", |tally| tally.answered),
+        shown("refused", |tally| tally.refused),
+        shown("left over", |tally| tally.left),
+    ];
+    lines.extend((playback.others > 0).then_some(others));
+    lines
+}

@@ -1,0 +1,255 @@
+//! What changed between two states of an object, in a few words: `spec.replicas 2 → 4`.
+
+use super::secrets::is_secret;
+use listwatch::text::Printable;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The changes that are listed one by one; the others are counted.
+const LISTED: usize = 6;
+/// The characters of a value that is shown. Of a longer one, it is said that it changed.
+const VALUE: usize = 40;
+/// The characters of a path at the most.
+const PATH: usize = 120;
+
+/// Fields that change whenever an object does, and times at which something was seen to live.
+const LEFT_OUT: &[&str] = &[
+    "generation",
+    "lastHeartbeatTime",
+    "lastProbeTime",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "managedFields",
+    "renewTime",
+    "resourceVersion",
+];
+
+/// The fields by which objects of a list are known, the first that all of them have.
+const NAMES: &[&str] = &["name", "type", "uid", "containerPort", "port", "ip"];
+
+/// The changes from one state to the next, in one line; empty if there are none worth a word. Of a `secret`, no value is
+/// shown.
+pub(super) fn changes(old: &Value, new: &Value, secret: bool) -> String {
+    let mut changes = Changes { listed: Vec::new(), more: 0, secret: secret || is_secret(old) || is_secret(new) };
+    changes.compare(&mut String::new(), old, new);
+    let more = (changes.more > 0).then(|| format!("and {} more", changes.more));
+    changes.listed.into_iter().chain(more).collect::<Vec<_>>().join(", ")
+}
+
+struct Changes {
+    listed: Vec<String>,
+    more: usize,
+    /// No value is shown.
+    secret: bool,
+}
+
+impl Changes {
+    fn compare(&mut self, path: &mut String, old: &Value, new: &Value) {
+        match (old, new) {
+            _ if old == new => {}
+            (Value::Object(old), Value::Object(new)) => self.compare_maps(path, old, new),
+            (Value::Array(old), Value::Array(new)) => self.compare_lists(path, old, new),
+            _ => match (self.value(old), self.value(new)) {
+                (Some(old), Some(new)) => self.note(path, "", &format!(" {old} → {new}")),
+                _ => self.note(path, "", " changed"),
+            },
+        }
+    }
+
+    /// The status and the spec tell more than the metadata, so these come last.
+    fn compare_maps(&mut self, path: &mut String, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let is_top = path.is_empty();
+        let added = new.keys().filter(|name| !old.contains_key(*name));
+        let mut names: Vec<&String> =
+            old.keys().chain(added).filter(|name| !LEFT_OUT.contains(&name.as_str())).collect();
+        names.sort_by_key(|name| (is_top && *name == "metadata", is_top && *name == "status", *name));
+        for name in names {
+            self.at(path, &field(name), |changes, path| changes.compare_members(path, old.get(name), new.get(name)));
+        }
+    }
+
+    fn compare_members(&mut self, path: &mut String, old: Option<&Value>, new: Option<&Value>) {
+        match (old, new) {
+            (Some(old), Some(new)) => self.compare(path, old, new),
+            (None, Some(new)) => self.note_whole(path, "+", new),
+            (Some(old), None) => self.note_whole(path, "-", old),
+            (None, None) => {}
+        }
+    }
+
+    /// Compares objects of the same name, and other values by their places.
+    fn compare_lists(&mut self, path: &mut String, old: &[Value], new: &[Value]) {
+        let Some((old_names, new_names)) = NAMES.iter().find_map(|name| Some((names(old, name)?, names(new, name)?)))
+        else {
+            return self.compare_places(path, old, new);
+        };
+        let places = |names: Vec<String>| names.into_iter().zip(0..).collect::<BTreeMap<String, usize>>();
+        let (old_places, new_places) = (places(old_names), places(new_names));
+        for (name, place) in &old_places {
+            let now = new_places.get(name).and_then(|place| new.get(*place));
+            self.at(path, &format!("[{name}]"), |changes, path| changes.compare_members(path, old.get(*place), now));
+        }
+        for (name, place) in new_places.iter().filter(|(name, _)| !old_places.contains_key(*name)) {
+            self.at(path, &format!("[{name}]"), |changes, path| changes.compare_members(path, None, new.get(*place)));
+        }
+    }
+
+    fn compare_places(&mut self, path: &mut String, old: &[Value], new: &[Value]) {
+        for index in 0..old.len().max(new.len()) {
+            self.at(path, &format!("[{index}]"), |changes, path| {
+                changes.compare_members(path, old.get(index), new.get(index));
+            });
+        }
+    }
+
+    fn at(&mut self, path: &mut String, part: &str, compare: impl FnOnce(&mut Self, &mut String)) {
+        let before = path.len();
+        let part = if before == 0 { part.strip_prefix('.').unwrap_or(part) } else { part };
+        path.push_str(part);
+        compare(self, path);
+        path.truncate(before);
+    }
+
+    /// Notes a value that was added or removed.
+    fn note_whole(&mut self, path: &str, sign: &str, value: &Value) {
+        let value = self.value(value).map(|value| format!(" {value}")).unwrap_or_default();
+        self.note(path, sign, &value);
+    }
+
+    fn note(&mut self, path: &str, sign: &str, words: &str) {
+        if self.listed.len() == LISTED {
+            self.more += 1;
+            return;
+        }
+        self.listed.push(format!("{sign}{}{words}", Printable::new(path).at_most(PATH)));
+    }
+
+    /// A value that is short enough to be shown, and no secret. Of an empty object or list nothing is worth a word.
+    fn value(&self, value: &Value) -> Option<String> {
+        let text = match value {
+            _ if self.secret => return None,
+            Value::String(text) if is_plain(text) => text.clone(),
+            Value::Object(_) | Value::Array(_) if value != &Value::Array(Vec::new()) => short_json(value)?,
+            other => other.to_string(),
+        };
+        (text.chars().count() <= VALUE).then(|| Printable::new(text).to_string())
+    }
+}
+
+/// The JSON of a small value; a large one is not even written.
+fn short_json(value: &Value) -> Option<String> {
+    fn size(value: &Value) -> usize {
+        match value {
+            Value::Object(map) => map.iter().map(|(name, value)| name.len() + size(value) + 4).sum(),
+            Value::Array(list) => list.iter().map(|value| size(value) + 1).sum(),
+            Value::String(text) => text.len(),
+            _ => 1,
+        }
+    }
+    (size(value) <= VALUE).then(|| value.to_string())
+}
+
+/// Whether a string needs no quotes.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && !text.contains([' ', ',', '"', '→'])
+}
+
+/// A field as a part of a path.
+fn field(name: &str) -> String {
+    let mut part = String::new();
+    let written = match name.contains(['.', '/', '[', ' ', ',']) {
+        true => write!(part, "[{name}]"),
+        false => write!(part, ".{name}"),
+    };
+    debug_assert!(written.is_ok(), "a String takes any text");
+    part
+}
+
+/// The names of the objects of a list, if each has one of its own.
+fn names(list: &[Value], field: &str) -> Option<Vec<String>> {
+    let name = |object: &Value| match object.get(field)? {
+        Value::String(name) => Some(name.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let names: Vec<String> = list.iter().map(name).collect::<Option<_>>()?;
+    let unique: BTreeSet<&String> = names.iter().collect();
+    (unique.len() == names.len()).then_some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn changes(old: &Value, new: &Value) -> String {
+        super::changes(old, new, false)
+    }
+
+    #[test]
+    fn fields_that_differ_are_listed_with_their_old_and_new_values() {
+        let old = json!({ "spec": { "replicas": 2, "paused": true }, "status": { "phase": "Pending" } });
+        let new = json!({ "spec": { "replicas": 4, "image": "a b" }, "status": { "phase": "Running" },
+            "metadata": { "labels": { "x.io/name": "web" } } });
+        assert_eq!(
+            changes(&old, &new),
+            "+spec.image \"a b\", -spec.paused true, spec.replicas 2 → 4, status.phase Pending → Running, +metadata \
+             {\"labels\":{\"x.io/name\":\"web\"}}"
+        );
+        assert_eq!(changes(&new, &new), "");
+    }
+
+    #[test]
+    fn containers_and_conditions_are_known_by_their_names() {
+        let state = |image: &str, ready: &str, first: bool| {
+            let (web, log) = (json!({ "name": "web", "image": image }), json!({ "name": "log", "image": "l:1" }));
+            let containers = if first { json!([web, log]) } else { json!([log, web]) };
+            json!({ "spec": { "containers": containers, "args": ["a", image] },
+                "status": { "conditions": [{ "type": "Ready", "status": ready, "lastTransitionTime": image }] } })
+        };
+        assert_eq!(
+            changes(&state("w:1", "False", true), &state("w:2", "True", false)),
+            "spec.args[1] w:1 → w:2, spec.containers[web].image w:1 → w:2, status.conditions[Ready].status False → True"
+        );
+    }
+
+    #[test]
+    fn what_changes_with_every_heartbeat_is_no_change() {
+        let state = |time: &str| {
+            json!({ "metadata": { "resourceVersion": time, "managedFields": [time], "generation": 1 },
+                "spec": { "renewTime": time }, "status": { "conditions": [{ "type": "Ready", "lastHeartbeatTime": time }] } })
+        };
+        assert_eq!(changes(&state("1"), &state("2")), "");
+    }
+
+    #[test]
+    fn long_values_and_long_lists_are_cut() {
+        let (old, new) =
+            (json!({ "data": { "a": "x".repeat(50) } }), json!({ "data": { "a": "y", "b": "z".repeat(50) } }));
+        assert_eq!(changes(&old, &new), "data.a changed, +data.b");
+        let many = |value: u32| Value::Object((0..100).map(|field| (format!("f{field:02}"), json!(value))).collect());
+        let told = changes(&many(1), &many(2));
+        assert!(told.starts_with("f00 1 → 2, f01 ") && told.ends_with("f05 1 → 2, and 94 more"), "{told}");
+        let deep = changes(&json!({ "k".repeat(5_000): 1 }), &json!({ "k".repeat(5_000): 2 }));
+        assert!(deep.chars().count() < 200, "{deep}");
+    }
+
+    #[test]
+    fn no_value_of_a_secret_is_told() {
+        let secret = |value: &str| {
+            json!({ "kind": "Secret", "apiVersion": "v1", "metadata": { "annotations": { "a": value } },
+                "data": { "password": value } })
+        };
+        let mut old = secret("hunter1");
+        old["data"]["old"] = json!("hunter3");
+        let told = changes(&old, &secret("hunter2"));
+        assert_eq!(told, "-data.old, data.password changed, metadata.annotations.a changed");
+    }
+
+    #[test]
+    fn names_and_values_of_a_change_cannot_steer_a_terminal() {
+        let told = changes(&json!({ "a\u{1b}[2J": "b" }), &json!({ "a\u{1b}[2J": "\u{202e}c\n" }));
+        assert!(!told.contains(['\u{1b}', '\u{202e}', '\n']), "{told:?}");
+    }
+}

@@ -1,0 +1,170 @@
+//! From the name of a resource to its path.
+
+mod discovery;
+mod error;
+
+pub(crate) use discovery::Discoverer;
+pub(crate) use error::ResourceError;
+
+use crate::arguments::{FollowOptions, Kind};
+use listwatch::Resource;
+use listwatch::api::{ApiResource, Discovery};
+use listwatch::http::{Cluster, HttpClient};
+use listwatch::text::Printable;
+use strsim::levenshtein;
+
+/// The characters of a server's resource name at the most.
+const NAME: usize = 256;
+
+/// A resource that the options name.
+#[derive(PartialEq)]
+pub(crate) struct Named {
+    /// The name that was typed.
+    pub(crate) name: String,
+    pub(crate) resource: Resource,
+}
+
+/// The resources that the options name, each once.
+///
+/// # Errors
+/// There is no such resource, or the server refuses discovery.
+pub(crate) async fn resources(
+    cluster: &Cluster,
+    options: &FollowOptions,
+    discoverer: &Discoverer<'_>,
+) -> Result<Vec<Named>, ResourceError> {
+    let wanted = options.resources.iter().map(|name| Wanted::read(name)).collect::<Result<Vec<_>, _>>()?;
+    let discovered = match wanted.iter().all(|wanted| wanted.collection.is_some()) {
+        true => Vec::new(),
+        false => discovered(cluster, options, &wanted, discoverer).await?,
+    };
+    let mut discovered = discovered.into_iter();
+    let mut resources: Vec<Named> = Vec::new();
+    for wanted in wanted {
+        let Some(collection) = wanted.collection.clone().or_else(|| discovered.next()) else { continue };
+        let resource = selected(collection, options, &wanted);
+        if !resources.iter().any(|known| known.resource == resource) {
+            resources.push(Named { name: wanted.name.to_owned(), resource });
+        }
+    }
+    Ok(resources)
+}
+
+/// The parts of a name that was typed.
+struct Wanted<'a> {
+    name: &'a str,
+    /// The name without the one object's.
+    kind: &'a str,
+    object: Option<&'a str>,
+    /// The collection, if its name needs no discovery.
+    collection: Option<Resource>,
+}
+
+impl<'a> Wanted<'a> {
+    /// Reads a path (`v1/pods`), a name that needs discovery (`pods`), or such a name with an object's (`pods/web`).
+    fn read(name: &'a str) -> Result<Self, ResourceError> {
+        let wanted = |kind, object, collection| Self { name, kind, object, collection };
+        match (Resource::named(name), name.split_once('/')) {
+            (Ok(collection), _) => Ok(wanted(name, None, Some(collection))),
+            (_, None) => Ok(wanted(name, None, None)),
+            (_, Some((kind, object))) if is_kind(kind) && is_object(object) => Ok(wanted(kind, Some(object), None)),
+            (Err(error), _) => Err(ResourceError::NotAResource(error)),
+        }
+    }
+}
+
+/// Whether this is no version, so that an object's name may follow.
+fn is_kind(name: &str) -> bool {
+    let is_version = Resource::named(&format!("{name}/x")).is_ok();
+    !name.is_empty() && !is_version
+}
+
+/// Whether this may be the name of an object: one segment of a path.
+fn is_object(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
+}
+
+/// The objects of a collection that the options, and the name of one object, select.
+fn selected(collection: Resource, options: &FollowOptions, wanted: &Wanted<'_>) -> Resource {
+    let object = wanted.object.map(|name| format!("metadata.name={}", escaped(name)));
+    let fields: Vec<&str> = options.fields.iter().chain(&object).map(String::as_str).collect();
+    let resource = collection
+        .in_namespace(options.namespace().unwrap_or_default())
+        .with_label_selector(options.labels.as_deref().unwrap_or_default())
+        .with_field_selector(&fields.join(","));
+    if options.kind == Kind::Meta { resource.metadata_only() } else { resource }
+}
+
+/// The value of a field selector (`fields.EscapeValue`).
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=")
+}
+
+/// The collections of the names that need discovery, in their order.
+async fn discovered(
+    cluster: &Cluster,
+    options: &FollowOptions,
+    wanted: &[Wanted<'_>],
+    discoverer: &Discoverer<'_>,
+) -> Result<Vec<Resource>, ResourceError> {
+    let client = HangUp(cluster.client().map_err(ResourceError::Client)?);
+    let unknown = || wanted.iter().enumerate().filter(|(_, wanted)| wanted.collection.is_none());
+    loop {
+        let discovery = discoverer.discover(client.0.clone()).await?;
+        let found = unknown().map(|(index, name)| {
+            find(name.kind, options, &discovery).map_err(|error| error.behind(kind_before(wanted, index)))
+        });
+        match found.collect() {
+            Err(missing @ ResourceError::Unknown { .. }) => discoverer.wait_for_missing(missing).await?,
+            found => return found,
+        }
+    }
+}
+
+/// The kind before a name, which may be meant as the name of an object: `pods web`.
+fn kind_before<'a>(wanted: &[Wanted<'a>], index: usize) -> Option<&'a str> {
+    let before = wanted[..index].last()?;
+    (before.object.is_none() && before.collection.is_none()).then_some(before.kind)
+}
+
+/// A client that gives its requests up when it is dropped.
+struct HangUp(HttpClient);
+
+impl Drop for HangUp {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+fn find(name: &str, options: &FollowOptions, discovery: &Discovery) -> Result<Resource, ResourceError> {
+    let Some(kind) = discovery.find(name) else {
+        let name = name.to_owned();
+        let (similar, unavailable) = (similar(&name, discovery.resources()), discovery.unavailable());
+        let unavailable = unavailable.iter().map(|(path, _)| path.clone()).collect();
+        return Err(ResourceError::Unknown { name, similar, unavailable, behind: None });
+    };
+    if !kind.verbs.iter().any(|verb| verb == "watch") {
+        return Err(ResourceError::Unwatchable(full_name(kind)));
+    }
+    if options.namespace().is_some() && !kind.namespaced {
+        return Err(ResourceError::NotNamespaced(full_name(kind)));
+    }
+    Ok(kind.resource())
+}
+
+fn full_name(kind: &ApiResource) -> String {
+    let ApiResource { group, version, plural, .. } = kind;
+    if group.is_empty() { format!("{version}/{plural}") } else { format!("{group}/{version}/{plural}") }
+}
+
+/// The resources whose names differ in a few letters.
+fn similar(name: &str, kinds: &[ApiResource]) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let (name, _group) = name.split_once('.').unwrap_or((name, ""));
+    let name = name.to_lowercase();
+    let distance = |kind: &ApiResource| levenshtein(&name, &kind.plural).min(levenshtein(&name, &kind.singular));
+    let mut near: Vec<_> = kinds.iter().map(|kind| (distance(kind), kind)).collect();
+    near.retain(|(distance, _)| *distance <= 1 + name.chars().count() / 5);
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().take(SHOWN).map(|(_, kind)| Printable::new(full_name(kind)).at_most(NAME).to_string()).collect()
+}

@@ -1,0 +1,11 @@
+//! The command as users run it: arguments and files in; standard output, standard error and an exit status out.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod command;
+mod inert;
+mod notifications;
+mod replay;
+#[cfg(unix)]
+mod serve;
+mod watch;
+mod zipped;

@@ -1,0 +1,14 @@
+//! What a reconcile does to objects, against a simulated server under a simulated clock.
+
+mod adopting;
+mod applying;
+mod changing;
+mod conditions;
+mod controllers;
+mod creating;
+mod deleting;
+mod ensuring;
+mod finalizing;
+mod refused;
+mod stage;
+mod worlds;

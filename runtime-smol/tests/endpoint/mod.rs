@@ -1,0 +1,8 @@
+//! The endpoint for operators, as clients on a socket have it.
+
+mod audits;
+mod checks;
+mod client;
+mod hostile;
+mod pages;
+mod program;

@@ -1,0 +1,389 @@
+//! The cluster that a test fills, disturbs and asks.
+
+use crate::client::ClusterClient;
+use crate::fault::Fault;
+use crate::line::Line;
+use crate::requests::ClientRequest;
+use crate::server::Call;
+use crate::shared::Answer;
+use crate::transport::ClusterTransport;
+use core::task::{Context, Waker};
+use core::time::Duration;
+use listwatch_transport_file::{HistoryChange, HistoryStep, ServedKind};
+
+use crate::place::Place;
+use crate::refusal::Refusal;
+use crate::server::Server;
+use crate::shared::Shared;
+use listwatch_core::Instant;
+use listwatch_core::api::{ApiClient, ApiError, ApiRequest, ApiResponse};
+use listwatch_core::decode::Status;
+use listwatch_core::object::Kind;
+use listwatch_core::time::WallTime;
+use listwatch_core::transport::TransportError;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A cluster in memory, which answers as a kube-apiserver does. A clone is the same cluster.
+///
+/// A test fills it with objects, runs a controller on it, and compares the requests and the objects after it. `World` of
+/// `listwatch` is made of it by `World::from(cluster)`, under simulated time. An informer of core takes
+/// [`transport`](Self::transport), and [`client`](Self::client) sends single requests.
+///
+/// ```
+/// use listwatch_simulated_cluster::SimulatedCluster;
+/// use serde_json::json;
+///
+/// let cluster = SimulatedCluster::new();
+/// cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "1" } }))?;
+/// cluster.patch("v1/configmaps", "default/a", json!({ "data": { "x": "2" } }))?;
+/// assert_eq!(cluster.get("v1/configmaps", "default/a")?["data"]["x"], "2");
+/// # Ok::<(), listwatch_core::api::ApiError>(())
+/// ```
+///
+/// # As a kube-apiserver does
+///
+/// | part | behaviour |
+/// |---|---|
+/// | metadata | `resourceVersion`, `uid`, `creationTimestamp`, `generateName`; `generation` counts what is neither metadata nor status |
+/// | refusals | 400, 404, 405, 406, 409, 410, 415, 422 and 504 with a `Status`, whose reason, message and details are a server's |
+/// | status, scale | change by requests of their own, where the kind has them |
+/// | patches | merge, JSON, strategic (not for custom resources) and apply, with field managers and their conflicts |
+/// | deletion | finalizers, preconditions, collections of objects; background, foreground and orphan |
+/// | garbage collector | dependents go with the last of their owners; references to absent owners are removed |
+/// | namespaces | one that is deleted goes with its contents, and takes no new ones |
+/// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
+/// | watches | from a version, with initial events (watch-list), bookmarks each minute, `timeoutSeconds`, 410 |
+/// | dry runs | change nothing |
+/// | definitions | a CustomResourceDefinition adds its kinds, and becomes `Established` |
+///
+/// # What is left out
+///
+/// | left out | instead |
+/// |---|---|
+/// | schemas, defaults, admission | an object is stored as it is given; names are checked. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
+/// | users and permissions | [`fail_next`](Self::fail_next) with [`Fault::Refused(403)`](Fault::Refused) |
+/// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
+/// | namespaces that must exist | every namespace takes objects |
+/// | the grace period of pods | a pod without finalizers is gone at once |
+/// | versions of a kind (`autoscaling/v1` and `v2`) | each has objects of its own |
+/// | a scale of custom resources | a definition with `subresources.scale` adds it, for `spec.replicas` |
+/// | the end of a definition | its objects stay when a CustomResourceDefinition is deleted |
+/// | `eviction`, `binding`, `token`, `log`, `exec` | 404 |
+/// | YAML, protobuf, `managedFields` | an answer is JSON; field managers are kept, and not shown |
+/// | the order of a strategic patch (`$setElementOrder`) | elements keep the order that they had |
+/// | causes in a 400 | its message is the cluster's own |
+///
+/// # Kinds
+///
+/// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object has it or an informer
+/// follows it; other reads of it find nothing. Its plural is guessed as kubectl does (`Policy`, `policies`), it has a
+/// namespace, and its status is a subresource.
+/// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition.
+///
+/// # Time
+///
+/// The cluster has no clock: requests bring the time. By a world's clock, each way takes a millisecond, a change is on its
+/// way to a watch for three, and the garbage collector follows after 50. So a controller sees a write of its own after the
+/// answer. [`date`](Self::date) begins at [`ORIGIN`](Self::ORIGIN); uids and generated names are counted. So each run is
+/// the same.
+///
+/// # Memory
+///
+/// The last 4,096 changes of each resource are kept for watches, as long as those of all resources take at most 1 GiB,
+/// and the last 10,000 single requests. Kinds stay for good: those that are added, and those that an object had or an
+/// informer followed. The field managers of an object go with it. An object of more than 3 MiB is refused, unless it
+/// was recorded, and so is one whose managed fields have paths of more than 64 MiB.
+#[derive(Clone, Debug)]
+#[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
+pub struct SimulatedCluster {
+    line: Line,
+}
+
+impl SimulatedCluster {
+    /// The date at which a cluster begins: `2000-01-01T00:00:00Z`, as a simulated clock does.
+    pub const ORIGIN: WallTime = WallTime::from_unix_seconds(946_684_800);
+
+    /// A cluster without objects.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::starting_at(Self::ORIGIN)
+    }
+
+    /// A cluster without objects, whose date is `origin` at [`Instant::ZERO`].
+    #[must_use]
+    pub fn starting_at(origin: WallTime) -> Self {
+        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO } }
+    }
+
+    /// Adds a kind of custom resources, or replaces what is known of it. A kind with a regular plural and a namespace needs
+    /// no such call.
+    #[must_use]
+    pub fn with_kind(self, api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        let kind = ServedKind::custom(api_version, kind, plural, namespaced);
+        self.shared().with(|inside| inside.server.kinds().add(kind));
+        self
+    }
+
+    /// Adds the kind of a type, such as one without a namespace (`kind!(cluster Policy, "example.com/v1", "policies")`).
+    #[must_use]
+    pub fn with_kind_of<T: Kind>(self) -> Self {
+        self.with_kind(T::API_VERSION, T::KIND, T::PLURAL, T::NAMESPACED)
+    }
+
+    /// Creates an object as it is given, with its status, and with its uid if it has one. A namespaced object without a
+    /// namespace goes to `default`.
+    ///
+    /// # Errors
+    /// If the object has no `apiVersion`, `kind` or name, if its kind is unknown, or if it exists already.
+    pub fn create(&self, object: Value) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_of(&object))?;
+        self.act("POST", &Place { name: String::new(), ..place }, &object)
+    }
+
+    /// Replaces an object, with its status. If the object has a `resourceVersion`, it must be the current one.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and if the object does not exist or has changed.
+    pub fn replace(&self, object: Value) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_of(&object))?;
+        self.act("PUT", &place, &object)
+    }
+
+    /// Changes fields of an object, and of its status, by a merge patch (RFC 7386): null removes a field.
+    ///
+    /// `resource` is a name such as `apps/v1/deployments`, and `key` is one such as `web/a`, or `a` alone in the
+    /// namespace `default` and for an object without a namespace.
+    ///
+    /// # Errors
+    /// If there is no such resource or object.
+    pub fn patch(&self, resource: &str, key: &str, patch: Value) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_at(resource, key))?;
+        self.act("PATCH", &place, &patch)
+    }
+
+    /// Deletes an object, in the background. With finalizers, it is marked instead.
+    ///
+    /// # Errors
+    /// As [`patch`](Self::patch).
+    pub fn delete(&self, resource: &str, key: &str) -> Result<(), ApiError> {
+        let place = self.place(|server| server.place_at(resource, key))?;
+        self.act("DELETE", &place, &Value::Null).map(drop)
+    }
+
+    /// Returns an object.
+    ///
+    /// # Errors
+    /// As [`patch`](Self::patch). [`ApiError::is_not_found`] tells that the object does not exist.
+    pub fn get(&self, resource: &str, key: &str) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_at(resource, key))?;
+        self.act("GET", &place, &Value::Null)
+    }
+
+    /// Returns an object of a type that knows its kind.
+    ///
+    /// ```
+    /// # use listwatch_simulated_cluster::SimulatedCluster;
+    /// #[derive(serde::Deserialize)]
+    /// struct ConfigMap {
+    ///     data: std::collections::BTreeMap<String, String>,
+    /// }
+    ///
+    /// listwatch_core::kind!(ConfigMap, "v1", "configmaps");
+    ///
+    /// # let cluster = SimulatedCluster::new();
+    /// # cluster.create(serde_json::json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" },
+    /// #     "data": { "x": "1" } }))?;
+    /// assert_eq!(cluster.object::<ConfigMap>("default/a")?.data["x"], "1");
+    /// # Ok::<(), listwatch_core::api::ApiError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), or [`ApiError::Unreadable`] if the object is not of the type.
+    pub fn object<T: Kind + DeserializeOwned>(&self, key: &str) -> Result<T, ApiError> {
+        let object = self.get(&format!("{}/{}", T::API_VERSION, T::PLURAL), key)?;
+        serde_json::from_value(object).map_err(|error| ApiError::Unreadable(error.to_string()))
+    }
+
+    /// Returns the objects of a resource in all namespaces, in the order of namespaces and names.
+    ///
+    /// # Errors
+    /// If there is no such resource: Kubernetes has none, and no object, informer or [`with_kind`](Self::with_kind) had it.
+    pub fn list(&self, resource: &str) -> Result<Vec<Value>, ApiError> {
+        let place = self.place(|server| server.place_at(resource, ""))?;
+        let now = self.shared().now();
+        Ok(self.shared().look(now, |server| server.store().list(&place.kind)))
+    }
+
+    /// The single requests of clients, oldest first: reads and writes, but not the lists and watches of informers. The
+    /// newest 10,000 are kept.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ClientRequest> {
+        self.shared().with(|inside| inside.requests.list())
+    }
+
+    /// Forgets the requests so far, so that a test compares those of its next step.
+    pub fn clear_requests(&self) {
+        self.shared().with(|inside| inside.requests.clear());
+    }
+
+    /// Lets the next request fail that begins with these words and segments of a path.
+    ///
+    /// `PATCH` is any patch. `PATCH /apis/apps/v1/namespaces/web/deployments/a` is one of that object, or of its status.
+    /// `LIST` and `WATCH`, with the path of the resource, are requests of informers, which begin with a `WATCH` (a
+    /// watch-list) unless they are told otherwise. Several calls let several requests fail, in their order.
+    ///
+    /// # Errors
+    /// If no request begins so: the method is none, the path is none of resources, or Kubernetes has no such resource.
+    /// If the status of a refusal is not between 400 and 599.
+    pub fn fail_next(&self, requests: &str, fault: Fault) -> Result<(), ApiError> {
+        self.shared().with(|inside| match fault.why_impossible().or_else(|| inside.server.fault_of_words(requests)) {
+            Some(why) => Err(error(400, &Refusal::bad_request(why).body().1)),
+            None => {
+                inside.faults.push(requests, fault);
+                Ok(())
+            }
+        })
+    }
+
+    /// The requests of [`fail_next`](Self::fail_next) that have not failed yet.
+    #[must_use]
+    pub fn faults_left(&self) -> Vec<String> {
+        self.shared().with(|inside| inside.faults.left().map(str::to_owned).collect())
+    }
+
+    /// Breaks the open lists and watches of informers, as a restart of the server does. With [`compact`](Self::compact),
+    /// no watch goes on after it.
+    pub fn disconnect(&self) {
+        self.shared().with(|inside| inside.disconnections += 1);
+    }
+
+    /// Forgets the history, as etcd does by and by: a watch from an older version, and an older continue token, get a 410.
+    pub fn compact(&self) {
+        self.shared().with(|inside| inside.server.store_mut().compact());
+    }
+
+    /// The date of the cluster.
+    #[must_use]
+    pub fn date(&self) -> WallTime {
+        let now = self.shared().now();
+        self.shared().with(|inside| inside.server.wall(now))
+    }
+
+    /// The same cluster for clients by another clock, which begins with the time that has passed in the cluster. From now
+    /// on, the cluster's own changes are made by that clock, too.
+    #[must_use]
+    pub fn on_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        let base = self.shared().now().saturating_since(now());
+        self.shared().set_clock(Arc::new(move || now() + base));
+        Self { line: Line { shared: Arc::clone(self.shared()), base } }
+    }
+
+    /// A transport for one informer.
+    #[must_use]
+    pub fn transport(&self) -> ClusterTransport {
+        ClusterTransport::new(self.line.clone())
+    }
+
+    /// A transport for single requests, which [`requests`](Self::requests) lists.
+    #[must_use]
+    pub fn client(&self) -> ClusterClient {
+        ClusterClient::new(self.line.clone())
+    }
+
+    /// The kinds that are served, by the names of their collections.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<Arc<ServedKind>> {
+        self.shared().kinds()
+    }
+
+    /// Answers a request that came over a wire.
+    #[must_use]
+    pub fn handle(&self, now: Instant, call: &Call<'_>) -> Answer {
+        self.shared().handle(now, call)
+    }
+
+    /// Enters a step of a recording, in the version that was recorded. If the collection has a newer one, which another
+    /// recorded client was told of earlier, the step and its object get the next version.
+    ///
+    /// At [`HistoryChange::Relisted`](listwatch_transport_file::HistoryChange::Relisted), a watch is told what came before,
+    /// and then a 410; so its client has to list again.
+    pub fn enter(&self, now: Instant, step: HistoryStep) {
+        self.record(now, &step.resource.kind, step.change);
+    }
+
+    pub(crate) fn record(&self, now: Instant, kind: &ServedKind, change: HistoryChange) {
+        self.shared().record(now, kind, change);
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.line.shared
+    }
+
+    #[cfg(test)]
+    pub(crate) fn line(&self) -> &Line {
+        &self.line
+    }
+
+    fn place(&self, find: impl FnOnce(&mut Server) -> Result<Place, Refusal>) -> Result<Place, ApiError> {
+        self.shared().with(|inside| find(&mut inside.server)).map_err(|refusal| error(refusal.code, &refusal.body().1))
+    }
+
+    /// A request of the test.
+    fn act(&self, method: &str, place: &Place, body: &Value) -> Result<Value, ApiError> {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let now = self.shared().now();
+        let answer = self.shared().answer(now, |server, now| server.act(now, method, place, &body));
+        let status = answer.head.status;
+        if !(200..300).contains(&status) {
+            return Err(error(status, &answer.body));
+        }
+        serde_json::from_slice(&answer.body).map_err(|error| ApiError::Unreadable(error.to_string()))
+    }
+}
+
+/// The cluster as a client of another program, such as kubectl: its requests are answered at once, and are not among
+/// [`requests`](SimulatedCluster::requests). A watch is answered with what it tells at once.
+///
+/// ```
+/// use listwatch_core::Resource;
+/// use listwatch_core::api::{Api, DeleteOptions, PropagationPolicy};
+/// use listwatch_simulated_cluster::SimulatedCluster;
+/// use serde_json::{Value, json};
+///
+/// let cluster = SimulatedCluster::new();
+/// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
+/// pods.create(&json!({ "metadata": { "name": "a" } })).send(&cluster)?;
+/// pods.delete("a", &DeleteOptions::default().with_propagation(PropagationPolicy::Orphan)).send(&cluster)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl ApiClient for SimulatedCluster {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        request.may_leave()?;
+        let (target, content_type) = (request.to_string(), request.content_type.unwrap_or_default());
+        let (method, accept) = (request.method.name(), request.accept);
+        let call = Call { method, target: &target, accept, content_type, body: &request.body };
+        let now = self.shared().now();
+        let mut answer = self.shared().handle(now, &call);
+        if let Some(mut watch) = answer.watch {
+            // A piece is told at a time.
+            let mut told = usize::MAX;
+            while told != answer.body.len() {
+                told = answer.body.len();
+                watch.poll(now, &Context::from_waker(Waker::noop()), &mut answer.body);
+            }
+        }
+        Ok(ApiResponse::new(answer.head.status, answer.body).with_retry_after(answer.head.retry_after))
+    }
+}
+
+impl Default for SimulatedCluster {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn error(code: u16, body: &[u8]) -> ApiError {
+    ApiError::Status { status: Box::new(Status::read(code, body)), retry_after: None, request: None }
+}

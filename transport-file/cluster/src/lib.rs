@@ -1,0 +1,42 @@
+//! A Kubernetes cluster in memory, for tests of controllers and for recordings that are served.
+//!
+//! A test fills a [`SimulatedCluster`] with objects, runs a controller on it, and compares its [`ClientRequest`]s and its
+//! objects. A [`Fault`] lets a request fail. Over a wire, [`SimulatedCluster::handle`] takes a [`Call`] and returns an
+//! [`Answer`]. Programs have this crate as `listwatch::testing`, by the feature `testing` of `listwatch`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod apply;
+mod client;
+mod cluster;
+mod collector;
+mod fault;
+mod form;
+mod limits;
+mod line;
+mod list;
+mod merge_keys;
+mod metadata;
+mod names;
+mod patch;
+mod place;
+mod refusal;
+mod requests;
+mod selector;
+mod server;
+mod shared;
+mod store;
+mod target;
+#[cfg(test)]
+mod tests;
+mod transport;
+mod watch;
+mod write;
+
+pub use client::ClusterClient;
+pub use cluster::SimulatedCluster;
+pub use fault::Fault;
+pub use requests::{ClientOutcome, ClientRequest};
+pub use server::Call;
+pub use shared::{Answer, WatchStream};
+pub use transport::ClusterTransport;
+pub use watch::WatchProgress;

@@ -1,0 +1,151 @@
+//! Lists: of a version, by pages.
+
+use super::form::Form;
+use super::refusal::Refusal;
+use super::selector::Selection;
+use super::store::{State, Store};
+use super::target::Target;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use listwatch_transport_file::kinds::ServedKind;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The answer to a list.
+pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form) -> Result<Vec<u8>, Refusal> {
+    let selection = Selection::of(target, kind)?;
+    let name = kind.name();
+    let current = store.version_of(&name);
+    let page = match target.parameter("continue") {
+        Some(token) => Page::parse(token)?,
+        None => Page { version: first_version(target, current)?, start: String::new() },
+    };
+    let revision = page.version.unwrap_or(current);
+    if revision > current {
+        // No server gave this token.
+        return Err(expired(&page));
+    }
+    let state = store.collection(&name).state(revision).map_err(|_| expired(&page))?;
+    let limit = target.parameter("limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);
+    let (items, rest) = cut(&state, &selection, &page.start, limit.unwrap_or(usize::MAX));
+    let rest = rest.map(|(start, count)| {
+        let remaining = (!selection.is_filtered()).then_some(count);
+        (Page { version: Some(revision), start }.token(), remaining)
+    });
+    Ok(body(kind, form, revision, rest, &items))
+}
+
+/// The version of a list's first page; `None` for the current one.
+fn first_version(target: &Target, current: u64) -> Result<Option<u64>, Refusal> {
+    let invalid = |why| Refusal::bad_request(format!("invalid resource version: {why}"));
+    let Some(asked) = version(target).map_err(invalid)? else { return Ok(None) };
+    let is_exact = match target.parameter("resourceVersionMatch") {
+        Some("Exact") => true,
+        Some("NotOlderThan") => false,
+        // As before there was a match rule.
+        _ => target.parameter("limit").is_some() && asked > 0,
+    };
+    if asked > current {
+        return Err(Refusal::too_large(asked, current));
+    }
+    Ok(is_exact.then_some(asked))
+}
+
+/// The version that is asked for, or what is wrong with it.
+pub(super) fn version(target: &Target) -> Result<Option<u64>, String> {
+    let Some(text) = target.parameter("resourceVersion") else { return Ok(None) };
+    let invalid = |_| {
+        format!("resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax")
+    };
+    text.parse().map(Some).map_err(invalid)
+}
+
+/// The items of a page and, if there are more, the key of the last item and how many follow.
+fn cut<'s>(
+    state: &State<'s>,
+    selection: &Selection,
+    start: &str,
+    limit: usize,
+) -> (Vec<&'s Arc<Value>>, Option<(String, usize)>) {
+    let selected = state.iter().filter(|(key, object)| **key > start && selection.matches(object));
+    let selected: Vec<_> = selected.collect();
+    let (page, rest) = selected.split_at(selected.len().min(limit));
+    let last = page.last().filter(|_| !rest.is_empty()).map(|(key, _)| ((**key).to_owned(), rest.len()));
+    (page.iter().map(|(_, object)| **object).collect(), last)
+}
+
+fn body(
+    kind: &ServedKind,
+    form: Form,
+    revision: u64,
+    rest: Option<(String, Option<usize>)>,
+    items: &[&Arc<Value>],
+) -> Vec<u8> {
+    let mut metadata = json!({ "resourceVersion": revision.to_string() });
+    if let Some((token, remaining)) = rest {
+        metadata["continue"] = json!(token);
+        remaining.into_iter().for_each(|remaining| metadata["remainingItemCount"] = json!(remaining));
+    }
+    let (list_kind, api_version) = form.list_type(&kind.api_version, &kind.kind);
+    let items: Vec<String> = items.iter().map(|item| form.write_item(item, kind.is_custom())).collect();
+    let items = items.join(",");
+    let (list_kind, api_version) = (json!(list_kind), json!(api_version));
+    format!(r#"{{"kind":{list_kind},"apiVersion":{api_version},"metadata":{metadata},"items":[{items}]}}"#).into_bytes()
+}
+
+/// Where a list goes on.
+struct Page {
+    /// The version of the first page; `None` for the current one, by a token that was offered in place of an expired one.
+    version: Option<u64>,
+    /// The key of the last item before it.
+    start: String,
+}
+
+/// A continue token (apimachinery `storage.continueToken`).
+#[derive(Serialize, Deserialize)]
+struct Token {
+    v: String,
+    rv: i64,
+    start: String,
+}
+
+impl Page {
+    fn parse(token: &str) -> Result<Self, Refusal> {
+        let invalid =
+            |error: String| Refusal::bad_request(format!("invalid continue token: continue key is not valid: {error}"));
+        let json = BASE64_URL_SAFE_NO_PAD.decode(token).map_err(|error| invalid(error.to_string()))?;
+        let token: Token = serde_json::from_slice(&json).map_err(|error| invalid(error.to_string()))?;
+        if token.v != TOKEN_VERSION {
+            return Err(invalid(format!("server does not recognize this encoded version {}", token.v)));
+        }
+        let start = token.start.trim_start_matches('/').trim_end_matches('\0').to_owned();
+        Ok(Self { version: u64::try_from(token.rv).ok(), start })
+    }
+
+    fn token(&self) -> String {
+        let rv = self.version.map_or(-1, |version| i64::try_from(version).unwrap_or(i64::MAX));
+        let token = json!({ "v": TOKEN_VERSION, "rv": rv, "start": format!("{}\0", self.start) });
+        BASE64_URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+}
+
+const TOKEN_VERSION: &str = "meta.k8s.io/v1";
+
+/// The version of a page is forgotten. The token that is offered goes on with what there is.
+fn expired(page: &Page) -> Refusal {
+    if page.start.is_empty() {
+        let message = "The resourceVersion for the provided list is too old.";
+        return Refusal::new(410, "Expired", message);
+    }
+    let message = "The provided continue parameter is too old to display a consistent list result. You can start a new \
+                   list without the continue parameter, or use the continue token in this response to retrieve the \
+                   remainder of the results. Continuing with the provided token results in an inconsistent list - \
+                   objects that were created, modified, or deleted between the time the first chunk was returned and \
+                   now may show up in the list.";
+    let mut refusal = Refusal::new(410, "Expired", message);
+    if let Some(status) = &mut refusal.status {
+        status["metadata"]["continue"] = json!(Page { version: None, start: page.start.clone() }.token());
+    }
+    refusal
+}

@@ -1,0 +1,60 @@
+//! The places of objects.
+
+use super::refusal::Refusal;
+use super::store::{Store, key};
+use listwatch_transport_file::kinds::ServedKind;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// An object, or a collection where the name is empty.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) kind: Arc<ServedKind>,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+/// An object: the name of its collection, and its key there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Id {
+    pub(super) collection: String,
+    pub(super) key: String,
+}
+
+impl Id {
+    /// The place of the object, which is of this kind.
+    pub(super) fn place(&self, kind: &Arc<ServedKind>) -> Place {
+        let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
+        Place { kind: Arc::clone(kind), namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl Place {
+    /// The place in the namespace `default`, if it needs a namespace and has none, as kubectl takes it.
+    pub(super) fn or_default(mut self) -> Self {
+        if !self.kind.namespaced {
+            self.namespace.clear();
+        } else if self.namespace.is_empty() {
+            self.namespace = "default".to_owned();
+        }
+        self
+    }
+
+    pub(super) fn key(&self) -> String {
+        key(&self.namespace, &self.name)
+    }
+
+    pub(super) fn id(&self) -> Id {
+        Id { collection: self.kind.name(), key: self.key() }
+    }
+
+    /// The refusal of a part that the kind does not have.
+    pub(super) fn no_subresource(&self) -> Refusal {
+        if self.kind.is_custom() { Refusal::not_found(&self.kind, &self.name) } else { Refusal::no_resource() }
+    }
+
+    /// The object, if it is there.
+    pub(super) fn stored<'s>(&self, store: &'s Store) -> Result<&'s Arc<Value>, Refusal> {
+        store.object(&self.kind.name(), &self.key()).ok_or_else(|| Refusal::not_found(&self.kind, &self.name))
+    }
+}

@@ -1,0 +1,217 @@
+//! The answers that are no success, as a kube-apiserver gives them: `metav1.Status` (apimachinery `api/errors`).
+
+use core::time::Duration;
+use listwatch_transport_file::kinds::ServedKind;
+use serde_json::{Value, json};
+
+/// An answer that is no success.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    /// The HTTP status.
+    pub(super) code: u16,
+    /// The `Status`; `None` for the bare text of a path that no resource has.
+    pub(super) status: Option<Value>,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    /// A refusal with a code and a reason of the API.
+    pub(super) fn new(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {},
+            "status": "Failure", "message": message.into(), "reason": reason, "code": code,
+        });
+        Self { code, status: Some(status), retry_after: None }
+    }
+
+    /// The refusal with what it is about.
+    pub(super) fn with_details(mut self, details: Value) -> Self {
+        if let Some(status) = &mut self.status {
+            status["details"] = details;
+        }
+        self
+    }
+
+    /// A refusal to which the server gives no reason.
+    pub(super) fn without_reason(code: u16, message: &str) -> Self {
+        let mut refusal = Self::new(code, "", message);
+        let status = refusal.status.as_mut().and_then(Value::as_object_mut);
+        status.into_iter().for_each(|status| drop(status.remove("reason")));
+        refusal
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// No resource has this path.
+    pub(super) fn no_page() -> Self {
+        Self { code: 404, status: None, retry_after: None }
+    }
+
+    /// The group is served, and has no such resource.
+    pub(super) fn no_resource() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource").with_details(json!({}))
+    }
+
+    /// A request without a namespace for a kind that was taken to have one.
+    pub(super) fn guessed_namespaced(kind: &ServedKind) -> Self {
+        let message = format!(
+            "the simulated cluster takes {} to have a namespace, and the request names none; if they have none, add the \
+             kind by `with_kind`",
+            kind.qualified()
+        );
+        Self::new(404, "NotFound", message).with_details(json!({}))
+    }
+
+    pub(super) fn not_found(kind: &ServedKind, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} \"{name}\" not found", kind.qualified())).with_details(about(
+            kind,
+            &kind.plural,
+            name,
+        ))
+    }
+
+    pub(super) fn already_exists(kind: &ServedKind, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.qualified())).with_details(about(
+            kind,
+            &kind.plural,
+            name,
+        ))
+    }
+
+    pub(super) fn conflict(kind: &ServedKind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified());
+        Self::new(409, "Conflict", message).with_details(about(kind, &kind.plural, name))
+    }
+
+    pub(super) fn forbidden(kind: &ServedKind, name: &str, why: &str) -> Self {
+        Self::new(403, "Forbidden", format!("{} \"{name}\" is forbidden: {why}", kind.qualified())).with_details(about(
+            kind,
+            &kind.plural,
+            name,
+        ))
+    }
+
+    /// A precondition of a deletion does not hold. It is about the kind, where others are about the resource.
+    pub(super) fn precondition(kind: &ServedKind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified_kind());
+        Self::new(409, "Conflict", message).with_details(about(kind, &kind.kind, name))
+    }
+
+    /// A field has a value that it cannot have.
+    pub(super) fn invalid(kind: &ServedKind, name: &str, cause: Cause, field: &str, why: &str) -> Self {
+        Self::unprocessed(kind, (&kind.kind, kind.qualified_kind()), name, cause, field, why)
+    }
+
+    /// As [`invalid`](Self::invalid), about the resource, where others are about the kind.
+    pub(super) fn invalid_resource(kind: &ServedKind, name: &str, cause: Cause, field: &str, why: &str) -> Self {
+        Self::unprocessed(kind, (&kind.plural, kind.qualified()), name, cause, field, why)
+    }
+
+    fn unprocessed(
+        kind: &ServedKind,
+        (named, qualified): (&str, String),
+        name: &str,
+        cause: Cause,
+        field: &str,
+        why: &str,
+    ) -> Self {
+        let message = format!("{}: {why}", cause.text());
+        let mut details = about(kind, named, name);
+        details["causes"] = json!([{ "reason": cause.reason(), "message": message, "field": field }]);
+        let message = format!("{qualified} \"{name}\" is invalid: {field}: {message}");
+        Self::new(422, "Invalid", message).with_details(details)
+    }
+
+    /// A patch cannot be applied to its object.
+    pub(super) fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(422, "Invalid", message).with_details(json!({}))
+    }
+
+    /// A request, or what it makes of an object, is too large.
+    pub(super) fn too_large_entity(why: &str) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+    }
+
+    pub(super) fn no_method() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).with_details(json!({}))
+    }
+
+    /// The media type of a patch is none that the kind takes.
+    pub(super) fn unsupported_media_type(is_custom: bool) -> Self {
+        if !is_custom {
+            let message = "415: Unsupported Media Type";
+            return Self::new(415, "UnsupportedMediaType", message).with_details(json!({}));
+        }
+        let message = "the body of the request was in an unknown format - accepted media types include: \
+                       application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(super) fn not_acceptable() -> Self {
+        let message = "only the following media types are accepted: application/json";
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// A watch cannot go on from a version.
+    pub(super) fn too_old(asked: u64, oldest: u64) -> Self {
+        Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
+    }
+
+    /// A version that is not there yet.
+    pub(super) fn too_large(asked: u64, current: u64) -> Self {
+        let cause = json!({ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" });
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        let details = json!({ "causes": [cause], "retryAfterSeconds": 1 });
+        let refusal = Self::new(504, "Timeout", message).with_details(details);
+        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+    }
+
+    /// The media type and the bytes of the answer.
+    pub(super) fn body(&self) -> (&'static str, Vec<u8>) {
+        match &self.status {
+            Some(status) => ("application/json", status.to_string().into_bytes()),
+            None => ("text/plain", b"404 page not found\n".to_vec()),
+        }
+    }
+}
+
+/// Why a field is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    Forbidden,
+    Invalid,
+    Required,
+}
+
+impl Cause {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Forbidden => "Forbidden",
+            Self::Invalid => "Invalid value",
+            Self::Required => "Required value",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Forbidden => "FieldValueForbidden",
+            Self::Invalid => "FieldValueInvalid",
+            Self::Required => "FieldValueRequired",
+        }
+    }
+}
+
+fn about(kind: &ServedKind, named: &str, name: &str) -> Value {
+    let mut details = json!({ "kind": named });
+    if !name.is_empty() {
+        details["name"] = json!(name);
+    }
+    if !kind.group().is_empty() {
+        details["group"] = json!(kind.group());
+    }
+    details
+}

@@ -1,0 +1,117 @@
+//! Which objects a list or a watch selects: by namespace, labels and fields.
+
+use super::refusal::Refusal;
+use super::target::Target;
+use listwatch_core::object::LabelSelector;
+use listwatch_transport_file::kinds::ServedKind;
+use serde_json::Value;
+
+/// The selection of a list or a watch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Selection {
+    namespace: String,
+    labels: LabelSelector,
+    fields: Vec<FieldRequirement>,
+}
+
+#[derive(Clone, Debug)]
+struct FieldRequirement {
+    field: String,
+    value: String,
+    is_equal: bool,
+}
+
+impl Selection {
+    /// The selection that a target asks for.
+    pub(super) fn of(target: &Target, kind: &ServedKind) -> Result<Self, Refusal> {
+        let labels = target.parameter("labelSelector").unwrap_or_default();
+        let unable = |error| Refusal::bad_request(format!("unable to parse requirement: {error}"));
+        let labels = LabelSelector::parse(labels).map_err(unable)?;
+        let fields = target.parameter("fieldSelector").unwrap_or_default().split(',').map(str::trim);
+        let fields = fields.filter(|term| !term.is_empty()).map(|term| FieldRequirement::parse(term, kind));
+        Ok(Self { namespace: target.namespace.clone(), labels, fields: fields.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether it selects by more than the namespace.
+    pub(super) fn is_filtered(&self) -> bool {
+        !self.labels.selects_all() || !self.fields.is_empty()
+    }
+
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        let metadata = &object["metadata"];
+        let is_in_namespace = self.namespace.is_empty() || metadata["namespace"].as_str() == Some(&self.namespace);
+        is_in_namespace
+            && self.labels.matches(|label| metadata["labels"].get(label).and_then(Value::as_str))
+            && self.fields.iter().all(|requirement| requirement.holds(object))
+    }
+}
+
+impl FieldRequirement {
+    fn parse(term: &str, kind: &ServedKind) -> Result<Self, Refusal> {
+        let parts = term.split_once("!=").map(|(field, value)| (field, value, false));
+        let parts = parts.or_else(|| term.split_once("==").map(|(field, value)| (field, value, true)));
+        let parts = parts.or_else(|| term.split_once('=').map(|(field, value)| (field, value, true)));
+        let Some((field, value, is_equal)) = parts else {
+            return Err(Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'")));
+        };
+        let own = fields_of(kind);
+        if !matches!(field, "metadata.name" | "metadata.namespace") && !own.contains(&field) {
+            return Err(Refusal::bad_request(if own.is_empty() && !kind.is_custom() {
+                let known = r#"only "metadata.name", "metadata.namespace""#;
+                format!("\"{field}\" is not a known field selector: {known}")
+            } else {
+                format!("field label not supported: {field}")
+            }));
+        }
+        Ok(Self { field: field.to_owned(), value: value.to_owned(), is_equal })
+    }
+
+    fn holds(&self, object: &Value) -> bool {
+        let found = self.field.split('.').try_fold(object, |value, field| value.get(field));
+        let is_same = match found {
+            None | Some(Value::Null) => self.value.is_empty(),
+            Some(Value::String(text)) => *text == self.value,
+            Some(other) => {
+                let text = other.to_string();
+                text == self.value
+            }
+        };
+        is_same == self.is_equal
+    }
+}
+
+/// The fields by which the objects of a kind can be selected, besides those that all kinds have (Kubernetes 1.36, the
+/// conversion functions of field labels).
+fn fields_of(kind: &ServedKind) -> &'static [&'static str] {
+    match (kind.api_version.as_str(), kind.kind.as_str()) {
+        ("v1", "Pod") => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+        ("v1", "Event") => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        ("v1", "Namespace") => &["status.phase"],
+        ("v1", "Node") => &["spec.unschedulable"],
+        ("v1", "Secret") => &["type"],
+        ("v1", "ReplicationController") | ("apps/v1", "ReplicaSet") => &["status.replicas"],
+        ("batch/v1", "Job") => &["status.successful"],
+        _ => &[],
+    }
+}

@@ -1,0 +1,189 @@
+//! The server: one request in, one answer out.
+
+mod collect;
+mod naming;
+mod read;
+mod recorded;
+mod scale;
+mod single;
+
+use super::apply::FieldOwners;
+use super::collector::Collector;
+use super::form::Form;
+use super::list::list;
+use super::place::{Id, Place};
+use super::refusal::Refusal;
+use super::store::Store;
+use super::target::{Target, path_and_query};
+use super::watch::WatchState;
+use super::write::{Actor, Moment};
+use listwatch_core::Instant;
+use listwatch_core::time::WallTime;
+use listwatch_transport_file::kinds::Kinds;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// One request, as it comes over a wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The method, such as `GET`.
+    pub method: &'a str,
+    /// Path and query.
+    pub target: &'a str,
+    /// The header `Accept`; empty for any media type.
+    pub accept: &'a str,
+    /// The header `Content-Type`; empty for none.
+    pub content_type: &'a str,
+    /// The body; empty for none.
+    pub body: &'a [u8],
+}
+
+impl Call<'_> {
+    /// The name of the collection that the target names, or that has the object it names, such as `v1/pods`. Escaped
+    /// characters of the path are decoded first. `None` if the target is not the path of a resource.
+    #[must_use]
+    pub fn collection(&self) -> Option<String> {
+        Target::parse(self.target).map(|target| target.collection)
+    }
+
+    /// The path, without the query.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        path_and_query(self.target).0
+    }
+
+    /// Whether the answer has the metadata of objects alone: the first form of the header `Accept` that the server has.
+    #[must_use]
+    pub fn asks_for_metadata(&self) -> bool {
+        Form::negotiate(self.accept) == Ok(Form::Metadata)
+    }
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// A body that is complete.
+    Whole {
+        code: u16,
+        body: Vec<u8>,
+    },
+    Watch(Box<WatchState>),
+    Refused(Refusal),
+}
+
+/// A request that was read, and its time.
+#[derive(Clone, Copy, Debug)]
+struct Asked<'a> {
+    moment: Moment,
+    call: &'a Call<'a>,
+    target: &'a Target,
+    form: Form,
+    actor: Actor,
+}
+
+impl Asked<'_> {
+    /// The answer that is an object.
+    fn done(&self, code: u16, object: &Value) -> Reply {
+        Reply::Whole { code, body: self.form.write(object).into_bytes() }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Server {
+    kinds: Kinds,
+    store: Store,
+    origin: WallTime,
+    /// How many uids were given.
+    uids: u64,
+    /// The field managers of each object.
+    owners: BTreeMap<Id, FieldOwners>,
+    collector: Collector,
+}
+
+impl Server {
+    pub(super) fn new(origin: WallTime) -> Self {
+        Self {
+            kinds: Kinds::new(),
+            store: Store::new(),
+            origin,
+            uids: 0,
+            owners: BTreeMap::new(),
+            collector: Collector::default(),
+        }
+    }
+
+    pub(super) fn kinds(&mut self) -> &mut Kinds {
+        &mut self.kinds
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// The date at a time of its clock.
+    pub(super) fn wall(&self, now: Instant) -> WallTime {
+        self.origin + now.saturating_since(Instant::ZERO)
+    }
+
+    /// Answers a request.
+    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Reply {
+        let moment = Moment { now, wall: self.wall(now) };
+        let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|target| {
+            let form = Form::negotiate(call.accept)?;
+            self.answer(&Asked { moment, call, target: &target, form, actor })
+        });
+        self.settle(now);
+        reply.unwrap_or_else(Reply::Refused)
+    }
+
+    /// Answers the author of a test.
+    pub(super) fn act(&mut self, now: Instant, method: &str, place: &Place, body: &[u8]) -> Reply {
+        let Place { kind, namespace, name } = place;
+        let target = Target::of(kind.name(), namespace.clone(), name.clone());
+        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let call = Call { method, target: "", accept: "", content_type, body };
+        let moment = Moment { now, wall: self.wall(now) };
+        let asked = Asked { moment, call: &call, target: &target, form: Form::Whole, actor: Actor::Author };
+        let reply = self.answer(&asked);
+        self.settle(now);
+        reply.unwrap_or_else(Reply::Refused)
+    }
+
+    /// Adds the kind that an informer follows, so that a test finds it under the same name.
+    pub(super) fn follow(&mut self, target: &str) {
+        let kind = Target::parse(target).and_then(|target| self.kinds.of_collection(&target.collection, true));
+        kind.iter().for_each(|kind| self.kinds.keep(kind));
+    }
+
+    fn answer(&mut self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let Asked { call, target, form, .. } = *asked;
+        let namespaced = target.name.is_empty() || !target.namespace.is_empty();
+        let kind = self.kinds.of_collection(&target.collection, namespaced).ok_or_else(Refusal::no_resource)?;
+        if !kind.namespaced && !target.namespace.is_empty() {
+            return Err(Refusal::no_resource());
+        }
+        let is_of_object = !target.name.is_empty() || asked.call.method == "POST";
+        if kind.is_guessed && kind.namespaced && target.namespace.is_empty() && is_of_object {
+            return Err(Refusal::guessed_namespaced(&kind));
+        }
+        self.store.set_dry_run(target.parameter("dryRun").is_some());
+        if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
+            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)
+                .map(|watch| Reply::Watch(Box::new(watch)));
+        }
+        let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
+        match (call.method, target.name.is_empty()) {
+            ("GET", true) => list(&self.store, &place.kind, target, form).map(|body| Reply::Whole { code: 200, body }),
+            ("GET", false) => self.read(asked, &place),
+            ("POST", true) => self.create(asked, place),
+            ("PUT" | "PATCH", false) => self.change(asked, &place),
+            ("DELETE", false) => self.delete(asked, &place),
+            ("DELETE", true) => self.delete_collection(asked, &place.kind),
+            _ => Err(Refusal::no_method()),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The requests of single objects.
+
+use super::super::apply::Manager;
+use super::super::collector::NAMESPACES;
+use super::super::limits;
+use super::super::list::list;
+use super::super::metadata::{is_deleting, metadata_of};
+use super::super::names;
+use super::super::patch;
+use super::super::place::{Id, Place};
+use super::super::refusal::{Cause, Refusal};
+use super::super::selector::Selection;
+use super::super::write::{self, Actor, Deleted, Part};
+use super::read::{body, object};
+use super::{Asked, Reply, Server};
+use listwatch_core::change::apply_merge_patch;
+use listwatch_transport_file::kinds::ServedKind;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The manager of fields that a client without a name changes.
+const CLIENT: &str = "listwatch";
+
+impl Server {
+    pub(super) fn read(&self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
+        let stored = place.stored(&self.store);
+        match asked.target.subresource.as_str() {
+            "" => Ok(asked.done(200, stored?)),
+            "status" if place.kind.has_status => Ok(asked.done(200, stored?)),
+            "scale" if place.kind.has_scale => Ok(asked.done(200, &Self::scale_of(stored?))),
+            _ => Err(place.no_subresource()),
+        }
+    }
+
+    pub(super) fn create(&mut self, asked: &Asked<'_>, mut place: Place) -> Result<Reply, Refusal> {
+        if place.kind.namespaced && place.namespace.is_empty() {
+            return Err(Refusal::no_method());
+        }
+        let mut object = object(asked, &place.kind)?;
+        let metadata = metadata_of(&mut object);
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !text("namespace").is_empty() && text("namespace") != place.namespace {
+            return Err(Refusal::bad_request(write::OTHER_NAMESPACE));
+        }
+        if asked.actor == Actor::Client && !text("resourceVersion").is_empty() {
+            return Err(Refusal::without_reason(500, "resourceVersion should not be set on objects to be created"));
+        }
+        place.name = match (text("name"), text("generateName")) {
+            (name, _) if !name.is_empty() => name,
+            (_, prefix) if !prefix.is_empty() => format!("{prefix}{}", names::suffix(self.uids + 1)),
+            _ => {
+                let why = "name or generateName is required";
+                return Err(Refusal::invalid(&place.kind, "", Cause::Required, "metadata.name", why));
+            }
+        };
+        let created = self.enter(asked, &place, object)?;
+        Ok(asked.done(201, &created))
+    }
+
+    /// Stores a new object, by a request to create or to apply it.
+    fn enter(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Arc<Value>, Refusal> {
+        names::check(place)?;
+        limits::check(&object)?;
+        if asked.actor == Actor::Client && place.kind.namespaced && !names::is_label(&place.namespace) {
+            let namespaces = self.kinds.known(NAMESPACES).ok_or_else(Refusal::no_resource)?;
+            return Err(Refusal::not_found(&namespaces, &place.namespace));
+        }
+        self.check_namespace(place)?;
+        self.uids += 1;
+        let uid = names::uid(self.uids);
+        let created = write::create(&mut self.store, asked.moment, place, object, asked.actor, &uid)?;
+        if !self.store.is_dry_run() {
+            self.kinds.keep(&place.kind);
+        }
+        self.note_update(asked, place, &Value::Null, &created);
+        self.establish(asked, place, &created);
+        Ok(created)
+    }
+
+    /// Adds the kinds of a CustomResourceDefinition, and says so in its status.
+    fn establish(&mut self, asked: &Asked<'_>, place: &Place, definition: &Value) {
+        if place.kind.name() != DEFINITIONS || self.store.is_dry_run() {
+            return;
+        }
+        self.kinds.define(definition);
+        let condition = |name: &str, reason: &str, message: &str| {
+            json!({ "type": name, "status": "True", "lastTransitionTime": asked.moment.wall.to_string(),
+                "reason": reason, "message": message })
+        };
+        let mut established = definition.clone();
+        if established["status"]["conditions"].is_null() {
+            established["status"] = json!({
+                "acceptedNames": definition["spec"]["names"],
+                "conditions": [
+                    condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+                    condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+                ],
+            });
+        }
+        let _is_there = write::update(&mut self.store, asked.moment, place, established, Part::Status, Actor::Author);
+    }
+
+    /// Nothing is created in a namespace that is being deleted.
+    fn check_namespace(&self, place: &Place) -> Result<(), Refusal> {
+        let Place { kind, namespace, name } = place;
+        let ends = self.store.object(NAMESPACES, namespace).is_some_and(|namespace| is_deleting(namespace));
+        if !kind.namespaced || !ends {
+            return Ok(());
+        }
+        let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let cause = json!({ "reason": "NamespaceTerminating",
+            "message": format!("namespace {namespace} is being terminated"), "field": "metadata.namespace" });
+        let mut refusal = Refusal::forbidden(kind, name, &why);
+        refusal.status.iter_mut().for_each(|status| status["details"]["causes"] = json!([cause]));
+        Err(refusal)
+    }
+
+    /// A replacement or a patch.
+    pub(super) fn change(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
+        let part = match asked.target.subresource.as_str() {
+            "" => Part::Whole,
+            "status" if place.kind.has_status => Part::Status,
+            "scale" if place.kind.has_scale => return self.change_scale(asked, place),
+            _ => return Err(place.no_subresource()),
+        };
+        if asked.call.method == "PATCH" && asked.call.content_type == APPLY {
+            return self.apply(asked, place, part);
+        }
+        let stored = Arc::clone(place.stored(&self.store)?);
+        let wanted = match asked.call.method {
+            "PUT" => object(asked, &place.kind)?,
+            _ => patched(asked, &place.kind, &stored)?,
+        };
+        if asked.call.method == "PUT" {
+            check_version(asked, place, &wanted)?;
+        }
+        limits::check(&stored)?;
+        limits::check(&wanted)?;
+        let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
+        self.note_update(asked, place, &stored, &object);
+        self.establish(asked, place, &object);
+        Ok(asked.done(200, &object))
+    }
+
+    /// A server-side apply.
+    fn apply(&mut self, asked: &Asked<'_>, place: &Place, part: Part) -> Result<Reply, Refusal> {
+        let Some(name) = asked.target.parameter("fieldManager") else {
+            let options = ServedKind::custom("meta.k8s.io/v1", "PatchOptions", "patchoptions", false);
+            let why = "is required for apply patch";
+            return Err(Refusal::invalid(&options, "", Cause::Required, "fieldManager", why));
+        };
+        let applied = body(asked, &place.kind)?;
+        if applied["kind"] != place.kind.kind || applied["apiVersion"] != place.kind.api_version {
+            let text = |field: &str| applied[field].as_str().unwrap_or_default();
+            let message = format!("invalid object type: {}, Kind={}", text("apiVersion"), text("kind"));
+            return Err(Refusal::bad_request(message));
+        }
+        let subresource = asked.target.subresource.clone();
+        let manager = Manager { name: name.to_owned(), subresource, update: None };
+        let is_known = !place.kind.is_custom();
+        let stored = place.stored(&self.store).ok().cloned();
+        limits::check(&applied)?;
+        stored.as_deref().map_or(Ok(()), limits::check)?;
+        let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
+        let live = stored.as_deref().cloned().unwrap_or_else(|| applied.clone());
+        let force = asked.target.flag("force");
+        let mut wanted = owners.apply(&manager, is_known, &live, &applied, force)?;
+        limits::check(&wanted)?;
+        if let Some(version) = applied["metadata"]["resourceVersion"].as_str() {
+            metadata_of(&mut wanted).insert("resourceVersion".into(), json!(version));
+        }
+        let (code, object) = match stored {
+            None if part == Part::Status => return Err(Refusal::not_found(&place.kind, &place.name)),
+            None => (201, self.enter(asked, place, wanted)?),
+            Some(_) => (200, write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?),
+        };
+        if !self.store.is_dry_run() {
+            self.owners.insert(place.id(), owners);
+        }
+        Ok(asked.done(code, &object))
+    }
+
+    /// Takes note of a change by another request than an apply.
+    pub(super) fn note_update(&mut self, asked: &Asked<'_>, place: &Place, before: &Value, after: &Value) {
+        if self.store.is_dry_run() {
+            return;
+        }
+        let name = asked.target.parameter("fieldManager").unwrap_or(CLIENT).to_owned();
+        let subresource = asked.target.subresource.clone();
+        let manager = Manager { name, subresource, update: Some(place.kind.api_version.clone()) };
+        let owners = self.owners.entry(place.id()).or_default();
+        owners.on_update(&manager, !place.kind.is_custom(), before, after);
+    }
+
+    pub(super) fn delete(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
+        let options = self.delete_options(asked, &place.kind)?;
+        let object = match write::delete(&mut self.store, asked.moment, place, &options)? {
+            Deleted::Marked(object) => return Ok(asked.done(200, &object)),
+            Deleted::Gone(object) => object,
+        };
+        let mut details = json!({ "name": place.name, "kind": place.kind.plural, "uid": object["metadata"]["uid"] });
+        if !place.kind.group().is_empty() {
+            details["group"] = json!(place.kind.group());
+        }
+        let status =
+            json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details });
+        Ok(Reply::Whole { code: 200, body: status.to_string().into_bytes() })
+    }
+
+    /// Deletes the objects that are selected, and answers with them.
+    pub(super) fn delete_collection(&mut self, asked: &Asked<'_>, kind: &Arc<ServedKind>) -> Result<Reply, Refusal> {
+        let (options, selection) = (self.delete_options(asked, kind)?, Selection::of(asked.target, kind)?);
+        let deleted = list(&self.store, kind, asked.target, asked.form)?;
+        let objects = self.store.collection(&kind.name()).objects().iter();
+        let keys: Vec<String> =
+            objects.filter(|(_, object)| selection.matches(object)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            let id = Id { collection: kind.name(), key };
+            let _gone = write::delete(&mut self.store, asked.moment, &id.place(kind), &options);
+        }
+        Ok(Reply::Whole { code: 200, body: deleted })
+    }
+
+    /// The options of a deletion, in the body or in the query.
+    fn delete_options(&mut self, asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refusal> {
+        let mut options = if asked.call.body.is_empty() { json!({}) } else { body(asked, kind)? };
+        if !options.is_object() {
+            return Err(Refusal::bad_request(
+                "the options of a deletion are no object (must be of type DeleteOptions)",
+            ));
+        }
+        if let Some(policy) = asked.target.parameter("propagationPolicy") {
+            options["propagationPolicy"] = json!(policy);
+        }
+        if options["dryRun"].as_array().is_some_and(|dry_run| !dry_run.is_empty()) {
+            self.store.set_dry_run(true);
+        }
+        Ok(options)
+    }
+}
+
+const APPLY: &str = "application/apply-patch+yaml";
+const DEFINITIONS: &str = "apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// A replacement of a custom resource names the version that it replaces.
+fn check_version(asked: &Asked<'_>, place: &Place, wanted: &Value) -> Result<(), Refusal> {
+    let has_version = wanted["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty());
+    if has_version || !place.kind.is_custom() || asked.actor == Actor::Author {
+        return Ok(());
+    }
+    let why = "0: must be specified for an update";
+    Err(Refusal::invalid_resource(&place.kind, &place.name, Cause::Invalid, "metadata.resourceVersion", why))
+}
+
+/// What a patch makes of an object.
+pub(super) fn patched(asked: &Asked<'_>, kind: &ServedKind, stored: &Value) -> Result<Value, Refusal> {
+    let undecodable = |why: &dyn core::fmt::Display| Refusal::bad_request(format!("error decoding patch: {why}"));
+    let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(&error));
+    let merged = |merge: fn(&mut Value, &Value)| {
+        let patch = patch()?;
+        if !patch.is_object() {
+            return Err(undecodable(&"it is no object"));
+        }
+        let mut object = stored.clone();
+        merge(&mut object, &patch);
+        Ok(object)
+    };
+    let mut object = match asked.call.content_type.split(';').next().unwrap_or_default().trim() {
+        "application/merge-patch+json" => merged(apply_merge_patch)?,
+        "application/strategic-merge-patch+json" if !kind.is_custom() => merged(patch::strategic)?,
+        "application/json-patch+json" => patch::json(stored, &patch()?)?,
+        _ => return Err(Refusal::unsupported_media_type(kind.is_custom())),
+    };
+    if !object.is_object() {
+        return Err(Refusal::unprocessable());
+    }
+    (object["kind"], object["apiVersion"]) = (stored["kind"].clone(), stored["apiVersion"].clone());
+    Ok(object)
+}

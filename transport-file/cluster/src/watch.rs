@@ -1,0 +1,236 @@
+//! Watches: what there is and what changes, from a version on.
+
+use super::form::Form;
+use super::list::version;
+use super::metadata::metadata_of;
+use super::refusal::{Cause, Refusal};
+use super::selector::Selection;
+use super::store::{Change, Collection, Forgotten, Store};
+use super::target::Target;
+use core::time::Duration;
+use listwatch_core::Instant;
+use listwatch_core::time::earliest;
+use listwatch_transport_file::kinds::ServedKind;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::sync::Arc;
+
+/// How often a bookmark comes, if the caller takes bookmarks.
+const BOOKMARKS: Duration = Duration::from_secs(60);
+
+/// How long a watch lasts whose request has no `timeoutSeconds`.
+const LASTS: Duration = Duration::from_secs(30 * 60);
+
+/// How many bytes are written at a time before the caller takes them.
+const PIECE: usize = 64 * 1024;
+
+/// How far a watch has told.
+#[derive(Debug)]
+pub(super) struct WatchState {
+    collection: String,
+    api_version: String,
+    kind: String,
+    selection: Selection,
+    form: Form,
+    /// Events that are told before changes, last one first.
+    initial: Vec<Arc<Value>>,
+    /// Whether the end of the initial events is still to be marked.
+    marks_end: bool,
+    /// The number of the next change.
+    next: u64,
+    /// How late a change is told.
+    lag: Duration,
+    /// The version that all was told up to.
+    told: u64,
+    bookmark: Option<Instant>,
+    end: Instant,
+    /// The version that it was to go on from, where that is forgotten.
+    expired: Option<u64>,
+    is_over: bool,
+}
+
+/// How a watch goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchProgress {
+    /// It has more by this time, or when the waker is called; `None` if by the waker alone.
+    Open(Option<Instant>),
+    /// It ended.
+    Over,
+}
+
+impl WatchState {
+    /// Begins a watch.
+    pub(super) fn begin(
+        now: Instant,
+        store: &Store,
+        kind: &ServedKind,
+        target: &Target,
+        form: Form,
+    ) -> Result<Self, Refusal> {
+        let (selection, collection) = (Selection::of(target, kind)?, kind.name());
+        // As a server answers, which reads this version late.
+        let asked = version(target).map_err(|why| Refusal::without_reason(500, &why))?;
+        let wants_initial = target.flag("sendInitialEvents");
+        if wants_initial && target.parameter("resourceVersionMatch") != Some("NotOlderThan") {
+            return Err(no_match_rule());
+        }
+        let current = store.version_of(&collection);
+        if wants_initial && asked.is_some_and(|asked| asked > current) {
+            return Err(Refusal::too_large(asked.unwrap_or_default(), current));
+        }
+        let bookmarks = target.flag("allowWatchBookmarks");
+        let seconds: Option<u32> = target.parameter("timeoutSeconds").and_then(|seconds| seconds.parse().ok());
+        // As a server takes it, 0 is no limit of the client's.
+        let lasts = seconds.filter(|seconds| *seconds > 0).map_or(LASTS, |seconds| Duration::from_secs(seconds.into()));
+        let mut watch = Self {
+            api_version: kind.api_version.clone(),
+            kind: kind.kind.clone(),
+            selection,
+            form,
+            initial: Vec::new(),
+            marks_end: wants_initial && bookmarks,
+            next: 0,
+            lag: Duration::ZERO,
+            told: current,
+            bookmark: bookmarks.then(|| now + BOOKMARKS),
+            end: now + lasts,
+            expired: None,
+            is_over: false,
+            collection,
+        };
+        watch.position(store.collection(&watch.collection), asked.filter(|asked| *asked > 0 && !wants_initial));
+        Ok(watch)
+    }
+
+    /// The lag of each change from now on.
+    pub(super) fn set_lag(&mut self, lag: Duration) {
+        self.lag = lag;
+    }
+
+    fn position(&mut self, collection: &Collection, from: Option<u64>) {
+        let Some(from) = from else {
+            let selected = collection.objects().values().filter(|object| self.selection.matches(object));
+            self.initial = selected.rev().cloned().collect();
+            self.next = collection.end();
+            return;
+        };
+        self.told = from;
+        match collection.position(from) {
+            Ok(next) => self.next = next,
+            Err(Forgotten) => self.expired = Some(from),
+        }
+    }
+
+    /// Writes what is due.
+    pub(super) fn advance(&mut self, now: Instant, store: &Store, out: &mut Vec<u8>) -> WatchProgress {
+        if self.is_over {
+            return WatchProgress::Over;
+        }
+        let full = out.len() + PIECE;
+        self.tell_initial(full, out);
+        let next = self.tell_changes(now, store.collection(&self.collection), full, out);
+        if self.is_over {
+            return WatchProgress::Over;
+        }
+        if out.len() >= full {
+            return WatchProgress::Open(Some(now));
+        }
+        if self.end <= now {
+            self.is_over = true;
+            return WatchProgress::Over;
+        }
+        if self.bookmark.is_some_and(|due| due <= now) {
+            self.tell_bookmark(false, out);
+            self.bookmark = Some(now + BOOKMARKS);
+        }
+        WatchProgress::Open(earliest(earliest(next, self.bookmark), Some(self.end)))
+    }
+
+    fn tell_initial(&mut self, full: usize, out: &mut Vec<u8>) {
+        while out.len() < full {
+            let Some(object) = self.initial.pop() else { break };
+            self.tell("ADDED", &object, out);
+        }
+        if self.initial.is_empty() && std::mem::take(&mut self.marks_end) {
+            self.tell_bookmark(true, out);
+        }
+    }
+
+    /// Tells changes, and returns when the next one is due.
+    fn tell_changes(
+        &mut self,
+        now: Instant,
+        collection: &Collection,
+        full: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Instant> {
+        while out.len() < full {
+            let change = match collection.change(self.next) {
+                Ok(change) if self.expired.is_none() => change?,
+                _ => {
+                    let from = self.expired.unwrap_or(self.told);
+                    self.tell_error(&Refusal::too_old(from, collection.compacted()), out);
+                    return None;
+                }
+            };
+            let due = change.at + self.lag;
+            if due > now {
+                return Some(due);
+            }
+            if change.gap_from.is_some() {
+                let revision = change.revision;
+                self.tell_error(&Refusal::too_old(self.told, revision), out);
+                return None;
+            }
+            self.tell_change(change, out);
+            (self.next, self.told) = (self.next + 1, self.told.max(change.revision));
+        }
+        None
+    }
+
+    fn tell_change(&self, change: &Change, out: &mut Vec<u8>) {
+        let was_selected = change.before.as_ref().is_some_and(|before| self.selection.matches(before));
+        let is_selected = !change.is_deletion && self.selection.matches(&change.object);
+        match (was_selected, is_selected) {
+            (false, false) => {}
+            (false, true) => self.tell("ADDED", &change.object, out),
+            (true, true) => self.tell("MODIFIED", &change.object, out),
+            (true, false) if change.is_deletion => self.tell("DELETED", &change.object, out),
+            (true, false) => {
+                let mut last = change.before.as_deref().cloned().unwrap_or_default();
+                metadata_of(&mut last).insert("resourceVersion".into(), json!(change.revision.to_string()));
+                self.tell("DELETED", &last, out);
+            }
+        }
+    }
+
+    fn tell_bookmark(&self, ends_initial: bool, out: &mut Vec<u8>) {
+        let mut metadata = json!({ "resourceVersion": self.told.to_string() });
+        if ends_initial {
+            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+        }
+        let object = json!({ "kind": self.kind, "apiVersion": self.api_version, "metadata": metadata });
+        self.tell("BOOKMARK", &object, out);
+    }
+
+    fn tell_error(&mut self, refusal: &Refusal, out: &mut Vec<u8>) {
+        let status = refusal.status.as_ref().map_or_else(String::new, Value::to_string);
+        event("ERROR", &status, out);
+        self.is_over = true;
+    }
+
+    fn tell(&self, kind: &str, object: &Value, out: &mut Vec<u8>) {
+        event(kind, &self.form.write(object), out);
+    }
+}
+
+fn event(kind: &str, object: &str, out: &mut Vec<u8>) {
+    // Writing to a vector does not fail.
+    let _written = writeln!(out, r#"{{"type":"{kind}","object":{object}}}"#);
+}
+
+fn no_match_rule() -> Refusal {
+    let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    let options = ServedKind::custom("meta.k8s.io/v1", "ListOptions", "listoptions", false);
+    Refusal::invalid(&options, "", Cause::Forbidden, "resourceVersionMatch", why)
+}

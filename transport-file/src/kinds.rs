@@ -1,0 +1,340 @@
+//! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that objects and informers imply.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A kind that a cluster serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServedKind {
+    /// Group and version, such as `apps/v1`; for the core group the version alone, `v1`.
+    pub api_version: String,
+    /// The name of the kind, such as `Deployment`.
+    pub kind: String,
+    /// The name of the resource in paths, such as `deployments`.
+    pub plural: String,
+    /// Whether the objects have a namespace.
+    pub namespaced: bool,
+    /// Whether the status of an object changes by a request of its own.
+    pub has_status: bool,
+    /// Whether the objects have a scale.
+    pub has_scale: bool,
+    /// Whether `metadata.generation` counts the changes of an object.
+    pub has_generation: bool,
+    /// Whether all this was guessed by a name.
+    pub is_guessed: bool,
+}
+
+/// All kinds, by the names of their collections, such as `apps/v1/deployments`.
+#[derive(Debug)]
+pub struct Kinds {
+    by_name: BTreeMap<String, Arc<ServedKind>>,
+}
+
+impl ServedKind {
+    /// A kind of a custom resource.
+    pub fn custom(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        Self {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            namespaced,
+            has_status: true,
+            has_scale: false,
+            has_generation: true,
+            is_guessed: false,
+        }
+    }
+
+    fn guessed(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        Self { is_guessed: true, ..Self::custom(api_version, kind, plural, namespaced) }
+    }
+
+    /// The name of the collection, such as `apps/v1/deployments`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.api_version, self.plural)
+    }
+
+    /// The group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The version without the group.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
+    }
+
+    /// The plural with the group, as messages have it: `deployments.apps`.
+    pub fn qualified(&self) -> String {
+        match self.group() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+
+    /// The kind with the group, as messages have it: `Deployment.apps`.
+    pub fn qualified_kind(&self) -> String {
+        match self.group() {
+            "" => self.kind.clone(),
+            group => format!("{}.{group}", self.kind),
+        }
+    }
+
+    /// Whether it is a custom resource.
+    pub fn is_custom(&self) -> bool {
+        !is_built_in(&self.api_version)
+    }
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Kinds {
+    /// The kinds that Kubernetes has.
+    #[must_use]
+    pub fn new() -> Self {
+        let kinds = BUILT_IN.iter().flat_map(|(api_version, kinds)| {
+            kinds.iter().map(|(kind, plural, traits)| {
+                let [namespaced, has_status, has_generation, has_scale] = [N, S, G, C].map(|bit| traits & bit != 0);
+                let kind = ServedKind::custom(api_version, kind, plural, namespaced);
+                ServedKind { has_status, has_generation, has_scale, ..kind }
+            })
+        });
+        Self { by_name: kinds.map(|kind| (kind.name(), kind.into())).collect() }
+    }
+
+    /// Adds a kind, or replaces what is known of its collection.
+    pub fn add(&mut self, kind: ServedKind) -> Arc<ServedKind> {
+        let kind = Arc::new(kind);
+        self.by_name.insert(kind.name(), Arc::clone(&kind));
+        kind
+    }
+
+    /// Adds the kinds of a CustomResourceDefinition.
+    pub fn define(&mut self, definition: &Value) {
+        let spec = &definition["spec"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, kind, plural) =
+            (text(&spec["group"]), text(&spec["names"]["kind"]), text(&spec["names"]["plural"]));
+        let served = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] != false);
+        for version in served.filter(|_| ![&group, &kind, &plural].iter().any(|name| name.is_empty())) {
+            let api_version = format!("{group}/{}", text(&version["name"]));
+            let has = |part: &str| version["subresources"].get(part).is_some();
+            let custom = ServedKind::custom(&api_version, &kind, &plural, spec["scope"] != "Cluster");
+            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), ..custom });
+        }
+    }
+
+    /// The kinds in the order of their collections' names.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<ServedKind>> {
+        self.by_name.values()
+    }
+
+    /// Adds a kind, unless its collection has one.
+    pub fn keep(&mut self, kind: &Arc<ServedKind>) {
+        self.by_name.entry(kind.name()).or_insert_with(|| Arc::clone(kind));
+    }
+
+    /// The kind of a collection, if it was added, or an object or an informer had it.
+    pub fn known(&self, name: &str) -> Option<Arc<ServedKind>> {
+        self.by_name.get(name).map(Arc::clone)
+    }
+
+    /// Whether a request for a collection can be right.
+    pub fn may_have(&self, name: &str) -> bool {
+        self.by_name.contains_key(name) || name.rsplit_once('/').is_some_and(|(version, _)| !is_built_in(version))
+    }
+
+    /// The kind of a collection. In a group that is not Kubernetes' own, an unknown one is guessed by the plural, and is not
+    /// added.
+    pub fn of_collection(&self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
+        if let Some(kind) = self.known(name) {
+            return Some(kind);
+        }
+        let (api_version, plural) = name.rsplit_once('/').filter(|(version, _)| !is_built_in(version))?;
+        Some(ServedKind::guessed(api_version, &guessed_kind(plural), plural, namespaced).into())
+    }
+
+    /// The kind of an object. In a group that is not Kubernetes' own, it is there if an object has it: its plural is then
+    /// guessed as kubectl does.
+    pub fn of_object(&mut self, api_version: &str, kind: &str) -> Option<Arc<ServedKind>> {
+        if let Some(known) = self.by_name.values().find(|known| known.api_version == api_version && known.kind == kind)
+        {
+            return Some(Arc::clone(known));
+        }
+        if is_built_in(api_version) {
+            return None;
+        }
+        let plural = guessed_plural(kind);
+        let known = self.by_name.get(&format!("{api_version}/{plural}"));
+        let namespaced = known.is_none_or(|known| known.namespaced);
+        // A kind that was guessed by its plural has its name from now on.
+        Some(self.add(ServedKind::guessed(api_version, kind, &plural, namespaced)))
+    }
+}
+
+/// Whether all kinds of a version are known, because it is Kubernetes' own.
+fn is_built_in(api_version: &str) -> bool {
+    BUILT_IN.iter().any(|(known, _)| *known == api_version)
+}
+
+/// The plural of a kind (apimachinery `meta.UnsafeGuessKindToResource`).
+fn guessed_plural(kind: &str) -> String {
+    let singular = kind.to_ascii_lowercase();
+    if singular == "endpoints" {
+        return singular;
+    }
+    match singular.as_bytes().last() {
+        Some(b's') => format!("{singular}es"),
+        Some(b'y') => format!("{}ies", &singular[..singular.len() - 1]),
+        _ => format!("{singular}s"),
+    }
+}
+
+/// The kind of a plural, as far as it can be guessed: `foos` are of the kind `Foo`.
+fn guessed_kind(plural: &str) -> String {
+    let singular = match plural {
+        _ if plural.ends_with("ies") => format!("{}y", &plural[..plural.len() - 3]),
+        _ if plural.ends_with("ses") => plural[..plural.len() - 2].to_owned(),
+        _ => plural.strip_suffix('s').unwrap_or(plural).to_owned(),
+    };
+    let mut letters = singular.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The objects have a namespace.
+const N: u8 = 1;
+/// The status is a subresource.
+const S: u8 = 2;
+/// The objects have a generation.
+const G: u8 = 4;
+/// The objects have a scale.
+const C: u8 = 8;
+
+type KindRow = (&'static str, &'static str, u8);
+
+/// The kinds of Kubernetes 1.36 that can be stored, without those of alpha and beta versions.
+const BUILT_IN: [(&str, &[KindRow]); 16] = [
+    (
+        "v1",
+        &[
+            ("ConfigMap", "configmaps", N),
+            ("Endpoints", "endpoints", N),
+            ("Event", "events", N),
+            ("LimitRange", "limitranges", N),
+            ("Namespace", "namespaces", S),
+            ("Node", "nodes", S),
+            ("PersistentVolume", "persistentvolumes", S),
+            ("PersistentVolumeClaim", "persistentvolumeclaims", N | S),
+            ("Pod", "pods", N | S | G),
+            ("PodTemplate", "podtemplates", N | G),
+            ("ReplicationController", "replicationcontrollers", N | S | G | C),
+            ("ResourceQuota", "resourcequotas", N | S),
+            ("Secret", "secrets", N),
+            ("Service", "services", N | S),
+            ("ServiceAccount", "serviceaccounts", N),
+        ],
+    ),
+    (
+        "apps/v1",
+        &[
+            ("ControllerRevision", "controllerrevisions", N),
+            ("DaemonSet", "daemonsets", N | S | G),
+            ("Deployment", "deployments", N | S | G | C),
+            ("ReplicaSet", "replicasets", N | S | G | C),
+            ("StatefulSet", "statefulsets", N | S | G | C),
+        ],
+    ),
+    ("batch/v1", &[("CronJob", "cronjobs", N | S | G), ("Job", "jobs", N | S | G)]),
+    ("autoscaling/v1", &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", N | S)]),
+    ("autoscaling/v2", &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", N | S)]),
+    ("policy/v1", &[("PodDisruptionBudget", "poddisruptionbudgets", N | S | G)]),
+    (
+        "networking.k8s.io/v1",
+        &[
+            ("Ingress", "ingresses", N | S | G),
+            ("IngressClass", "ingressclasses", G),
+            ("NetworkPolicy", "networkpolicies", N | G),
+        ],
+    ),
+    (
+        "rbac.authorization.k8s.io/v1",
+        &[
+            ("ClusterRole", "clusterroles", 0),
+            ("ClusterRoleBinding", "clusterrolebindings", 0),
+            ("Role", "roles", N),
+            ("RoleBinding", "rolebindings", N),
+        ],
+    ),
+    (
+        "storage.k8s.io/v1",
+        &[
+            ("CSIDriver", "csidrivers", 0),
+            ("CSINode", "csinodes", 0),
+            ("CSIStorageCapacity", "csistoragecapacities", N),
+            ("StorageClass", "storageclasses", 0),
+            ("VolumeAttachment", "volumeattachments", S),
+        ],
+    ),
+    ("coordination.k8s.io/v1", &[("Lease", "leases", N)]),
+    ("discovery.k8s.io/v1", &[("EndpointSlice", "endpointslices", N | G)]),
+    ("events.k8s.io/v1", &[("Event", "events", N)]),
+    ("scheduling.k8s.io/v1", &[("PriorityClass", "priorityclasses", G)]),
+    ("node.k8s.io/v1", &[("RuntimeClass", "runtimeclasses", 0)]),
+    ("apiextensions.k8s.io/v1", &[("CustomResourceDefinition", "customresourcedefinitions", S | G)]),
+    (
+        "admissionregistration.k8s.io/v1",
+        &[
+            ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", G),
+            ("ValidatingAdmissionPolicy", "validatingadmissionpolicies", S | G),
+            ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", G),
+            ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", G),
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plural_is_guessed_as_kubectl_does() {
+        for (kind, plural) in
+            [("Foo", "foos"), ("Policy", "policies"), ("IngressClass", "ingressclasses"), ("Endpoints", "endpoints")]
+        {
+            assert_eq!(guessed_plural(kind), plural);
+        }
+        for (plural, kind) in [("foos", "Foo"), ("policies", "Policy"), ("classes", "Class"), ("fish", "Fish")] {
+            assert_eq!(guessed_kind(plural), kind);
+        }
+    }
+
+    #[test]
+    fn a_kind_that_an_informer_asked_for_gets_its_name_by_its_first_object() {
+        let mut kinds = Kinds::new();
+        let name = "example.com/v1/webapps";
+        let guessed = kinds.of_collection(name, true).expect("a kind");
+        assert_eq!((guessed.kind.as_str(), kinds.known(name)), ("Webapp", None));
+        kinds.keep(&guessed);
+        assert_eq!(kinds.of_object("example.com/v1", "WebApp").map(|kind| kind.name()), Some(name.into()));
+        kinds.keep(&guessed);
+        assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("WebApp".into()));
+    }
+
+    #[test]
+    fn the_groups_of_kubernetes_have_their_own_kinds_only() {
+        let mut kinds = Kinds::new();
+        assert!(kinds.of_object("v1", "Podd").is_none() && kinds.of_collection("apps/v1/deployment", true).is_none());
+        let node = kinds.of_object("v1", "Node");
+        assert!(node.is_some_and(|node| !node.namespaced && node.has_status && !node.is_custom()));
+        assert!(kinds.of_collection("v1/endpoints", true).is_some_and(|kind| kind.kind == "Endpoints"));
+    }
+}

@@ -327,9 +327,11 @@ pub use listwatch_core::{Driver, Event, Informer, InformerConfig, Key, Resource,
 pub type SharedWorkQueue<K, L = queue::ExponentialBackoff, D = queue::Fifo> =
     sync::SharedWorkQueue<K, sync::StdLock, L, D>;
 
+#[cfg(feature = "fixed")]
+pub use listwatch_core::projection;
 pub use listwatch_core::{
-    api, cache, decode, fifo, framing, informer, object, projection, queue, reflector, request, storage, sync, text,
-    time, transport,
+    api, cache, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time,
+    transport,
 };
 #[cfg(feature = "testing")]
 pub use listwatch_simulated_cluster as testing;

@@ -34,7 +34,7 @@ mod refused;
 mod replaying;
 #[cfg(feature = "http")]
 mod server;
-#[cfg(feature = "file")]
+#[cfg(feature = "testing")]
 mod simulated;
 #[cfg(feature = "file")]
 mod stream_names;

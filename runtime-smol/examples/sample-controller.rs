@@ -9,8 +9,7 @@
 //! cargo run -p listwatch --example sample-controller
 //! ```
 
-use listwatch::controller::{ActError, Controller, Outcome, RunError};
-use listwatch::{Found, World, file::Playback, http::Cluster, kind};
+use listwatch::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

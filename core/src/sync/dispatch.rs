@@ -200,13 +200,15 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
 
     /// As [`update`](Self::update), and wakes everyone.
     pub(crate) fn close(&self, close: impl FnOnce(&mut Q)) {
-        let close = |state: &mut State<Q, Q::Key>| {
+        let repair = Repair::new(self, Whom::Everyone);
+        self.state.with(|state| {
+            repair.has_begun.set(true);
             state.note_time();
             // Keys that were posted before are ready, although no more can be added.
             state.take_posts(&self.inbox, false);
             close(&mut state.machine);
-        };
-        self.with_repair(close, || self.wake_everyone());
+        });
+        core::mem::forget(repair);
         self.wake_everyone();
     }
 
@@ -258,41 +260,19 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         answer
     }
 
-    /// Changes the machine under the lock, and notes the tasks to [wake](Self::wake) after it. A change that panics may
-    /// have ended a job before, so then a worker is woken and the followers look again.
+    /// Changes the machine under the lock, and notes the tasks to [wake](Self::wake) after it.
     #[inline]
     fn change<R>(&self, concerned: &mut Concerned, change: impl FnOnce(&mut State<Q, Q::Key>) -> R) -> R {
-        let change = |state: &mut State<Q, Q::Key>| {
-            state.note_time();
-            let before = (state.machine.poll_timeout(), state.machine.stage());
+        let repair = Repair::new(self, Whom::Next);
+        let answer = self.state.with(|state| {
+            repair.has_begun.set(true);
+            let before = state.begin();
             let answer = change(state);
-            // Written when there is one, and no more: the write would be waited for.
-            if let Some(worker) = state.next_worker().or_else(|| state.shut_unless_one_comes(&self.inbox)) {
-                concerned.worker = Some(worker);
-            }
-            concerned.followers = state.concerns_followers(before);
+            state.conclude(before, &self.inbox, concerned);
             answer
-        };
-        self.with_repair(change, || {
-            let worker = self.state.with(State::next_worker);
-            self.wake(Concerned { worker, followers: true });
-        })
-    }
-
-    /// Changes the machine under the lock, and calls `repair` after it if the change panics.
-    fn with_repair<R>(&self, change: impl FnOnce(&mut State<Q, Q::Key>) -> R, repair: impl FnOnce()) -> R {
-        // A change that comes back to the lock that it is under never begins.
-        let has_begun = Cell::new(false);
-        let change = |state: &mut State<Q, Q::Key>| {
-            has_begun.set(true);
-            change(state)
-        };
-        let repair = || {
-            if has_begun.get() {
-                repair();
-            }
-        };
-        on_panic(|| self.state.with(change), repair)
+        });
+        core::mem::forget(repair);
+        answer
     }
 
     #[inline]
@@ -368,7 +348,64 @@ impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     }
 }
 
+/// Wakes tasks if it is dropped: a change that panics may have ended a job, or closed the machine, before.
+struct Repair<'a, Q: Machine, Lk: Lock> {
+    dispatch: &'a Dispatch<Q, Lk, Q::Key>,
+    /// A change that comes back to the lock that it is under never begins.
+    has_begun: Cell<bool>,
+    whom: Whom,
+}
+
+/// The tasks that a [`Repair`] wakes.
+#[derive(Clone, Copy)]
+enum Whom {
+    /// One worker, and the followers.
+    Next,
+    Everyone,
+}
+
+impl<'a, Q: Machine, Lk: Lock> Repair<'a, Q, Lk> {
+    #[inline]
+    fn new(dispatch: &'a Dispatch<Q, Lk, Q::Key>, whom: Whom) -> Self {
+        Self { dispatch, has_begun: Cell::new(false), whom }
+    }
+}
+
+impl<Q: Machine, Lk: Lock> Drop for Repair<'_, Q, Lk> {
+    fn drop(&mut self) {
+        let Self { dispatch, has_begun, whom } = self;
+        match whom {
+            _ if !has_begun.get() => {}
+            Whom::Next => {
+                let worker = dispatch.state.with(State::next_worker);
+                dispatch.wake(Concerned { worker, followers: true });
+            }
+            Whom::Everyone => dispatch.wake_everyone(),
+        }
+    }
+}
+
 impl<Q: Machine> State<Q, Q::Key> {
+    /// What a change is compared with after it.
+    fn begin(&mut self) -> (Option<Instant>, Q::Stage) {
+        self.note_time();
+        (self.machine.poll_timeout(), self.machine.stage())
+    }
+
+    /// Notes the tasks that a change concerns.
+    fn conclude(
+        &mut self,
+        before: (Option<Instant>, Q::Stage),
+        inbox: &Inbox<Q::Key, impl Lock>,
+        concerned: &mut Concerned,
+    ) {
+        // Written when there is one, and no more: the write would be waited for.
+        if let Some(worker) = self.next_worker().or_else(|| self.shut_unless_one_comes(inbox)) {
+            concerned.worker = Some(worker);
+        }
+        concerned.followers = self.concerns_followers(before);
+    }
+
     /// Whether keys were posted that the machine may not have.
     fn has_posts(&self) -> bool {
         self.inbox_is_open || !self.posted.is_empty()

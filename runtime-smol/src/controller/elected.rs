@@ -12,7 +12,7 @@ use core::time::Duration;
 use listwatch_core::controller::KeyState;
 use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
-use smol::future::{or, pending};
+use smol::future::{FutureExt, or, pending};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -58,7 +58,7 @@ impl Elected {
         let Some(candidate) = self.candidate.take() else { return Ok(()) };
         let drive = async move { _ = candidate.drive().await };
         self.driver = Some(if self.clock.is_simulated() {
-            Driver::Task(executor.spawn(drive))
+            Driver::Task(executor.spawn(drive.boxed()))
         } else {
             let (alive, dropped) = smol::channel::bounded::<()>(1);
             let dropped = async move { _ = dropped.recv().await };

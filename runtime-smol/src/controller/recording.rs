@@ -10,7 +10,7 @@ use crate::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, config
 use async_executor::{Executor, Task};
 use core::time::Duration;
 use listwatch_core::object::Uid;
-use smol::future::or;
+use smol::future::{FutureExt, or};
 use std::sync::Arc;
 
 /// How long the end of a controller waits for its last Events.
@@ -91,7 +91,7 @@ impl Events {
         let writer = EventWriter::new(&recorder, state.informers.client()).on_problem(move |problem| {
             weak.upgrade().iter().for_each(|state| state.report(&Report::EventNotWritten { problem }));
         });
-        Some(Self { state: Arc::clone(state), recorder, writer: executor.spawn(writer) })
+        Some(Self { state: Arc::clone(state), recorder, writer: executor.spawn(writer.boxed()) })
     }
 
     /// Writes what is left, for five seconds at most, and reports what was lost.

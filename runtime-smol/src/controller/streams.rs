@@ -24,7 +24,7 @@ use listwatch_core::queue::Priority;
 use listwatch_core::sync::Due;
 use listwatch_core::{Instant, Key};
 use smol::channel::Receiver;
-use smol::future::{or, pending};
+use smol::future::{FutureExt, or, pending};
 use std::sync::Arc;
 
 /// The streams' side. Dropped, it ends the workers too, at once.
@@ -75,10 +75,10 @@ impl Streams {
         let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
         let syncing = syncing.into_iter().map(|synced| synced.within(sync_within)).collect();
         let feeds = spawn_feeds(&executor, state, feeds);
-        let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own));
-        let writes = executor.spawn(follow_writes(Arc::clone(state), held));
-        let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
-        let audits = audits.map(|audits| executor.spawn(report_audits(Arc::clone(state), audits)));
+        let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own).boxed());
+        let writes = executor.spawn(follow_writes(Arc::clone(state), held).boxed());
+        let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within).boxed());
+        let audits = audits.map(|audits| executor.spawn(report_audits(Arc::clone(state), audits).boxed()));
         let events = Events::begin(state, &executor);
         let life = async {
             let mut elected = elected.as_mut();
@@ -114,7 +114,7 @@ impl Streams {
             let is_drained = dropped.is_empty() && blocked.is_empty();
             end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
         };
-        let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run())).collect();
+        let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run().boxed())).collect();
         let end = executor.run(life).await;
         drop((writes, added, audits, informers, reads));
         end
@@ -304,7 +304,7 @@ async fn follow_writes(state: Arc<State>, held: Receiver<Held>) {
                         None => state.remove_stale(&key, &expected),
                     }
                 };
-                executor.spawn(wait).detach();
+                executor.spawn(wait.boxed()).detach();
             }
         }
     };

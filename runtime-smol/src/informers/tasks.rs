@@ -8,6 +8,7 @@ use async_executor::Executor;
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Waker};
+use smol::future::FutureExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
@@ -29,7 +30,7 @@ impl Tasks {
             task.await;
             drop(counted);
         };
-        self.executor.spawn(announced(task, Arc::clone(&self.runners))).detach();
+        self.executor.spawn(announced(task, Arc::clone(&self.runners)).boxed()).detach();
         self.runners.wake();
     }
 

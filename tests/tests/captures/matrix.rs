@@ -4,8 +4,8 @@
 //! CAPTURE_CASES=all cargo test -p listwatch-tests --test captures
 //! ```
 
-use crate::expected::captures;
-use crate::play::{Case, Drain, Speed, play};
+use crate::captures::expected::captures;
+use crate::captures::play::{Case, Drain, Speed, play};
 use listwatch_core::decode::{FromJson, Lz4, MetadataOnly, Packed, Raw};
 use listwatch_core::fifo::Order;
 use listwatch_transport_file::Chunks;

@@ -8,8 +8,8 @@
 //!
 //! A name counts for the file that defines it, not for those that pass it on. What is for tests alone does not count.
 
-use crate::crates::{Crate, Edge};
-use crate::root;
+use crate::layering::crates::{Crate, Edge};
+use crate::layering::root;
 use std::fs;
 use std::path::Path;
 

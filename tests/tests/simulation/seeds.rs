@@ -5,7 +5,6 @@
 //! SIM_SEED=123 cargo test -p listwatch-tests --test simulation seeds    # one of them again
 //! SIM_FIRST=10000 SIM_SEEDS=100000 cargo test -p listwatch-tests --test simulation seeds -- --nocapture
 //! ```
-#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 use listwatch_tests::sim::{FAULTS, Outcome, Run, Seeds};
 use std::panic::{AssertUnwindSafe, catch_unwind};

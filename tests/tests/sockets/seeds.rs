@@ -1,7 +1,7 @@
 //! The same seeds in memory and over sockets.
 
-use crate::site::Site;
-use crate::wire::Sockets;
+use crate::sockets::site::Site;
+use crate::sockets::wire::Sockets;
 use listwatch_tests::sim::{Outcome, Run, Seeds, Tally};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

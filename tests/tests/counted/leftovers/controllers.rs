@@ -1,7 +1,7 @@
 //! Controllers that are started, reconcile and write, and are stopped or dropped.
 
-use crate::counts::leaves_nothing;
-use crate::site::{PODS, WIDGETS, over_sockets, server, simulated};
+use crate::leftovers::counts::leaves_nothing;
+use crate::leftovers::site::{PODS, WIDGETS, over_sockets, server, simulated};
 use core::time::Duration;
 use listwatch::api::Api;
 use listwatch::controller::{Controller, Outcome, Running};

@@ -1,5 +1,4 @@
 //! That a recording plays in memory that does not grow with it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::task::{Context, Poll, Waker};
 use flate2::Compression;
@@ -8,14 +7,12 @@ use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{Instant, ListerWatcher};
+use listwatch_tests::alone::alone;
 use listwatch_tests::tapes::{LargeTape, PODS};
 use listwatch_transport_file::{Pace, Playback, PlaybackClient, PlaybackConfig};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-#[global_allocator]
-static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 const FEW: LargeTape = LargeTape { requests: 10_000, padding: 0 };
 const MANY: LargeTape = LargeTape { requests: 100_000, ..FEW };
@@ -98,15 +95,17 @@ fn make(client: &mut PlaybackClient, path: String, body: String) {
 /// It took 150 bytes for each request.
 #[test]
 fn a_recording_of_ten_times_as_many_requests_took_ten_times_the_memory() {
-    let all = [Playing::Informer, Playing::Controller, Playing::WritesLast];
-    for (name, ways) in [("tape.jsonl", &all[..]), ("tape.jsonl.gz", &all[..1])] {
-        let (few, many) = (write(FEW, name), write(MANY, name));
-        for &playing in ways {
-            let (less, more) = (peak(FEW, &few, playing), peak(MANY, &many, playing));
-            println!("{name}, {playing:?}: {less} bytes for 10,000 requests, {more} for 100,000");
-            assert!(more <= less + ALLOWED, "{name}, {playing:?}: {less} bytes, then {more}");
+    alone(|| {
+        let all = [Playing::Informer, Playing::Controller, Playing::WritesLast];
+        for (name, ways) in [("tape.jsonl", &all[..]), ("tape.jsonl.gz", &all[..1])] {
+            let (few, many) = (write(FEW, name), write(MANY, name));
+            for &playing in ways {
+                let (less, more) = (peak(FEW, &few, playing), peak(MANY, &many, playing));
+                println!("{name}, {playing:?}: {less} bytes for 10,000 requests, {more} for 100,000");
+                assert!(more <= less + ALLOWED, "{name}, {playing:?}: {less} bytes, then {more}");
+            }
+            std::fs::remove_file(few).unwrap();
+            std::fs::remove_file(many).unwrap();
         }
-        std::fs::remove_file(few).unwrap();
-        std::fs::remove_file(many).unwrap();
-    }
+    });
 }

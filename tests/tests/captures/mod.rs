@@ -2,7 +2,6 @@
 //!
 //! Every capture of the folder that has a `.client-go.jsonl` beside it is played; `LISTWATCH_CAPTURES=DIR` names
 //! another folder of the same layout.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod expected;
 mod matrix;

@@ -5,7 +5,6 @@
 //! SIM_SEED=123 cargo test -p listwatch-tests --test sockets -- --nocapture        # one seed again
 //! SIM_FIRST=1000 SOCKET_SEEDS=1000 cargo test -p listwatch-tests --test sockets -- --nocapture
 //! ```
-#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 mod answer;
 mod certificates;

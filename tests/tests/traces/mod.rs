@@ -1,7 +1,6 @@
 //! client-go's answers to random operations, replayed: our machines must answer the same.
 //!
 //! Every file of the folder is replayed; `LISTWATCH_TRACES=DIR` names another folder of the same layout.
-#![allow(clippy::unwrap_used, reason = "a broken trace file may end the test")]
 
 mod delta_fifo;
 mod files;

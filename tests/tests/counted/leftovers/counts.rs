@@ -1,6 +1,6 @@
 //! What a process has: threads, open files, allocations.
 
-use crate::{ROUNDS, WARM_UP};
+use crate::leftovers::{ROUNDS, WARM_UP};
 use std::fs;
 use std::time::Duration;
 

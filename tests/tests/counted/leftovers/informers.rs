@@ -1,7 +1,7 @@
 //! Informers that are started and stopped.
 
-use crate::counts::leaves_nothing;
-use crate::site::{PODS, WIDGETS, over_sockets, server, simulated};
+use crate::leftovers::counts::leaves_nothing;
+use crate::leftovers::site::{PODS, WIDGETS, over_sockets, server, simulated};
 use listwatch::decode::MetadataOnly;
 use listwatch::{Clock, Executor, Informers, Resource, World, run};
 use listwatch_core::Instant;

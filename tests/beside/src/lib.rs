@@ -1,0 +1,1 @@
+//! Nothing but the tests and benchmarks of this package.

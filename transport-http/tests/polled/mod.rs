@@ -1,5 +1,4 @@
 //! The suite of `http`, over transports whose watches the task reads, and what holds for those alone.
-#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 #![expect(dead_code, reason = "the suite's helpers serve modules that send no watches too")]
 
 #[path = "../http/bad_answers.rs"]

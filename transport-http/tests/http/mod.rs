@@ -1,5 +1,4 @@
 //! The transport and the configuration of clusters, against servers on the loopback interface.
-#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 mod bad_answers;
 mod certificates;

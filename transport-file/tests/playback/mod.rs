@@ -1,7 +1,5 @@
 //! Playback of real and of handmade recordings, asked as a reflector asks.
 
-#![cfg(test)]
-
 mod bodies;
 mod calls;
 mod captures;

@@ -1,7 +1,7 @@
 //! Every capture, type, chunk size, consumer and speed, each with each: a third of the cases here, all on demand.
 //!
 //! ```sh
-//! CAPTURE_CASES=all cargo test -p listwatch-tests --test captures
+//! CAPTURE_CASES=all cargo test -p listwatch-tests --test suite captures
 //! ```
 
 use crate::captures::expected::captures;

@@ -18,8 +18,9 @@ const ROOTS: &[&str] = &[
     "core/src/lib.rs",
     "transport-http/src/lib.rs",
     "transport-file/src/lib.rs",
+    "transport-file/cluster/src/lib.rs",
     "runtime-smol/src/lib.rs",
-    "runtime-smol/src/cli/main.rs",
+    "runtime-smol/cli/src/main.rs",
     "tests/src/lib.rs",
     "tests/bare-metal/src/lib.rs",
 ];

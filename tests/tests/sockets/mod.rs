@@ -1,9 +1,9 @@
 //! The simulated world over real sockets, with real TLS: every run comes out as it does in memory.
 //!
 //! ```sh
-//! cargo test -p listwatch-tests --test sockets -- --nocapture
-//! SIM_SEED=123 cargo test -p listwatch-tests --test sockets -- --nocapture        # one seed again
-//! SIM_FIRST=1000 SOCKET_SEEDS=1000 cargo test -p listwatch-tests --test sockets -- --nocapture
+//! cargo test -p listwatch-tests --test suite sockets -- --nocapture
+//! SIM_SEED=123 cargo test -p listwatch-tests --test suite sockets -- --nocapture        # one seed again
+//! SIM_FIRST=1000 SOCKET_SEEDS=1000 cargo test -p listwatch-tests --test suite sockets -- --nocapture
 //! ```
 
 mod answer;

@@ -62,5 +62,5 @@ fn explain(site: &Arc<Site>, seed: u64) {
     if let Some((said, arrived)) = memory.zip(sockets).find(|(said, arrived)| said != arrived) {
         println!("said:    {said}\narrived: {arrived}");
     }
-    println!("SIM_SEED={seed} cargo test -p listwatch-tests --test sockets -- --nocapture");
+    println!("SIM_SEED={seed} cargo test -p listwatch-tests --test suite sockets -- --nocapture");
 }

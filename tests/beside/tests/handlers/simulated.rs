@@ -45,7 +45,7 @@ fn each_handler_is_told_of_each_key_what_client_go_tells_it() {
     let (parts, broken) = seeds.fold(|seed, part: &mut Part| match attempt(seed, part) {
         Ok(()) => true,
         Err(differs) => {
-            println!("{differs}\nSIM_SEED={seed} cargo test -p listwatch-tests --test handlers simulated");
+            println!("{differs}\nSIM_SEED={seed} cargo test -p listwatch-beside --test suite handlers::simulated");
             false
         }
     });

@@ -1,5 +1,4 @@
 //! Conditions in an object that a change is made of.
-#![cfg(feature = "json")]
 
 use listwatch_core::change::{Change, Part, change};
 use listwatch_core::object::{Condition, Conditions};

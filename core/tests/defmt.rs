@@ -1,5 +1,4 @@
 //! What firmware prints by defmt: the text of each value is in the bytes that it logs.
-#![cfg(all(feature = "defmt", feature = "fixed"))]
 
 use core::time::Duration;
 use listwatch_core::decode::{DecodeErrorOf, EventType, Reason};

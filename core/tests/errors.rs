@@ -1,5 +1,4 @@
 //! Every error can cross threads and be kept in a `Box<dyn Error + Send + Sync>`.
-#![cfg(feature = "json")]
 
 use core::error::Error;
 use listwatch_core::api::ApiError;

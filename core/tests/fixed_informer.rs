@@ -1,5 +1,4 @@
 //! An informer in fixed memory: what it does when something is full, and beside one on the heap.
-#![cfg(feature = "fixed")]
 
 use listwatch_core::cache::{Cache, FixedIndexer, IndexerIn};
 use listwatch_core::decode::ProjectedJson;
@@ -510,7 +509,6 @@ fn whatever_fits_the_queue_lists_that_break_off_lead_to_the_same_caches() {
     compare(false, true, |rounds| play::<_, Fixed<64>>(rounds, FixedIndexer::<Pod, 64>::new(), false));
 }
 
-#[cfg(feature = "alloc")]
 #[test]
 fn a_full_queue_tells_what_one_on_the_heap_tells() {
     use listwatch_core::Indexer;

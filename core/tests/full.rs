@@ -1,5 +1,4 @@
 //! What each machine does when its fixed memory is full: a test for each row of the table of `storage::Fixed`.
-#![cfg(feature = "fixed")]
 
 use core::time::Duration;
 use listwatch_core::Instant;

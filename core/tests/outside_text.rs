@@ -1,5 +1,4 @@
 //! Text from servers, proxies and files, wherever core shows it to a person.
-#![cfg(feature = "json")]
 
 use listwatch_core::api::ApiError;
 use listwatch_core::decode::{Decoder, ListMeta, Status};

@@ -1,5 +1,4 @@
 //! An informer over a decoder of the caller's. Its objects are `Copy`, it holds 64 bytes, and no JSON is involved.
-#![cfg(feature = "json")]
 
 use core::ops::Range;
 use listwatch_core::cache::IndexId;

@@ -1,5 +1,4 @@
 //! An informer over a decoder that never holds an object.
-#![cfg(all(feature = "json", feature = "fixed"))]
 
 use listwatch_core::decode::{self, Decode, Json, MetadataOnly, ProjectedJson};
 use listwatch_core::informer::{EventOf, InformerIn};

@@ -1,5 +1,4 @@
 //! Machines in fixed memory as `static`s: they take no flash, and are made without a stack of their size.
-#![cfg(all(feature = "fixed", feature = "critical-section", feature = "spin"))]
 
 use listwatch_core::Instant;
 use listwatch_core::cache::FixedIndexer;

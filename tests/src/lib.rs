@@ -3,6 +3,7 @@
 //! The library depends on core alone, unless the features `capture` and `kubeconfig` need a transport. So fuzz builds
 //! stay small.
 
+pub mod alone;
 pub mod answers;
 pub mod balancer;
 pub mod bomb;

@@ -1,7 +1,7 @@
 //! A program that is killed while it saves.
 //!
 //! ```sh
-//! KILLS=1000 cargo test -p listwatch --test saved killed -- --nocapture
+//! KILLS=1000 cargo test -p listwatch --test suite saved::kills -- --nocapture
 //! ```
 
 use core::time::Duration;

@@ -102,7 +102,7 @@ impl Server {
     pub(crate) fn start(peers: &str, load: Load, is_tls: bool) -> Self {
         let options = [is_tls.then_some("tls"), load.expires.then_some("expires")];
         let mut process = Command::new(peers)
-            .args(["serve", concat!(env!("CARGO_MANIFEST_DIR"), "/data/pod.template.json")])
+            .args(["serve", concat!(env!("CARGO_MANIFEST_DIR"), "/../data/pod.template.json")])
             .args([load.pods, load.changes].map(|number| number.to_string()))
             .args(options.into_iter().flatten())
             .stdin(Stdio::piped())

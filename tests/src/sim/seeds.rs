@@ -73,7 +73,9 @@ impl Seeds {
         let (parts, broken) = self.fold(|seed, met: &mut T| {
             let done = catch_unwind(|| finish(seed));
             if done.is_err() {
-                println!("SIM_SEED={seed} cargo test -p listwatch-tests --test simulation {filter} -- --nocapture");
+                println!(
+                    "SIM_SEED={seed} cargo test -p listwatch-tests --test suite simulation::{filter} -- --nocapture"
+                );
             }
             done.iter().for_each(|done| met.add(done));
             done.is_ok()

@@ -1,11 +1,11 @@
 //! Every capture, type, chunk size, consumer and speed, each with each: a third of the cases here, all on demand.
 //!
 //! ```sh
-//! CAPTURE_CASES=all cargo test -p listwatch-tests --test captures
+//! CAPTURE_CASES=all cargo test -p listwatch-tests --test suite captures
 //! ```
 
-use crate::expected::captures;
-use crate::play::{Case, Drain, Speed, play};
+use crate::captures::expected::captures;
+use crate::captures::play::{Case, Drain, Speed, play};
 use listwatch_core::decode::{FromJson, Lz4, MetadataOnly, Packed, Raw};
 use listwatch_core::fifo::Order;
 use listwatch_transport_file::Chunks;

@@ -1,7 +1,7 @@
 //! One capture through the whole machine: playback, framer, decoder, reflector, queue, cache, events, work queue,
 //! worker.
 
-use crate::expected::{ByKey, Notification};
+use crate::captures::expected::{ByKey, Notification};
 use core::task::{Context, Waker};
 use core::time::Duration;
 use listwatch_core::decode::FromJson;

@@ -1,8 +1,8 @@
 //! Captures decoded by a projection, which holds no object, beside the decoder of the heap.
 
-use crate::play::Plays;
+use crate::captures::play::Plays;
 #[cfg(not(loom))]
-use crate::wired::{Frame, Framing, Wired};
+use crate::captures::wired::{Frame, Framing, Wired};
 use core::task::{Context, Waker};
 use flate2::read::MultiGzDecoder;
 use listwatch_core::cache::{Cache, FixedIndexer};

@@ -1,7 +1,7 @@
 //! The cache at the end against the list that was recorded last, object by object.
 
-use crate::expected::{captures, truth};
-use crate::play::{Case, Drain, Speed, play};
+use crate::captures::expected::{captures, truth};
+use crate::captures::play::{Case, Drain, Speed, play};
 use listwatch_core::decode::{Lz4, Packed, Raw};
 use listwatch_core::fifo::Order;
 use listwatch_transport_file::Chunks;

@@ -1,7 +1,7 @@
 //! Captures as the bytes of HTTP/1.1, through the transport that firmware uses.
 
-use crate::expected::captures;
-use crate::play::{Case, Drain, Plays, Speed, play_through};
+use crate::captures::expected::captures;
+use crate::captures::play::{Case, Drain, Plays, Speed, play_through};
 use core::task::{Context, Poll, Waker};
 use embedded_io::{ErrorKind, ErrorType, Read, Write};
 use listwatch_core::decode::MetadataOnly;

@@ -8,8 +8,8 @@
 //!
 //! A name counts for the file that defines it, not for those that pass it on. What is for tests alone does not count.
 
-use crate::crates::{Crate, Edge};
-use crate::root;
+use crate::layering::crates::{Crate, Edge};
+use crate::layering::root;
 use std::fs;
 use std::path::Path;
 
@@ -18,8 +18,9 @@ const ROOTS: &[&str] = &[
     "core/src/lib.rs",
     "transport-http/src/lib.rs",
     "transport-file/src/lib.rs",
+    "transport-file/cluster/src/lib.rs",
     "runtime-smol/src/lib.rs",
-    "runtime-smol/src/cli/main.rs",
+    "runtime-smol/cli/src/main.rs",
     "tests/src/lib.rs",
     "tests/bare-metal/src/lib.rs",
 ];

@@ -1,8 +1,8 @@
 //! A crate as a tree of modules: which file defines what a path names, through `use` and re-exports.
 
-use crate::paths::{Mention, mentions};
-use crate::sizes::Sizes;
-use crate::tokens::{Token, closed, is_word, production};
+use crate::layering::paths::{Mention, mentions};
+use crate::layering::sizes::Sizes;
+use crate::layering::tokens::{Token, closed, is_word, production};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Reads from a source file which paths inside its own crate it names: `use` declarations and inline paths alike.
 
-use crate::tokens::{Token, closed, is_word, tokens};
+use crate::layering::tokens::{Token, closed, is_word, tokens};
 
 /// A path that a file names, from the root of its crate.
 #[derive(Debug, PartialEq, Eq)]

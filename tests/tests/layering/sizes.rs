@@ -1,6 +1,6 @@
 //! How long files and functions are, in lines.
 
-use crate::tokens::{Token, closed, is_word};
+use crate::layering::tokens::{Token, closed, is_word};
 
 /// What one file holds.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ fn function(tokens: &[Token<'_>], at: usize) -> Option<(String, usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::production;
+    use crate::layering::tokens::production;
 
     #[test]
     fn functions_are_measured_from_their_name_to_their_last_brace() {

@@ -1,7 +1,7 @@
 //! Every exchange that was recorded with a real server, through an informer that asks just that.
 
-use crate::document::{check, root};
-use crate::exchange::{Exchange, exchanges};
+use crate::protocol::document::{check, root};
+use crate::protocol::exchange::{Exchange, exchanges};
 use core::time::Duration;
 use listwatch_core::decode::Raw;
 use listwatch_core::reflector::{Action, FailureReport};

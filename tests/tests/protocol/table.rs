@@ -1,6 +1,6 @@
 //! The table of reactions in the documents is the one that the reflector decides by.
 
-use crate::document::check;
+use crate::protocol::document::check;
 use listwatch_core::reflector::RETRY_POLICY;
 use std::fmt::Write;
 

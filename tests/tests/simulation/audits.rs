@@ -1,8 +1,8 @@
 //! Thousands of worlds in which a store is audited while everything goes wrong.
 //!
 //! ```sh
-//! cargo test -p listwatch-tests --test simulation audits                 # 10,000 seeds
-//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation audits    # one of them again
+//! cargo test -p listwatch-tests --test suite simulation::audits                 # 10,000 seeds
+//! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::audits    # one of them again
 //! ```
 
 use listwatch_tests::sim::{AuditedRun, Seeds};

@@ -1,5 +1,4 @@
 //! What a run that fails leaves behind can be played.
-#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 use listwatch_core::decode::Raw;
 use listwatch_core::informer::Pumped;

@@ -1,8 +1,8 @@
 //! Thousands of elections in which clocks, network, server and candidates fail.
 //!
 //! ```sh
-//! cargo test -p listwatch-tests --test simulation election                 # 10,000 seeds
-//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation election    # one of them again
+//! cargo test -p listwatch-tests --test suite simulation::election                 # 10,000 seeds
+//! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::election    # one of them again
 //! ```
 
 use listwatch_tests::sim::{Election, Seeds, explore};

@@ -1,8 +1,8 @@
 //! The same worlds, followed by informers in fixed memory.
 //!
 //! ```sh
-//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation fixed    # one of them again
-//! FIXED_SEEDS=20000 cargo test -p listwatch-tests --test simulation fixed -- --nocapture
+//! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::fixed    # one of them again
+//! FIXED_SEEDS=20000 cargo test -p listwatch-tests --test suite simulation::fixed -- --nocapture
 //! ```
 
 use listwatch_core::reflector::FailureClass;

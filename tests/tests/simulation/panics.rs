@@ -4,7 +4,7 @@
 //! nothing panics any more, every key has been reconciled after its last change, nothing is stuck, and the counts are right.
 //!
 //! ```sh
-//! SIM_SEEDS=100000 cargo test -p listwatch-tests --test simulation panics
+//! SIM_SEEDS=100000 cargo test -p listwatch-tests --test suite simulation::panics
 //! ```
 
 use listwatch::SharedWorkQueue;

@@ -2,8 +2,8 @@
 //! `tests/peers/client-go/recorder` has the same ones.
 //!
 //! ```sh
-//! cargo test -p listwatch-tests --test simulation recorder                 # 2,000 seeds
-//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation recorder    # one of them again
+//! cargo test -p listwatch-tests --test suite simulation::recorder                 # 2,000 seeds
+//! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::recorder    # one of them again
 //! ```
 
 use listwatch_core::Instant;

@@ -1,11 +1,10 @@
 //! Thousands of worlds in which everything goes wrong.
 //!
 //! ```sh
-//! cargo test -p listwatch-tests --test simulation                       # 10,000 seeds
-//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation seeds    # one of them again
-//! SIM_FIRST=10000 SIM_SEEDS=100000 cargo test -p listwatch-tests --test simulation seeds -- --nocapture
+//! cargo test -p listwatch-tests --test suite simulation                       # 10,000 seeds
+//! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::seeds    # one of them again
+//! SIM_FIRST=10000 SIM_SEEDS=100000 cargo test -p listwatch-tests --test suite simulation::seeds -- --nocapture
 //! ```
-#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 use listwatch_tests::sim::{FAULTS, Outcome, Run, Seeds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,7 +43,7 @@ fn explain(seed: u64) {
     let _ = catch_unwind(AssertUnwindSafe(|| run.finish()));
     let path = env::temp_dir().join(format!("listwatch-seed-{seed}-{}.jsonl", process::id()));
     fs::write(&path, run.capture().unwrap_or_default()).unwrap();
-    println!("SIM_SEED={seed} cargo test -p listwatch-tests --test simulation seeds -- --nocapture");
+    println!("SIM_SEED={seed} cargo test -p listwatch-tests --test suite simulation::seeds -- --nocapture");
     println!("the capture of it: {}", path.display());
 }
 

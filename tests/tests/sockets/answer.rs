@@ -1,7 +1,7 @@
 //! An answer as it is written: there are many ways to say the same.
 
-use crate::connection::Connection;
-use crate::server::Asked;
+use crate::sockets::connection::Connection;
+use crate::sockets::server::Asked;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::transport::ResponseHead;

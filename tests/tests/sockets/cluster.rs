@@ -1,6 +1,6 @@
 //! The configuration of the client: files, as it would find them.
 
-use crate::certificates::Authority;
+use crate::sockets::certificates::Authority;
 use listwatch_transport_http::{Cluster, ClusterOptions};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl Files {
         let path = self.0.join(format!("config-{}", address.port()));
         fs::write(&path, text).unwrap();
         // Silence is measured in another time than that of the machine.
-        let options = ClusterOptions::new().env(|_| None).idle_timeout(None).connect_timeout(crate::LIMIT);
+        let options = ClusterOptions::new().env(|_| None).idle_timeout(None).connect_timeout(crate::sockets::LIMIT);
         options.max_requests(MOST_OPEN).kubeconfig(&path).unwrap()
     }
 }

@@ -1,7 +1,7 @@
 //! A connection as the server has it: plain or with TLS, and the ways to be rid of it.
 
-use crate::LIMIT;
-use crate::server::Open;
+use crate::sockets::LIMIT;
+use crate::sockets::server::Open;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,7 +1,7 @@
 //! The client's end: the transport, and a wait for what comes out of it, or arrives at the server.
 
-use crate::LIMIT;
-use crate::server::{Asked, Signal};
+use crate::sockets::LIMIT;
+use crate::sockets::server::{Asked, Signal};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_http::HttpTransport;

@@ -1,7 +1,7 @@
 //! The same seeds in memory and over sockets.
 
-use crate::site::Site;
-use crate::wire::Sockets;
+use crate::sockets::site::Site;
+use crate::sockets::wire::Sockets;
 use listwatch_tests::sim::{Outcome, Run, Seeds, Tally};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -62,5 +62,5 @@ fn explain(site: &Arc<Site>, seed: u64) {
     if let Some((said, arrived)) = memory.zip(sockets).find(|(said, arrived)| said != arrived) {
         println!("said:    {said}\narrived: {arrived}");
     }
-    println!("SIM_SEED={seed} cargo test -p listwatch-tests --test sockets -- --nocapture");
+    println!("SIM_SEED={seed} cargo test -p listwatch-tests --test suite sockets -- --nocapture");
 }

@@ -1,6 +1,6 @@
 //! A server on the loopback interface. It reads requests, and leaves it to others what to say.
 
-use crate::connection::Connection;
+use crate::sockets::connection::Connection;
 use rustls::ServerConfig;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! What the runs of a test share: who is trusted, and how much was seen.
 
-use crate::certificates::Authority;
-use crate::cluster::Files;
-use crate::server::Shown;
+use crate::sockets::certificates::Authority;
+use crate::sockets::cluster::Files;
+use crate::sockets::server::Shown;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 

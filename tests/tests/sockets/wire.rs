@@ -1,11 +1,11 @@
 //! A wire of sockets: whatever the simulated connection says is written by a server, and read by the transport.
 
-use crate::answer::Answer;
-use crate::cluster::TOKEN;
-use crate::connection::Waiting;
-use crate::near::{Near, Next};
-use crate::server::{Asked, Server};
-use crate::site::Site;
+use crate::sockets::answer::Answer;
+use crate::sockets::cluster::TOKEN;
+use crate::sockets::connection::Waiting;
+use crate::sockets::near::{Near, Next};
+use crate::sockets::server::{Asked, Server};
+use crate::sockets::site::Site;
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, TransportError, TransportErrorKind};
 use listwatch_core::{Instant, ListerWatcher};

@@ -1,6 +1,6 @@
 //! `DeltaFIFO` and `RealFIFO`, each in many random histories, from both memories.
 
-use crate::files;
+use crate::traces::files;
 use listwatch_core::fifo::{Delta, DeltaFifoIn, Order, Popped};
 use listwatch_core::storage::{Fixed, Heap, Mem};
 use listwatch_tests::models::delta_fifo::{self, Known};

@@ -1,6 +1,6 @@
 //! The `Indexer`, from both memories.
 
-use crate::files;
+use crate::traces::files;
 use listwatch_core::cache::{IndexId, IndexerIn};
 use listwatch_core::storage::{Fixed, Heap, Keyed, Mem};
 use serde_json::{Value, json};

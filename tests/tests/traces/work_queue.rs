@@ -1,4 +1,4 @@
-use crate::files;
+use crate::traces::files;
 use listwatch_core::queue::{ExponentialBackoff, Job, WorkQueueIn};
 use listwatch_core::storage::{Fixed, Heap, Mem};
 use listwatch_core::{Instant, Key};

@@ -1,6 +1,6 @@
 //! Watch logs and lists that break off or are garbled.
 
-use crate::support::{Ending, Played, Player, file, gzip};
+use crate::playback::support::{Ending, Played, Player, file, gzip};
 use listwatch_transport_file::{CaptureErrorKind as Kind, Chunks, PlaybackConfig};
 
 const PODS: &str = "/api/v1/pods";

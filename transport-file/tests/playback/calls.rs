@@ -1,6 +1,6 @@
 //! Single requests of a client, answered from a recording.
 
-use crate::support::{end, exchange, file, request, response, text};
+use crate::playback::support::{end, exchange, file, request, response, text};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_core::api::{Api, ApiCall, ApiError, Calls, Method, Patch, Reply};

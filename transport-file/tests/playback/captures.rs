@@ -1,6 +1,6 @@
 //! The bundled captures of a real API server.
 
-use crate::support::{Ending, Player, bundled};
+use crate::playback::support::{Ending, Player, bundled};
 use flate2::read::MultiGzDecoder;
 use listwatch_core::request::Request;
 use listwatch_core::transport::TransportErrorKind;

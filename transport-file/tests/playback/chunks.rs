@@ -1,6 +1,6 @@
 //! How much comes at a time.
 
-use crate::support::{Player, data, end, request, response};
+use crate::playback::support::{Player, data, end, request, response};
 use listwatch_transport_file::{Chunks, Pace, PlaybackConfig};
 
 fn lengths(config: PlaybackConfig, buffer: usize) -> Vec<usize> {

@@ -1,6 +1,6 @@
 //! Faults of recordings, each reported in one line.
 
-use crate::support::{Ending, Player, data, end, exchange, file, gzip, refusal, request, response, text};
+use crate::playback::support::{Ending, Player, data, end, exchange, file, gzip, refusal, request, response, text};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_transport_file::{CaptureErrorKind as Kind, History, Playback, PlaybackConfig};

@@ -1,6 +1,6 @@
 //! The kinds of files, told apart by their first bytes.
 
-use crate::support::{Ending, Player, exchange, file, gzip, refusal, text};
+use crate::playback::support::{Ending, Player, exchange, file, gzip, refusal, text};
 use listwatch_transport_file::{CaptureErrorKind, Chunks, Playback, PlaybackConfig};
 
 const PODS: &str = "/api/v1/pods";

@@ -1,7 +1,7 @@
 //! Requests that an informer gave up, recorded and replayed.
 
-use crate::recording::{no_file, recorder};
-use crate::support::{data, end, exchange, file, request, response, text};
+use crate::playback::recording::{no_file, recorder};
+use crate::playback::support::{data, end, exchange, file, request, response, text};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_core::decode::MetadataOnly;

@@ -1,6 +1,6 @@
 //! Which recorded answer a request gets.
 
-use crate::support::{Ending, Player, data, end, exchange, gzip, request, response, text};
+use crate::playback::support::{Ending, Player, data, end, exchange, gzip, request, response, text};
 use listwatch_core::transport::TransportErrorKind::{Other, Refused, Reset};
 use listwatch_transport_file::PlaybackConfig;
 
@@ -141,7 +141,7 @@ fn an_exchange_before_the_current_place_is_read_again() {
         end(7, 2, "eof"),
     ];
     for bytes in [text(&lines).into_bytes(), gzip(text(&lines))] {
-        let mut player = Player::new(crate::support::file(bytes));
+        let mut player = Player::new(crate::playback::support::file(bytes));
         assert_eq!(player.ask(nodes).text(), "n1n2");
         let played = player.playback.summary().file_bytes_played;
         assert_eq!(player.ask(PODS).text(), "p1p2");

@@ -1,6 +1,8 @@
 //! Recordings, played.
 
-use crate::support::{Ending, Played, Player, bundled, data, end, exchange, file, request, response, text, unsealed};
+use crate::playback::support::{
+    Ending, Played, Player, bundled, data, end, exchange, file, request, response, text, unsealed,
+};
 use flate2::read::GzDecoder;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, TransportErrorKind};

@@ -1,7 +1,7 @@
 //! Tapes: several resources, the single requests of a client, and notes of reconciles in one file.
 
-use crate::recording::no_file;
-use crate::support::{Ending, Player, data, end, exchange, file, request, response, text, unsealed};
+use crate::playback::recording::no_file;
+use crate::playback::support::{Ending, Player, data, end, exchange, file, request, response, text, unsealed};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use flate2::Compression;

@@ -1,6 +1,6 @@
 //! When things come.
 
-use crate::support::{Ending, Player, data, end, exchange, request, response};
+use crate::playback::support::{Ending, Player, data, end, exchange, request, response};
 use core::time::Duration;
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::Incoming;

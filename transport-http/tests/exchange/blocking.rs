@@ -1,6 +1,6 @@
 //! Answers of every frame over a socket.
 
-use crate::connection::{Socket, request, server};
+use super::connection::{Socket, request, server};
 use embedded_io::{ErrorKind, ErrorType, Read, Write};
 use listwatch_transport_http::exchange::{
     Connection, Endpoint, Exchange, ExchangeError, Piece, ProtocolError, Received,

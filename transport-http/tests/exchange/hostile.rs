@@ -1,6 +1,6 @@
 //! Servers that answer an informer in fixed memory wrongly, slowly, or without end: one clear error each.
 
-use crate::wire::{Then, Wire, answer, fail, tell};
+use super::wire::{Then, Wire, answer, fail, tell};
 use core::task::{Context, Poll, Waker};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};

@@ -1,6 +1,6 @@
 //! An informer over a connection of the firmware.
 
-use crate::connection::{Socket, request, server};
+use super::connection::{Socket, request, server};
 use core::task::{Context, Poll, Waker};
 use listwatch_core::decode::MetadataOnly;
 use listwatch_core::request::{Request, RequestId};

@@ -1,7 +1,7 @@
 //! The same over `embedded_io_async`, in a task of an executor.
 
-use crate::blocking::{answer, long};
-use crate::connection::server;
+use super::blocking::{answer, long};
+use super::connection::server;
 use embedded_io::ErrorKind;
 use embedded_io_async::{ErrorType, Read, Write};
 use listwatch_transport_http::exchange::{Endpoint, Exchange, Piece, Received};

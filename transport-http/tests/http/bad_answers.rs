@@ -1,6 +1,6 @@
 //! Servers that violate the protocol: each gives one clear error, in bounded memory.
 
-use crate::support::{
+use super::support::{
     CHUNKED, Client, ID, KEPT, Server, measured, measured_alone, most_memory, options, resident, send, wait_until,
 };
 use flate2::Compression;
@@ -234,7 +234,7 @@ fn one_request_after_the_other_uses_the_same_connection() {
     let counted = connections.clone();
     let server = Server::raw(move |mut connection| {
         counted.fetch_add(1, Ordering::Relaxed);
-        while crate::support::request_head(&mut connection).is_some() {
+        while super::support::request_head(&mut connection).is_some() {
             send(&mut connection, KEPT);
         }
     });

@@ -10,7 +10,7 @@ use rustls::{RootCertStore, ServerConnection, SignatureAlgorithm, SignatureSchem
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use crate::support::{Server, request_head};
+use super::support::{Server, request_head};
 
 /// A connection as a TLS server has it.
 pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;

@@ -1,7 +1,7 @@
 //! Single requests.
 
-use crate::credentials::REFUSED;
-use crate::support::{EMPTY, KEPT, PATIENCE, SECRET, Scratch, Server, cluster, header, options, request_head, send};
+use super::credentials::REFUSED;
+use super::support::{EMPTY, KEPT, PATIENCE, SECRET, Scratch, Server, cluster, header, options, request_head, send};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::api::{

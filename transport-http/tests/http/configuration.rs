@@ -1,6 +1,6 @@
 //! Kubeconfigs: found, merged, read, and refused.
 
-use crate::support::{SECRET, Scratch, cluster, measured, measured_alone, most_memory, options, refusal};
+use super::support::{SECRET, Scratch, cluster, measured, measured_alone, most_memory, options, refusal};
 use listwatch_transport_http::{Cluster, ConfigError, HttpTransport};
 use std::env::join_paths;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn without_a_variable_the_file_at_home_counts() {
 fn a_pod_uses_its_service_account() {
     let files = Scratch::new();
     files.write("account/token", SECRET);
-    files.write("account/ca.crt", crate::certificates::Authority::new().pem);
+    files.write("account/ca.crt", super::certificates::Authority::new().pem);
     files.write("account/namespace", "kube-system\n");
     let host =
         |host: &str| [("KUBERNETES_SERVICE_HOST", host.to_owned()), ("KUBERNETES_SERVICE_PORT", "443".to_owned())];

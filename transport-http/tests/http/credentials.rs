@@ -1,8 +1,8 @@
 //! The credentials of requests.
 
-use crate::bad_answers::gzip;
-use crate::configuration::base64;
-use crate::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, header, options, refusal, send};
+use super::bad_answers::gzip;
+use super::configuration::base64;
+use super::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, header, options, refusal, send};
 use std::fs;
 use std::io::Write;
 use std::sync::mpsc::{self, Receiver};
@@ -222,7 +222,7 @@ fn a_redirection_to_the_token_was_told() {
 
 #[test]
 fn a_pods_token_is_sent() {
-    use crate::certificates::Authority;
+    use super::certificates::Authority;
     let (authority, files) = (Authority::new(), Scratch::new());
     let (heads, asked) = mpsc::channel();
     let server = authority.issue(&["127.0.0.1"]).serve(None, move |mut stream, head| {

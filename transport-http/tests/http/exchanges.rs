@@ -1,6 +1,6 @@
 //! Plain requests, against a server that a test writes out byte by byte.
 
-use crate::support::{CHUNKED, Client, EMPTY, ID, PATIENCE, Server, header, send};
+use super::support::{CHUNKED, Client, EMPTY, ID, PATIENCE, Server, header, send};
 use listwatch_core::reflector::Failure;
 use listwatch_core::request::{Request, RequestId, Verb};
 use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};

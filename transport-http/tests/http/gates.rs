@@ -1,8 +1,8 @@
 //! Writes that may leave only during a term.
 
-use crate::certificates::Authority;
-use crate::credentials::REFUSED;
-use crate::support::{EMPTY, KEPT, PATIENCE, Scratch, Server, cluster, header, options, relay, request_head, send};
+use super::certificates::Authority;
+use super::credentials::REFUSED;
+use super::support::{EMPTY, KEPT, PATIENCE, Scratch, Server, cluster, header, options, relay, request_head, send};
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Method, Reply, SendGate};
 use listwatch_core::request::RequestId;
@@ -120,7 +120,7 @@ fn a_write_left_after_its_term_because_a_proxy_took_long_to_connect() {
 #[cfg(unix)]
 #[test]
 fn a_write_left_after_its_term_because_a_plugin_took_long_to_answer() {
-    use crate::support::wait_until;
+    use super::support::wait_until;
     let (files, (heads, asked)) = (Scratch::new(), mpsc::channel());
     let server = Server::of(move |mut connection, head| {
         heads.send(head).unwrap();

@@ -1,7 +1,7 @@
 //! Watches whose peer has vanished.
 
-use crate::certificates::Authority;
-use crate::support::{
+use super::certificates::Authority;
+use super::support::{
     CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, relay, send, wait_until,
 };
 use listwatch_core::transport::{Incoming, TransportErrorKind};
@@ -90,8 +90,8 @@ fn a_silent_watch_sent_no_probe() {
 fn a_silent_watch_through_a_proxy_sent_no_probe() {
     let files = Scratch::new();
     let (server, _opened) = silent_server();
-    let socks: fn(&mut TcpStream) = |connection| drop(crate::proxies::greet_socks(connection));
-    let connect: fn(&mut TcpStream) = |connection| drop(crate::proxies::greet_connect(connection));
+    let socks: fn(&mut TcpStream) = |connection| drop(super::proxies::greet_socks(connection));
+    let connect: fn(&mut TcpStream) = |connection| drop(super::proxies::greet_connect(connection));
     for (scheme, greet) in [("http", connect), ("socks5", socks)] {
         let (proxy, opened) = through(&server, greet);
         let entries = format!("server: 'http://api.invalid', proxy-url: '{scheme}://{}'", proxy.address);

@@ -1,6 +1,6 @@
 //! Many watches at once.
 
-use crate::support::{CHUNKED, Client, EMPTY, Server, options, send, wait_until};
+use super::support::{CHUNKED, Client, EMPTY, Server, options, send, wait_until};
 use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::io::Read;
 
@@ -55,9 +55,9 @@ fn a_request_that_has_ended_takes_no_room() {
 pub(crate) mod cost {
     //! The cost of fifty watches, measured in a process of their own.
 
+    use super::super::certificates::Authority;
+    use super::super::support::{self, Scratch, cluster, measured_alone};
     use super::{CHUNKED, Client, Server, begins, options, send, wait_until};
-    use crate::certificates::Authority;
-    use crate::support::{self, Scratch, cluster, measured_alone};
     use listwatch_core::transport::Incoming;
     use std::fs;
     use std::io::{Read, Write};
@@ -81,9 +81,9 @@ pub(crate) mod cost {
         // The first one pays for what is paid for once.
         let (first, others) = watches.split_first_mut().unwrap();
         watch(first);
-        let before = settled(crate::THREADS);
+        let before = settled(super::super::THREADS);
         others.iter_mut().for_each(watch);
-        let after = settled((WATCHES + 1) * crate::THREADS);
+        let after = settled((WATCHES + 1) * super::super::THREADS);
         println!("COST {} {}", (after.0 - before.0) / WATCHES, after.1 - before.1);
     }
 

@@ -1,9 +1,9 @@
 //! Exec plugins: shell scripts of a line or two.
 #![cfg(unix)]
 
-use crate::certificates::Authority;
-use crate::credentials::guarded;
-use crate::support::{Client, EMPTY, ID, PATIENCE, Scratch, Server, options, send, wait_until};
+use super::certificates::Authority;
+use super::credentials::guarded;
+use super::support::{Client, EMPTY, ID, PATIENCE, Scratch, Server, options, send, wait_until};
 use listwatch_core::ListerWatcher;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::fs;
@@ -90,7 +90,7 @@ fn a_plugin_is_told_what_it_needs_to_know() {
         "\"apiVersion\":\"client.authentication.k8s.io/v1\"",
         "\"interactive\":false",
         &format!("\"server\":\"{}\"", server.url()),
-        &format!("\"certificate-authority-data\":\"{}\"", crate::configuration::base64(&authority)),
+        &format!("\"certificate-authority-data\":\"{}\"", super::configuration::base64(&authority)),
         "\"config\":{\"audience\":7,\"b\":\"true\"}",
     ] {
         assert!(info.contains(expected), "{info}");
@@ -241,7 +241,7 @@ fn a_plugin_may_ask_somebody_at_the_terminal() {
     use std::process::Stdio;
 
     const AGAIN: &str = "LISTWATCH_TEST_AT_A_TERMINAL";
-    let name = "plugins::a_plugin_may_ask_somebody_at_the_terminal";
+    let name = "http::plugins::a_plugin_may_ask_somebody_at_the_terminal";
     if std::env::var_os(AGAIN).is_none() {
         let itself = format!("'{}' --exact {name} --nocapture", std::env::current_exe().unwrap().display());
         let mut command = Command::new("script");

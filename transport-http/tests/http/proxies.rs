@@ -1,6 +1,6 @@
 //! Proxies by HTTP CONNECT and by SOCKS.
 
-use crate::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, options, request_head, send};
+use super::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, options, request_head, send};
 use listwatch_core::transport::TransportErrorKind;
 use std::io::{Read, Write};
 use std::net::TcpStream;

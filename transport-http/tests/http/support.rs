@@ -105,7 +105,7 @@ impl Client {
     pub(crate) fn over(transport: HttpTransport) -> Self {
         let (bell, woken) = mpsc::channel();
         let waker = Waker::from(Arc::new(Bell(Mutex::new(bell))));
-        Self { transport: crate::read(transport), waker, woken, buf: vec![0; 4096] }
+        Self { transport: super::read(transport), waker, woken, buf: vec![0; 4096] }
     }
 
     pub(crate) fn open(&mut self, target: &str) {
@@ -192,7 +192,9 @@ pub(crate) fn measured_alone(test: &str, value: impl AsRef<OsStr>) -> String {
 pub(crate) fn measured_in(starter: &[&str], test: &str, value: impl AsRef<OsStr>) -> String {
     let mut command = Command::new(starter[0]);
     command.args(&starter[1..]).arg(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(MEASURED, value);
+    // The name of the program comes first, and that of this module last.
+    let suite = module_path!().split("::").nth(1).unwrap();
+    command.args(["--exact", &format!("{suite}::{test}"), "--nocapture", "--test-threads=1"]).env(MEASURED, value);
     let child = command.output().unwrap();
     let printed = String::from_utf8_lossy(&child.stdout).into_owned();
     assert!(child.status.success(), "{printed}{}", String::from_utf8_lossy(&child.stderr));
@@ -233,7 +235,9 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("listwatch-http-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        // Other modules of this process include this one too.
+        let suite = module_path!().replace("::", "-");
+        let name = format!("listwatch-{suite}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
         Self(folder)

@@ -1,6 +1,6 @@
 //! The cost of watches that are read by a thread each.
 
-use crate::load::cost::{self, WATCHES};
+use super::load::cost::{self, WATCHES};
 
 #[test]
 fn a_watch_costs_a_thread_and_at_most_125_kb() {

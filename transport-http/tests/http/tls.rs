@@ -1,7 +1,7 @@
 //! TLS: trusted servers, client certificates, and the errors of both.
 
-use crate::certificates::{self, Authority, Identity, TlsStream};
-use crate::support::{CHUNKED, Client, EMPTY, ID, PATIENCE, Scratch, Server, cluster, options, refusal, send};
+use super::certificates::{self, Authority, Identity, TlsStream};
+use super::support::{CHUNKED, Client, EMPTY, ID, PATIENCE, Scratch, Server, cluster, options, refusal, send};
 use listwatch_core::ListerWatcher;
 use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::fs;
@@ -152,8 +152,8 @@ fn a_client_shows_its_certificate_from_a_file_or_from_data() {
     assert_eq!(client(&files, &server, trust, "client-certificate: me.crt, client-key: me.key").list(), 200);
     let data = format!(
         "client-certificate-data: {}, client-key-data: {}",
-        crate::configuration::base64(&me.certificate),
-        crate::configuration::base64(&me.key)
+        super::configuration::base64(&me.certificate),
+        super::configuration::base64(&me.key)
     );
     assert_eq!(client(&files, &server, trust, &data).list(), 200);
 

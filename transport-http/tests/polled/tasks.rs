@@ -1,7 +1,7 @@
 //! Watches that the task reads.
 
-use crate::certificates::Authority;
-use crate::support::{CHUNKED, Client, ID, Scratch, Server, cluster, options, request_head, send};
+use super::certificates::Authority;
+use super::support::{CHUNKED, Client, ID, Scratch, Server, cluster, options, request_head, send};
 use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ const WATCH: &str = "/api/v1/pods?watch=1";
 #[cfg(target_os = "linux")]
 #[test]
 fn fifty_quiet_watches_had_a_thread_each() {
-    let (bytes, threads) = crate::load::cost::plain();
+    let (bytes, threads) = super::load::cost::plain();
     assert!(bytes <= 35_000, "{bytes}");
     assert!(threads <= 2, "{threads}");
 }
@@ -23,7 +23,7 @@ fn fifty_quiet_watches_had_a_thread_each() {
 #[cfg(target_os = "linux")]
 #[test]
 fn fifty_quiet_watches_over_tls_had_a_thread_each() {
-    let (bytes, threads) = crate::load::cost::tls();
+    let (bytes, threads) = super::load::cost::tls();
     assert!(bytes <= 60_000, "{bytes}");
     assert!(threads <= 2, "{threads}");
 }
@@ -155,7 +155,7 @@ fn a_watch_that_has_ended_leaves_its_connection_to_the_next_request() {
                 send(&mut stream, CHUNKED);
                 send(&mut stream, "2\r\n{}\r\n0\r\n\r\n");
             } else {
-                send(&mut stream, crate::support::KEPT);
+                send(&mut stream, super::support::KEPT);
             }
         }
     });

@@ -1,9 +1,9 @@
-//! `listwatch serve` as a user runs it: followed by client-go, kube-rs, kubectl and listwatch itself.
+//! `listwatch serve` as a user runs it.
 
+#[expect(dead_code, reason = "the tests beside other programs need the rest")]
 mod child;
 mod crowd;
 mod followers;
 mod hostile;
-mod kubectl;
 mod requests;
 mod serving;

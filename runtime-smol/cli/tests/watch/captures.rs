@@ -1,63 +1,15 @@
-//! The bundled captures over HTTP, and what client-go told its handlers when it was played the same.
+//! A recording, and what was told while it was made.
 
 use crate::command::{Run, replay};
-use crate::notifications::{Notifications, client_go};
+use crate::notifications::Notifications;
 use crate::watch::following::{EVENTS, Following};
-use crate::watch::played::{CAPTURES, Capture, Played};
 use crate::watch::server::Server;
 use listwatch_tests::scratch::Scratch;
-use std::thread;
-
-/// Runs `listwatch COMMAND` until it has printed every event of client-go, and the server has no more.
-fn followed(capture: &Capture, command: &str) -> Option<Run> {
-    let server = Played::start(capture)?;
-    let mut following = Following::start(
-        command.split_whitespace().chain(capture.arguments.split_whitespace()).chain(["--server", &server.url]),
-    );
-    following.read_lines(client_go(capture.name).all().count());
-    server.wait_for_silence();
-    Some(following.end_by("-INT"))
-}
 
 #[track_caller]
 fn told(run: &Run) -> Notifications {
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     Notifications::read(&run.stdout)
-}
-
-/// All at once: most of the time goes into waiting for the next attempt.
-fn with_each_capture(check: impl Fn(&Capture) + Sync) {
-    let check = &check;
-    thread::scope(|scope| CAPTURES.each_ref().map(|capture| drop(scope.spawn(move || check(capture)))));
-}
-
-fn watches_like_client_go(options: &str) {
-    with_each_capture(|capture| {
-        let Some(run) = followed(capture, &format!("watch {EVENTS} {options}")) else { return };
-        told(&run).assert_same(&client_go(capture.name), &format!("{} {options}", capture.name));
-    });
-}
-
-/// The server refuses the watch-list that is asked for first.
-#[test]
-fn over_http_every_key_is_told_as_client_go_tells_it() {
-    watches_like_client_go("");
-}
-
-#[test]
-fn over_http_metadata_alone_is_told_alike() {
-    watches_like_client_go("--no-watch-list --type meta");
-}
-
-/// Ctrl-C in the middle.
-#[test]
-fn what_was_told_before_an_interrupt_is_what_client_go_tells_first() {
-    let capture = &CAPTURES[0];
-    let Some(server) = Played::start(capture) else { return };
-    let mut following =
-        Following::start(format!("watch {} {EVENTS} --server {}", capture.arguments, server.url).split_whitespace());
-    following.read_lines(1);
-    told(&following.end_by("-INT")).assert_beginning_of(&client_go(capture.name));
 }
 
 /// However it is asked for then.
@@ -75,17 +27,4 @@ fn a_recording_of_metadata_alone_is_replayed_as_it_was_seen() {
         let replayed = Notifications::read(&replay(&file, &format!("{EVENTS} {options}")).output());
         replayed.assert_same(&seen, options);
     }
-}
-
-#[test]
-fn what_was_recorded_is_replayed_as_it_was_seen() {
-    with_each_capture(|capture| {
-        let file = Scratch::path(".jsonl.gz");
-        let path = file.as_ref().to_str().unwrap();
-        let Some(run) = followed(capture, &format!("record {EVENTS} -o {path}")) else { return };
-        let seen = told(&run);
-        seen.assert_same(&client_go(capture.name), capture.name);
-        let replayed = Notifications::read(&replay(&file, EVENTS).output());
-        replayed.assert_same(&seen, &format!("replay of {}", capture.name));
-    });
 }

@@ -10,7 +10,6 @@ mod hostile;
 #[cfg(unix)]
 mod limits;
 mod people;
-mod played;
 mod readers;
 mod secrets;
 mod server;

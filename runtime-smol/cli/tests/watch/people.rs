@@ -2,11 +2,9 @@
 
 use crate::command::{Run, listwatch, replay};
 use crate::inert::{HOSTILE, assert_none, trouble};
-use crate::notifications::client_go;
 use crate::watch::discovery;
 use crate::watch::ends::run_for_seconds;
 use crate::watch::following::Following;
-use crate::watch::played::{CAPTURES, Played};
 use crate::watch::server::Server;
 use crate::watch::tables::{Row, Tables, pod, server};
 use listwatch_tests::scratch::Scratch;
@@ -138,26 +136,6 @@ fn documents_of_yaml_have_the_same_events() {
          replicas: 2\n  status:\n    ready: \"1/1\"\ntype: ADDED\n"
     );
     assert_eq!(printed.matches("---\n").count(), 5, "{printed}");
-}
-
-/// A gap is closed by lists, which have most objects as they were.
-#[test]
-fn objects_that_a_list_found_unchanged_are_not_printed_for_people() {
-    let told = client_go("gap");
-    let unchanged = told.all().filter(|told| told["event"] == "update" && told["old_rv"] == told["rv"]).count();
-    let changed = told.all().count() - unchanged;
-    assert!(unchanged > 0);
-    for output in ["table", "name"] {
-        let gap = &CAPTURES[2];
-        let Some(server) = Played::start(gap) else { return };
-        let arguments = format!("watch {} -o {output} --server {}", gap.arguments, server.url);
-        let mut following = Following::start(arguments.split_whitespace());
-        let lines = changed + usize::from(output == "table");
-        following.read_lines(lines);
-        server.wait_for_silence();
-        let run = following.end_by("-INT");
-        assert_eq!(run.stdout.lines().count(), lines, "{output}: {}", run.stderr);
-    }
 }
 
 #[test]

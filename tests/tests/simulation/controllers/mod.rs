@@ -1,8 +1,8 @@
 //! Controllers in a world where everything goes wrong: watches, single requests, the server, and the user's own code.
 //!
 //! ```sh
-//! SIM_SEEDS=10000 cargo test -p listwatch-tests --test simulation controllers -- --nocapture
-//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation controllers    # one of them again
+//! SIM_SEEDS=10000 cargo test -p listwatch-tests --test suite simulation::controllers -- --nocapture
+//! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::controllers    # one of them again
 //! ```
 #![allow(clippy::disallowed_names, reason = "the kind of the sample controller is named Foo")]
 

@@ -51,7 +51,7 @@ impl Drop for Recorded {
 
 /// Runs the seeds, and fails with the broken ones.
 fn with_seeds(check: impl Fn(u64) -> u64 + Sync + Copy) -> u64 {
-    crate::panics::silence();
+    crate::simulation::panics::silence();
     let (parts, broken) = Seeds::fresh("SIM_SEEDS", SEEDS).fold(|seed, sum: &mut u64| {
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(seed)));
         checked.as_ref().map_or_else(|_| println!("SIM_SEED={seed}"), |count| *sum += count);
@@ -131,7 +131,7 @@ fn edited(purpose: &str, edit: impl Fn(&str) -> String) -> Recorded {
 
 /// The same, whose lines are checked.
 fn damaged(purpose: &str, edit: impl Fn(&str) -> String) -> Recorded {
-    crate::panics::silence();
+    crate::simulation::panics::silence();
     let recorded = (1..).map(|seed| Recorded::of(seed, purpose)).find(|recorded| recorded.met.restarts == 0).unwrap();
     let text = std::fs::read_to_string(&recorded.path).unwrap();
     std::fs::write(&recorded.path, edit(&text)).unwrap();

@@ -1,0 +1,21 @@
+//! Informers against a real kube-apiserver: what they hold is what the server has, whatever happens in between.
+
+mod access;
+mod acting;
+mod audit;
+mod audit_ids;
+mod by_hand;
+mod client;
+mod crashes;
+mod drift;
+mod election;
+mod follower;
+#[cfg(target_os = "linux")]
+mod hard_day;
+mod plane;
+mod recorder;
+mod resources;
+mod sample_controller;
+mod simulated_cluster;
+mod size;
+mod tables;

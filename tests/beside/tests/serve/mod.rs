@@ -1,0 +1,9 @@
+//! `listwatch serve`, followed by client-go, kube-rs and kubectl.
+
+#[path = "../../../../runtime-smol/cli/tests/serve/child.rs"]
+mod child;
+mod followers;
+mod kubectl;
+#[expect(dead_code, reason = "the command's own tests have it too, and need more of it")]
+#[path = "../../../../runtime-smol/cli/tests/serve/serving.rs"]
+mod serving;

@@ -1,0 +1,15 @@
+//! What is tested without a real server: machines beside their models, the simulated world, captures, sockets, and the
+//! shape of the workspace.
+#![cfg(not(loom))]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod captures;
+mod layering;
+mod models;
+mod mutations;
+#[cfg(unix)]
+mod no_std;
+mod protocol;
+mod simulation;
+mod sockets;
+mod traces;

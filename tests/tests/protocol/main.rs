@@ -1,9 +1,0 @@
-//! The list-watch protocol: what real servers answer, what is made of it, and the tables of it in the documents.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod document;
-mod exchange;
-mod exchanges;
-mod rules;
-mod simulated_cluster;
-mod table;

@@ -1,0 +1,5 @@
+//! Recordings as programs play and write them.
+
+#![cfg(test)]
+
+mod playback;

@@ -183,7 +183,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Folders at the top that hold no package.
-const OTHER_FOLDERS: &[&str] = &[".cargo", ".ci", ".git", "target"];
+const OTHER_FOLDERS: &[&str] = &[".cargo", ".ci", ".git", ".github", "target"];
 
 #[test]
 fn a_module_of_core_imports_only_what_lies_below_it() {

@@ -1,4 +1,5 @@
 //! Files that are removed when the test ends.
+#![expect(clippy::unwrap_used, reason = "a file that cannot be had fails the test")]
 
 use flate2::read::MultiGzDecoder;
 use std::fs::File;

@@ -85,7 +85,7 @@ fn the_controller_of_the_readme_was_another_one_than_the_example() {
 #[test]
 fn the_readme_says_how_the_command_is_installed_and_what_the_alias_is() {
     let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
-    assert!(readme.contains("cargo install --locked --path runtime-smol --features cli\n"));
+    assert!(readme.contains("cargo install --locked --path runtime-smol/cli\n"));
     let aliases = fs::read_to_string(checkout().join(".cargo/config.toml")).unwrap();
     assert!(
         aliases.contains("listwatch = \"run ") && readme.contains("`cargo listwatch` is an alias of this checkout")

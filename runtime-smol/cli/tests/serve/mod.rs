@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "the tests beside other programs need the rest")]
 mod child;
 mod crowd;
-mod followers;
 mod hostile;
 mod requests;
+#[expect(dead_code, reason = "the tests beside other programs need the rest")]
 mod serving;

@@ -4,21 +4,6 @@ use crate::command::{bundled, command};
 use crate::serve::child::Program;
 use serde_json::Value;
 use std::path::Path;
-use std::thread;
-
-/// The captures, the resource of each, and its kind.
-const CAPTURES: [(&str, &str, &str); 3] =
-    [("pods-rollout", "pods", "Pod"), ("chaos", "pods", "Pod"), ("gap", "configmaps", "ConfigMap")];
-
-/// The captures, each in a thread: most of the time goes into their gaps.
-pub(crate) fn with_each_capture(check: impl Fn(&'static str, &'static str, &'static str) + Sync) {
-    let check = &check;
-    thread::scope(|scope| {
-        for (name, resource, kind) in CAPTURES {
-            scope.spawn(move || check(name, resource, kind));
-        }
-    });
-}
 
 /// A server, which ends with this.
 pub(crate) struct Serving {

@@ -1,4 +1,4 @@
-//! `listwatch serve`, followed by client-go, kube-rs and kubectl.
+//! `listwatch serve`, followed by client-go and kubectl, and on demand by kube-rs.
 
 #[path = "../../../../runtime-smol/cli/tests/serve/child.rs"]
 mod child;

@@ -30,22 +30,13 @@ fn with_each_capture(check: impl Fn(&Capture) + Sync) {
     thread::scope(|scope| CAPTURES.each_ref().map(|capture| drop(scope.spawn(move || check(capture)))));
 }
 
-fn watches_like_client_go(options: &str) {
-    with_each_capture(|capture| {
-        let Some(run) = followed(capture, &format!("watch {EVENTS} {options}")) else { return };
-        told(&run).assert_same(&client_go(capture.name), &format!("{} {options}", capture.name));
-    });
-}
-
 /// The server refuses the watch-list that is asked for first.
 #[test]
 fn over_http_every_key_is_told_as_client_go_tells_it() {
-    watches_like_client_go("");
-}
-
-#[test]
-fn over_http_metadata_alone_is_told_alike() {
-    watches_like_client_go("--no-watch-list --type meta");
+    with_each_capture(|capture| {
+        let Some(run) = followed(capture, &format!("watch {EVENTS}")) else { return };
+        told(&run).assert_same(&client_go(capture.name), capture.name);
+    });
 }
 
 /// Ctrl-C in the middle.

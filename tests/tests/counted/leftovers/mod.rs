@@ -19,6 +19,7 @@ fn a_thousand_starts_and_stops_leave_nothing_behind() {
         informers::start_and_stop_in_simulated_time();
         controllers::start_and_stop_in_simulated_time();
         informers::start_and_stop_over_sockets();
+        informers::start_and_stop_in_two_threads();
         controllers::start_and_stop_over_sockets();
     });
 }

@@ -8,6 +8,10 @@ mod election;
 mod endpoint;
 #[cfg(unix)]
 mod examples;
+#[path = "../examples/finalizer.rs"]
+#[expect(dead_code, reason = "its `main` reads the arguments of the process")]
+mod finalizer;
+mod foo;
 mod informers;
 mod metrics;
 #[cfg(unix)]
@@ -17,6 +21,9 @@ mod recorded;
 mod recorder;
 mod replayed;
 mod runtimes;
+#[path = "../examples/sample-controller.rs"]
+#[expect(dead_code, reason = "its `main` reads the arguments of the process")]
+mod sample_controller;
 mod saved;
 mod simulated_cluster;
 #[cfg(unix)]

@@ -15,6 +15,14 @@ fn blocks<'a>(readme: &'a str, language: &str) -> Vec<&'a str> {
     readme.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
+/// How the workspace builds the tests.
+fn profile() -> String {
+    let manifest = fs::read_to_string(checkout().join("Cargo.toml")).unwrap();
+    let from = manifest.find("[profile.dev]").unwrap();
+    let to = manifest.find("[profile.release]").unwrap();
+    manifest[from..to].to_owned()
+}
+
 /// A crate that is gone when the test is over, in a folder where the checkout is beside it.
 struct Fresh(PathBuf);
 
@@ -25,7 +33,8 @@ impl Fresh {
         fs::create_dir_all(fresh.package().join("src")).unwrap();
         std::os::unix::fs::symlink(checkout(), fresh.0.join("listwatch")).unwrap();
         let head = "[package]\nname = \"readme-watcher\"\nedition = \"2024\"\n\n";
-        fs::write(fresh.package().join("Cargo.toml"), format!("{head}{dependencies}")).unwrap();
+        let manifest = format!("{head}{dependencies}\n{}", profile());
+        fs::write(fresh.package().join("Cargo.toml"), manifest).unwrap();
         // The versions that are there, so that nothing is to be fetched.
         fs::copy(checkout().join("Cargo.lock"), fresh.package().join("Cargo.lock")).unwrap();
         fresh
@@ -39,11 +48,10 @@ impl Fresh {
     #[track_caller]
     fn test(&self, program: &str) -> String {
         fs::write(self.package().join("src/main.rs"), program).unwrap();
-        // The folder and the profile of the workspace: what it depends on is built already.
+        // The folder of the workspace: what it depends on is built already.
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["test", "--offline", "--quiet"]).current_dir(self.package()).env("CARGO_TARGET_DIR", target);
-        cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
         let tested = cargo.output().unwrap();
         let printed = String::from_utf8_lossy(&tested.stdout).into_owned();
         assert!(tested.status.success(), "{printed}\n{}", String::from_utf8_lossy(&tested.stderr));

@@ -1,7 +1,8 @@
 //! Controllers that record themselves.
 
+use crate::foo::{FOOS, with_foo};
+use crate::sample_controller::sample;
 use flate2::read::MultiGzDecoder;
-use foo::{FOOS, with_foo};
 use listwatch::api::{Api, DeleteOptions};
 use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::file::Playback;
@@ -9,7 +10,6 @@ use listwatch::http::Cluster;
 use listwatch::testing::SimulatedCluster;
 use listwatch::{Client, Clock, Resource, World};
 use listwatch_tests::wait::wait_until;
-use sample_controller::sample;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -18,13 +18,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
-
-#[path = "support/foo.rs"]
-mod foo;
-
-#[path = "../examples/sample-controller.rs"]
-#[expect(dead_code, reason = "the program's own start")]
-mod sample_controller;
 
 /// A path where no file is.
 fn no_file(name: &str) -> PathBuf {

@@ -1,24 +1,13 @@
 //! Controllers on a simulated cluster.
 
-use foo::{FOOS, with_foo};
+use crate::foo::{FOOS, with_foo};
+use crate::sample_controller::sample;
 use listwatch::World;
 use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::testing::{Fault, SimulatedCluster};
-use sample_controller::sample;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::time::Duration;
-
-#[path = "support/foo.rs"]
-mod foo;
-
-#[path = "../examples/sample-controller.rs"]
-#[expect(dead_code, reason = "the program's own start")]
-mod sample_controller;
-
-#[path = "../examples/finalizer.rs"]
-#[expect(dead_code, reason = "the program's own start")]
-mod finalizer;
 
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 
@@ -317,7 +306,7 @@ fn a_controller_follows_several_namespaces_and_no_others() {
         cluster.create(foo).unwrap();
     }
     let controller = Controller::new("namespaces", World::from(cluster).lasting(Duration::from_secs(60)));
-    let foos = controller.informer_in::<sample_controller::Foo>(["web", "db"]);
+    let foos = controller.informer_in::<crate::sample_controller::Foo>(["web", "db"]);
     let ended = controller.reconciles(&foos).run(async |_cx, key| {
         keys.lock().unwrap().push(key.to_string());
         Ok(Outcome::Done)
@@ -346,7 +335,7 @@ fn a_controller_installs_its_definition_and_cleans_up_by_a_finalizer() {
         assert!(it.get(FOLDERS, "web/a").unwrap()["metadata"]["deletionTimestamp"].is_string());
         clock.sleep(Duration::from_secs(10)).await;
     };
-    finalizer::folders(world.until(scenario), &root).unwrap();
+    crate::finalizer::folders(world.until(scenario), &root).unwrap();
     assert_eq!(cluster.list(FOLDERS).unwrap(), Vec::<Value>::new());
     assert!(!directory.exists());
     std::fs::remove_dir_all(root).unwrap();

@@ -39,7 +39,7 @@ pub(crate) fn run(mut command: Command) -> Run {
 
 /// A bundled capture.
 pub(crate) fn bundled(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/captures").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/captures").join(name)
 }
 
 impl Run {

@@ -1,10 +1,7 @@
-#[path = "../../examples/finalizer.rs"]
-#[expect(dead_code, reason = "its `main` reads the arguments of the process")]
-mod example;
-
 use crate::examples::process::Example;
 use crate::examples::stage::Stage;
-use example::folders;
+use crate::finalizer::folders;
+
 use listwatch::http::Cluster;
 use listwatch_tests::wait::wait_until;
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! What the sample controller is deployed with.
 
-use crate::examples::sample_controller::{self, example::Foo};
+use crate::examples::sample_controller;
 use crate::examples::stage::Asked;
+use crate::sample_controller::Foo;
 use listwatch::Kind;
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value};

@@ -1,10 +1,7 @@
-#[path = "../../examples/sample-controller.rs"]
-#[expect(dead_code, reason = "its `main` reads the arguments of the process")]
-pub(crate) mod example;
-
 use crate::examples::stage::{Asked, Stage};
+use crate::sample_controller::sample;
 use core::time::Duration;
-use example::sample;
+
 use serde_json::json;
 
 const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/foos";

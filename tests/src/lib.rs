@@ -14,6 +14,7 @@ pub mod maps;
 pub mod models;
 pub mod ops;
 pub mod pods;
+pub mod readme;
 pub mod recovery;
 pub mod scratch;
 pub mod silent;

@@ -7,8 +7,6 @@ mod captures;
 mod layering;
 mod models;
 mod mutations;
-#[cfg(unix)]
-mod no_std;
 mod protocol;
 mod simulation;
 mod sockets;

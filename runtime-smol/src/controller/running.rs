@@ -27,9 +27,11 @@ use async_executor::{Executor, LocalExecutor};
 use core::fmt;
 use listwatch_core::Key;
 use smol::future::{or, pending};
+use std::sync::Arc;
+#[cfg(feature = "file")]
+use std::sync::Mutex;
 #[cfg(feature = "file")]
 use std::sync::PoisonError;
-use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 
 /// A controller that can run: its sources, and the function that reconciles.

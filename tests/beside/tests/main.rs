@@ -7,9 +7,13 @@ mod command;
 mod handlers;
 mod kinds;
 #[cfg(unix)]
+mod no_std;
+#[cfg(unix)]
 #[path = "../../../runtime-smol/cli/tests/notifications.rs"]
 mod notifications;
 mod prometheus;
+#[cfg(unix)]
+mod readme;
 mod real_server;
 #[cfg(unix)]
 mod serve;

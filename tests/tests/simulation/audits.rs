@@ -8,7 +8,7 @@
 use listwatch_tests::sim::{AuditedRun, Seeds};
 
 /// How many seeds run unless it is said otherwise.
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 2_000;
 
 #[test]
 fn an_audit_reports_each_difference_that_is_there_and_none_that_is_not() {

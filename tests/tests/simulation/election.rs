@@ -8,7 +8,7 @@
 use listwatch_tests::sim::{Election, Seeds, explore};
 
 /// How many seeds run unless it is said otherwise.
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 2_000;
 
 /// How many steps each run has unless it is said otherwise.
 const DEPTH: usize = 7;

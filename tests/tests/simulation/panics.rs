@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 500;
 const KEYS: KeyNumber = 12;
 /// How often the server is written to.
 const CHANGES: u32 = 40;

@@ -28,7 +28,7 @@ struct Input {
 }
 
 /// How many seeds run unless it is said otherwise.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 1_000;
 
 #[test]
 fn each_occurrence_is_written_or_counted_as_lost_whatever_goes_wrong() {

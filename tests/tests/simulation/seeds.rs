@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{env, fs, process};
 
 /// How many seeds run unless it is said otherwise.
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 2_000;
 /// Every so many seeds run twice, and must do the same.
 const TWICE: u64 = 16;
 

@@ -1,19 +1,11 @@
-//! The programs of the README, pasted into a fresh crate as a reader does it.
+//! The programs of the README, pasted into a fresh crate as a reader does it, with the dependencies that it names.
 #![cfg(unix)]
 
+use crate::command::checkout;
+use listwatch_tests::readme::blocks;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-fn checkout() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
-}
-
-/// The text of each block of this language.
-fn blocks<'a>(readme: &'a str, language: &str) -> Vec<&'a str> {
-    let fence = format!("```{language}\n");
-    readme.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
-}
 
 /// How the workspace builds the tests.
 fn profile() -> String {
@@ -78,24 +70,4 @@ fn the_programs_of_the_readme_could_not_be_pasted() {
     assert_eq!(operated.replace(", features = [\"endpoint\", \"tracing\"]", ""), *dependencies);
     let printed = Fresh::new(operated).test(&format!("{controller}\n{}\n{endpoint}", tests.join("\n")));
     assert!(printed.contains("test result: ok. 4 passed"), "{printed}");
-}
-
-#[test]
-fn the_controller_of_the_readme_was_another_one_than_the_example() {
-    let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
-    let example = fs::read_to_string(checkout().join("runtime-smol/examples/sample-controller.rs")).unwrap();
-    let program = example.lines().skip_while(|line| line.starts_with("//!") || line.is_empty());
-    // What the tests of the example need.
-    let program = program.collect::<Vec<_>>().join("\n").replace("pub(crate) ", "");
-    assert_eq!(blocks(&readme, "rust")[0].trim_end(), program);
-}
-
-#[test]
-fn the_readme_says_how_the_command_is_installed_and_what_the_alias_is() {
-    let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
-    assert!(readme.contains("cargo install --locked --path runtime-smol/cli\n"));
-    let aliases = fs::read_to_string(checkout().join(".cargo/config.toml")).unwrap();
-    assert!(
-        aliases.contains("listwatch = \"run ") && readme.contains("`cargo listwatch` is an alias of this checkout")
-    );
 }

@@ -134,10 +134,10 @@ impl fmt::Display for Code<'_> {
         )?;
         f.write_str("use listwatch_core::informer::InformerIn;\n")?;
         if !self.fields.is_empty() {
-            f.write_str("use listwatch::projection;\n")?;
+            f.write_str("use listwatch_core::projection;\n")?;
         }
         let text = if texts { "{Projected, Text}" } else { "Projected" };
-        writeln!(f, "use listwatch::projection::{text};\nuse listwatch_core::storage::{{Fixed, Indexed}};")?;
+        writeln!(f, "use listwatch_core::projection::{text};\nuse listwatch_core::storage::{{Fixed, Indexed}};")?;
         self.constants(f)?;
         writeln!(f, "\n/// Indexes of the cache.\npub const INDEXES: usize = {};", self.need.by.len())?;
         self.projection(f)?;

@@ -15,7 +15,7 @@ pub(crate) struct Run {
 
 /// The command with these arguments, and an empty standard input.
 pub(crate) fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_listwatch"));
+    let mut command = Command::new(crate::program());
     command.args(arguments).stdin(Stdio::null());
     command
 }

@@ -9,3 +9,8 @@ mod replay;
 mod serve;
 mod watch;
 mod zipped;
+
+/// The command under test.
+fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_listwatch")
+}

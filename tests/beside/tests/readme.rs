@@ -1,7 +1,7 @@
 //! The programs of the README, pasted into a fresh crate as a reader does it, with the dependencies that it names.
 #![cfg(unix)]
 
-use crate::command::checkout;
+use crate::checkout;
 use listwatch_tests::readme::blocks;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,24 +3,23 @@
 use crate::client::ClusterClient;
 use crate::fault::Fault;
 use crate::line::Line;
+use crate::place::Place;
+use crate::refusal::Refusal;
 use crate::requests::ClientRequest;
 use crate::server::Call;
+use crate::server::Server;
 use crate::shared::Answer;
+use crate::shared::Shared;
 use crate::transport::ClusterTransport;
 use core::task::{Context, Waker};
 use core::time::Duration;
-use listwatch_transport_file::{HistoryChange, HistoryStep, ServedKind};
-
-use crate::place::Place;
-use crate::refusal::Refusal;
-use crate::server::Server;
-use crate::shared::Shared;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiClient, ApiError, ApiRequest, ApiResponse};
 use listwatch_core::decode::Status;
 use listwatch_core::object::Kind;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::TransportError;
+use listwatch_transport_file::{HistoryStep, ServedKind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
@@ -98,7 +97,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 #[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
 pub struct SimulatedCluster {
-    line: Line,
+    pub(crate) line: Line,
 }
 
 impl SimulatedCluster {
@@ -310,20 +309,11 @@ impl SimulatedCluster {
     /// At [`HistoryChange::Relisted`], a watch is told what came before,
     /// and then a 410; so its client has to list again.
     pub fn enter(&self, now: Instant, step: HistoryStep) {
-        self.record(now, &step.resource.kind, step.change);
+        self.shared().record(now, &step.resource.kind, step.change);
     }
 
-    pub(crate) fn record(&self, now: Instant, kind: &ServedKind, change: HistoryChange) {
-        self.shared().record(now, kind, change);
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<Shared> {
         &self.line.shared
-    }
-
-    #[cfg(test)]
-    pub(crate) fn line(&self) -> &Line {
-        &self.line
     }
 
     fn place(&self, find: impl FnOnce(&mut Server) -> Result<Place, Refusal>) -> Result<Place, ApiError> {

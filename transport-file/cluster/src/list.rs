@@ -7,7 +7,7 @@ use super::store::{State, Store};
 use super::target::Target;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;

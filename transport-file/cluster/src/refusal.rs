@@ -1,7 +1,7 @@
 //! The answers that are no success, as a kube-apiserver gives them: `metav1.Status` (apimachinery `api/errors`).
 
 use core::time::Duration;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
 
 /// An answer that is no success.

@@ -3,7 +3,7 @@
 use super::refusal::Refusal;
 use super::target::Target;
 use listwatch_core::object::LabelSelector;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use serde_json::Value;
 
 /// The selection of a list or a watch.

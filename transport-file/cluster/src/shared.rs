@@ -13,7 +13,7 @@ use listwatch_core::Instant;
 use listwatch_core::time::earliest;
 use listwatch_core::transport::ResponseHead;
 use listwatch_transport_file::HistoryChange;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -2,7 +2,7 @@
 
 use super::metadata::metadata_of;
 use listwatch_core::Instant;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use listwatch_transport_file::weight;
 use serde_json::{Value, json};
 use std::cmp::Reverse;

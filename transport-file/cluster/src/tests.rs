@@ -71,11 +71,11 @@ fn kind(collection: &str) -> Arc<ServedKind> {
 fn relist(cluster: &SimulatedCluster, changed: &[(&str, u64)], gone: &[&str], version: u64) {
     let changed = changed.iter().map(|(name, version)| recorded(name, *version)).collect();
     let gone = gone.iter().map(|name| Key::new(Some("web"), name)).collect();
-    cluster.record(Instant::ZERO, &kind("v1/pods"), HistoryChange::Relisted { changed, gone, version });
+    cluster.line.shared.record(Instant::ZERO, &kind("v1/pods"), HistoryChange::Relisted { changed, gone, version });
 }
 
 fn record(cluster: &SimulatedCluster, change: fn(Value) -> HistoryChange, name: &str, version: u64) {
-    cluster.record(Instant::ZERO, &kind("v1/pods"), change(recorded(name, version)));
+    cluster.line.shared.record(Instant::ZERO, &kind("v1/pods"), change(recorded(name, version)));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn objects_without_a_version_had_none_behind_a_gap() {
     let cluster = SimulatedCluster::new();
     let changed = vec![json!({ "metadata": { "name": "a", "namespace": "web" } })];
     let relisted = HistoryChange::Relisted { changed, gone: Vec::new(), version: 7 };
-    cluster.record(Instant::ZERO, &kind("v1/pods"), relisted);
+    cluster.line.shared.record(Instant::ZERO, &kind("v1/pods"), relisted);
     let (_, list) = send(&cluster, "GET /api/v1/pods", &Value::Null);
     assert_eq!(list["items"][0]["metadata"]["resourceVersion"], "7", "{list}");
 }
@@ -126,7 +126,7 @@ fn a_watch_was_not_woken_by_a_recorded_change_below_the_version_of_another_colle
     let cluster = SimulatedCluster::new();
     relist(&cluster, &[], &[], 9);
     let nodes = HistoryChange::Relisted { changed: Vec::new(), gone: Vec::new(), version: 90 };
-    cluster.record(Instant::ZERO, &kind("v1/nodes"), nodes);
+    cluster.line.shared.record(Instant::ZERO, &kind("v1/nodes"), nodes);
     let mut watch = watch(&cluster, "/api/v1/pods?watch=1&resourceVersion=9");
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
@@ -492,7 +492,7 @@ fn record_maps(cluster: &SimulatedCluster, maps: &[(&str, &[&str])]) {
     };
     let (changed, gone) = (maps.iter().map(map).collect(), Vec::new());
     let change = HistoryChange::Relisted { changed, gone, version: 9 };
-    cluster.record(Instant::ZERO, &kind("v1/configmaps"), change);
+    cluster.line.shared.record(Instant::ZERO, &kind("v1/configmaps"), change);
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn what_follows_a_recorded_deletion_is_left_to_the_recording() {
     let cluster = SimulatedCluster::new();
     record_maps(&cluster, &[("a", &[]), ("b", &["a"])]);
     let object = json!({ "metadata": { "name": "a", "namespace": "default", "uid": "a", "resourceVersion": "10" } });
-    cluster.record(Instant::ZERO, &kind("v1/configmaps"), HistoryChange::Deleted(object));
+    cluster.line.shared.record(Instant::ZERO, &kind("v1/configmaps"), HistoryChange::Deleted(object));
     assert_eq!(maps_at(&cluster, 100), ["b 1"]);
 }
 
@@ -547,7 +547,7 @@ fn the_field_managers_of_an_object_that_a_recording_deletes_stayed() {
 fn an_empty_list_of_a_recorded_kind_settled_that_it_has_no_namespace() {
     let cluster = SimulatedCluster::new();
     let empty = HistoryChange::Relisted { changed: Vec::new(), gone: Vec::new(), version: 9 };
-    cluster.record(Instant::ZERO, &kind("example.com/v1/foos"), empty);
+    cluster.line.shared.record(Instant::ZERO, &kind("example.com/v1/foos"), empty);
     assert_eq!(send(&cluster, &format!("GET {FOOS}"), &Value::Null).0, 200);
     let is_namespaced = |cluster: &SimulatedCluster| {
         let kinds = cluster.kinds();
@@ -556,7 +556,7 @@ fn an_empty_list_of_a_recorded_kind_settled_that_it_has_no_namespace() {
     assert_eq!(is_namespaced(&cluster), Some(true), "as kubectl guesses");
     let mut foo = foo();
     foo["metadata"]["resourceVersion"] = json!("10");
-    cluster.record(Instant::ZERO, &kind("example.com/v1/foos"), HistoryChange::Added(foo));
+    cluster.line.shared.record(Instant::ZERO, &kind("example.com/v1/foos"), HistoryChange::Added(foo));
     assert_eq!(is_namespaced(&cluster), Some(false), "as its object shows");
     assert_eq!(send(&cluster, "GET /apis/example.com/v1/foos/a", &Value::Null).0, 200);
 }
@@ -567,7 +567,7 @@ fn a_query_that_mentions_a_watch_was_taken_for_one() {
     cluster.fail_next("WATCH", Fault::Refused(500)).expect("taken");
     let call = |target| Call { method: "GET", target, accept: "", content_type: "", body: b"" };
     for (target, left) in [("/api/v1/pods?watch=0", 1), ("/api/v1/pods?watch=1", 0)] {
-        let _answer = cluster.line().read(Instant::ZERO, &call(target));
+        let _answer = cluster.line.read(Instant::ZERO, &call(target));
         assert_eq!(cluster.faults_left().len(), left, "{target}");
     }
 }

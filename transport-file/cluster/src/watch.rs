@@ -10,7 +10,7 @@ use super::target::Target;
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::time::earliest;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Arc;

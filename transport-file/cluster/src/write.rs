@@ -9,7 +9,7 @@ use super::refusal::{Cause, Refusal};
 use super::store::Store;
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The tables of `listwatch watch`, beside those of the same release's `kubectl get --watch`.
 
-use crate::command::program;
+use crate::program;
 use crate::real_server::plane::{Plane, plane};
 use crate::real_server::resources::{custom_resource_definition, deployment};
 use listwatch_core::Resource;

@@ -3,7 +3,7 @@
 use super::super::refusal::Refusal;
 use super::super::write::Actor;
 use super::Asked;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
 
 /// The body, as JSON.

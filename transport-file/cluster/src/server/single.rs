@@ -14,7 +14,7 @@ use super::super::write::{self, Actor, Deleted, Part};
 use super::read::{body, object};
 use super::{Asked, Reply, Server};
 use listwatch_core::change::apply_merge_patch;
-use listwatch_transport_file::kinds::ServedKind;
+use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

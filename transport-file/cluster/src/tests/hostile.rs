@@ -77,9 +77,9 @@ fn a_scale_of_a_deployment_without_a_spec_of_fields_caused_a_panic() {
 fn a_recorded_object_that_is_no_object_caused_a_panic() {
     let cluster = SimulatedCluster::new();
     for object in [json!([1]), json!("x"), json!({ "metadata": "x" })] {
-        cluster.record(Instant::ZERO, &kind("v1/pods"), HistoryChange::Added(object.clone()));
+        cluster.line.shared.record(Instant::ZERO, &kind("v1/pods"), HistoryChange::Added(object.clone()));
         let relisted = HistoryChange::Relisted { changed: vec![object], gone: Vec::new(), version: 9 };
-        cluster.record(Instant::ZERO, &kind("v1/pods"), relisted);
+        cluster.line.shared.record(Instant::ZERO, &kind("v1/pods"), relisted);
     }
     let from = "/api/v1/pods?watch=1&fieldSelector=metadata.name!%3Dz";
     assert_eq!(told(&mut watch(&cluster, from)), ["ADDED "]);
@@ -94,7 +94,7 @@ fn a_watch_was_not_woken_by_a_change_before_a_panic() {
     let waker = Waker::from(Arc::clone(&woken));
     watch.poll(Instant::ZERO, &Context::from_waker(&waker), &mut Vec::new());
     let fails = || {
-        cluster.shared().with(|inside| {
+        cluster.line.shared.with(|inside| {
             inside.disconnections += 1;
             panic!("by a test");
         })
@@ -154,7 +154,7 @@ fn the_paths_of_the_fields_of_one_object_took_any_memory() {
     let mut recorded = large;
     recorded["metadata"]["namespace"] = json!("default");
     recorded["metadata"]["resourceVersion"] = json!("99");
-    cluster.record(Instant::ZERO, &kind("v1/configmaps"), HistoryChange::Added(recorded));
+    cluster.line.shared.record(Instant::ZERO, &kind("v1/configmaps"), HistoryChange::Added(recorded));
     too_large(send(&cluster, &format!("PATCH {MAPS}/a"), &json!({ "data": null })));
 }
 

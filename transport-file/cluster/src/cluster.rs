@@ -306,8 +306,8 @@ impl SimulatedCluster {
     /// Enters a step of a recording, in the version that was recorded. If the collection has a newer one, which another
     /// recorded client was told of earlier, the step and its object get the next version.
     ///
-    /// At [`HistoryChange::Relisted`], a watch is told what came before,
-    /// and then a 410; so its client has to list again.
+    /// At [`HistoryChange::Relisted`](listwatch_transport_file::HistoryChange::Relisted), a watch is told of the changes before
+    /// it, and then gets a 410, so its client lists again.
     pub fn enter(&self, now: Instant, step: HistoryStep) {
         self.shared().record(now, &step.resource.kind, step.change);
     }

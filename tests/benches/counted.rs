@@ -1,5 +1,4 @@
 //! Our side of the section `peaks` of [`beside`](../beside/main.rs): it counts the bytes that it allocates.
-#![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a step that fails ends the run")]
 
 #[path = "beside/follow.rs"]

@@ -216,8 +216,8 @@ impl Drop for ControlPlane {
     }
 }
 
-/// The program, built.
-fn program() -> Option<&'static Path> {
+/// The program, built; `None`, loudly, where there is no Go. Under the name `kubectl` it is kubectl.
+pub fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     PROGRAM.get_or_init(|| go::build(&["build"], "apiserver", ".", "listwatch-apiserver")).as_deref()
 }

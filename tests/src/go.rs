@@ -1,13 +1,21 @@
 //! Programs that Go builds for suites, each once a run; Go keeps what they are built of in its own cache.
 
+use crate::skipped::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
+
+/// client-go's informers and election, as a program; `None`, loudly, where there is no Go.
+pub fn client_go() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM.get_or_init(|| build(&["build"], "peers/client-go", ".", "listwatch-client-go")).as_deref()
+}
 
 /// Builds the program `name` of `package` in the folder `module` of the tests, by `go build` or `go test -c`. `None`, loudly,
 /// where there is no Go to build it with.
 ///
 /// # Panics
-/// Where it cannot be built, and under `CI=true` where there is no Go.
+/// Where it cannot be built, and where `CI` is set and there is no Go.
 #[must_use]
 pub fn build(command: &[&str], module: &str, package: &str, name: &str) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(module);
@@ -27,8 +35,7 @@ pub fn build(command: &[&str], module: &str, package: &str, name: &str) -> Optio
             Some(program)
         }
         Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{name} is built by Go: {error}");
-            eprintln!("\n*** SKIPPED: what needs {name}, which Go builds ({error}) ***\n");
+            skip(format_args!("what needs {name}"), format_args!("Go builds it, and `go` does not run: {error}"));
             None
         }
     }

@@ -1,7 +1,7 @@
 //! The code that suites and fuzz targets share: reference models, and operations that run against them.
 //!
-//! The library depends on core alone, unless the features `capture` and `kubeconfig` need a transport. So fuzz builds
-//! stay small.
+//! Without its default features the library depends on core alone, so fuzz builds stay small. The features `capture`,
+//! `exchange` and `kubeconfig` bring in the transports.
 
 pub mod alone;
 pub mod answers;
@@ -19,6 +19,7 @@ pub mod recovery;
 pub mod scratch;
 pub mod silent;
 pub mod sim;
+pub mod skipped;
 pub mod tapes;
 pub mod told;
 pub mod unpark;

@@ -11,3 +11,10 @@ mod protocol;
 mod simulation;
 mod sockets;
 mod traces;
+
+use std::path::Path;
+
+/// The root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}

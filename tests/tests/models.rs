@@ -19,7 +19,7 @@ fn every_short_run_of_the_work_queue_is_the_models() {
 }
 
 #[test]
-fn every_run_of_six_of_client_gos_operations_is_the_models() {
+fn every_short_run_of_client_gos_operations_is_the_models() {
     let alphabet = [
         Op::Add(0),
         Op::Add(1),
@@ -31,11 +31,11 @@ fn every_run_of_six_of_client_gos_operations_is_the_models() {
         Op::Advance(2),
         Op::Advance(9),
     ];
-    every_sequence(&alphabet, 6, &mut |ops| work_queue::check(Setup::default(), ops));
+    every_sequence(&alphabet, depth(), &mut |ops| work_queue::check(Setup::default(), ops));
 }
 
 #[test]
-fn every_run_of_six_with_delays_that_are_cut_short_or_kept_is_the_models() {
+fn every_short_run_with_delays_that_are_cut_short_or_kept_is_the_models() {
     let alphabet = [
         Op::Add(0),
         Op::AddAfter(0, 3),
@@ -48,12 +48,12 @@ fn every_run_of_six_with_delays_that_are_cut_short_or_kept_is_the_models() {
     ];
     for while_delayed in [WhileDelayed::Promote, WhileDelayed::KeepWaiting] {
         let setup = Setup { while_delayed, ..Setup::default() };
-        every_sequence(&alphabet, 6, &mut |ops| work_queue::check(setup, ops));
+        every_sequence(&alphabet, depth(), &mut |ops| work_queue::check(setup, ops));
     }
 }
 
 #[test]
-fn every_run_of_six_with_parking_is_the_models() {
+fn every_short_run_with_parking_is_the_models() {
     let alphabet = [
         Op::Add(0),
         Op::AddAfter(0, 3),
@@ -65,14 +65,14 @@ fn every_run_of_six_with_parking_is_the_models() {
         Op::Advance(9),
     ];
     for while_delayed in [WhileDelayed::RunTwice, WhileDelayed::Promote] {
-        every_sequence(&alphabet, 6, &mut |ops| {
+        every_sequence(&alphabet, depth(), &mut |ops| {
             work_queue::check(Setup { while_delayed, max_retries: 1, ..Setup::default() }, ops);
         });
     }
 }
 
 #[test]
-fn every_run_of_six_with_outcomes_is_the_models() {
+fn every_short_run_with_outcomes_is_the_models() {
     let time = Duration::from_millis(3);
     let alphabet = [
         Op::Add(0),
@@ -86,14 +86,14 @@ fn every_run_of_six_with_outcomes_is_the_models() {
         Op::ShutDown,
     ];
     for max_retries in [u32::MAX, 1] {
-        every_sequence(&alphabet, 6, &mut |ops| {
+        every_sequence(&alphabet, depth(), &mut |ops| {
             work_queue::check(Setup { max_retries, ..Setup::default() }, ops);
         });
     }
 }
 
 #[test]
-fn every_run_of_six_with_held_jobs_is_the_models() {
+fn every_short_run_with_held_jobs_is_the_models() {
     let alphabet = [
         Op::Add(0),
         Op::Get,
@@ -106,7 +106,7 @@ fn every_run_of_six_with_held_jobs_is_the_models() {
         Op::Advance(9),
     ];
     for max_retries in [u32::MAX, 0] {
-        every_sequence(&alphabet, 6, &mut |ops| {
+        every_sequence(&alphabet, depth(), &mut |ops| {
             work_queue::check(Setup { max_retries, ..Setup::default() }, ops);
         });
     }
@@ -114,7 +114,7 @@ fn every_run_of_six_with_held_jobs_is_the_models() {
 
 /// The keys 0 and 2 are of one group.
 #[test]
-fn every_run_of_six_with_priorities_and_groups_is_the_models() {
+fn every_short_run_with_priorities_and_groups_is_the_models() {
     let alphabet = [
         Op::AddWithPriority(0, Priority::Urgent),
         Op::AddWithPriority(1, Priority::Low),
@@ -129,12 +129,12 @@ fn every_run_of_six_with_priorities_and_groups_is_the_models() {
     ];
     for aging in [1, 2] {
         let setup = Setup { aging: Some(aging), ..Setup::default() };
-        every_sequence(&alphabet, 6, &mut |ops| work_queue::check(setup, ops));
+        every_sequence(&alphabet, depth(), &mut |ops| work_queue::check(setup, ops));
     }
 }
 
 #[test]
-fn every_run_of_six_with_a_drain_is_the_models() {
+fn every_short_run_with_a_drain_is_the_models() {
     let alphabet = [
         Op::Add(0),
         Op::Add(1),
@@ -146,7 +146,7 @@ fn every_run_of_six_with_a_drain_is_the_models() {
         Op::Advance(2),
         Op::Advance(9),
     ];
-    every_sequence(&alphabet, 6, &mut |ops| work_queue::check(Setup::default(), ops));
+    every_sequence(&alphabet, depth(), &mut |ops| work_queue::check(Setup::default(), ops));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn the_seeds_of_the_work_queue_are_the_models() {
 fn every_short_run_of_a_watched_delta_fifo_is_the_models() {
     use ops::delta_fifo::Op::{Add, CommitStage, Delete, Pop, Resync, Stage, Update};
     let alphabet = [Add(0), Update(1), Delete(0), Delete(1), Stage(0), Stage(1), CommitStage, Resync, Pop];
-    every_sequence(&alphabet, 6, &mut ops::delta_fifo::check);
+    every_sequence(&alphabet, depth(), &mut ops::delta_fifo::check);
 }
 
 /// All that can happen to a list while it is read.
@@ -300,7 +300,7 @@ fn every_short_run_of_a_staging_delta_fifo_is_the_models() {
         DiscardStage,
         Pop,
     ];
-    every_sequence(&alphabet, 6, &mut ops::delta_fifo::check);
+    every_sequence(&alphabet, depth(), &mut ops::delta_fifo::check);
 }
 
 /// What one queue tells step by step, and the other coalesced, comes to the same.
@@ -308,28 +308,28 @@ fn every_short_run_of_a_staging_delta_fifo_is_the_models() {
 fn coalescing_loses_steps_but_neither_the_end_nor_that_an_object_was_deleted() {
     use ops::delta_fifo::Op::{Add, CommitStage, Delete, Pop, Resync, Stage, Update};
     let alphabet = [Add(0), Add(1), Update(0), Delete(0), Delete(1), Stage(1), CommitStage, Resync, Pop];
-    every_sequence(&alphabet, 6, &mut ops::delta_fifo::check_folding);
+    every_sequence(&alphabet, depth(), &mut ops::delta_fifo::check_folding);
 }
 
 /// Subscribers that read, that do not, that join late and that leave. The first one's limit is one entry.
 #[test]
-fn every_run_of_six_of_an_event_log_is_the_models() {
+fn every_short_run_of_an_event_log_is_the_models() {
     use ops::event_log::Op::{Delete, Join, Leave, Poll, Set, Synced};
     let alphabet = [Set(0), Set(1), Delete(0), Poll(0), Poll(1), Join(event_log::kind(4)), Leave(0), Synced];
     for first in [1, 6] {
         let setup = event_log::Setup { limit: 1, heedless: false, first: event_log::kind(first) };
-        every_sequence(&alphabet, 6, &mut |ops| event_log::check(setup, ops));
+        every_sequence(&alphabet, depth(), &mut |ops| event_log::check(setup, ops));
     }
 }
 
 /// The object of one key comes back with the same state, a later one, or as another object.
 #[test]
-fn every_run_of_six_of_an_event_log_with_resyncs_is_the_models() {
+fn every_short_run_of_an_event_log_with_resyncs_is_the_models() {
     use ops::event_log::Op::{Delete, Join, Poll, Recreate, Resync, Set, Touch};
     let alphabet = [Set(0), Touch(0), Recreate(0), Delete(0), Poll(0), Poll(1), Join(event_log::kind(3)), Resync(0)];
     for (first, limit, heedless) in [(4, 1, false), (6, 2, true)] {
         let setup = event_log::Setup { limit, heedless, first: event_log::kind(first) };
-        every_sequence(&alphabet, 6, &mut |ops| event_log::check(setup, ops));
+        every_sequence(&alphabet, depth(), &mut |ops| event_log::check(setup, ops));
     }
 }
 
@@ -452,14 +452,12 @@ fn the_seeds_of_the_decoder_keep_its_rules() {
 }
 
 #[test]
-#[cfg(not(loom))]
 fn the_seeds_of_the_kubeconfigs_show_no_credential() {
     replay_seeds("kubeconfig", ops::kubeconfig::run);
 }
 
 /// The seeds, and answers that differ from one in a few bytes.
 #[test]
-#[cfg(not(loom))]
 fn answers_like_the_seeds_are_read_alike_in_any_pieces_and_as_by_httparse() {
     const MARKS: &[u8] = b"\r\n: ;,\t0159afAF\0\x7f\xffxHt-";
     replay_seeds("exchange", ops::exchange::run);
@@ -522,6 +520,11 @@ fn random_runs_of_a_simulated_cluster_end_with_caches_that_are_its_lists() {
 }
 
 /// Calls `check` with every sequence of `len` items of `alphabet`.
+/// How many steps each of these runs has. `MODEL_DEPTH=6` takes ten times as long.
+fn depth() -> usize {
+    std::env::var("MODEL_DEPTH").map_or(5, |depth| depth.parse().expect("MODEL_DEPTH is a number of steps"))
+}
+
 fn every_sequence<T: Copy>(alphabet: &[T], len: usize, check: &mut impl FnMut(&[T])) {
     let mut digits = vec![0; len];
     let mut sequence = vec![alphabet[0]; len];

@@ -2,9 +2,10 @@
 //!
 //! `tests/mutations/run` makes the changes of `rules.txt`, one by one; here is looked only whether each can be made.
 
+use crate::root;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The families of rules, and how many each has.
 const FAMILIES: [(char, u32); 7] = [('A', 6), ('D', 12), ('P', 18), ('R', 7), ('T', 9), ('S', 13), ('W', 17)];
@@ -78,8 +79,4 @@ fn tests() -> String {
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }

@@ -1,6 +1,6 @@
 //! The memory that playing a large recording takes.
 
-#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::task::{Context, Poll, Waker};
 use listwatch_core::request::{Request, RequestId};

@@ -1,5 +1,4 @@
 //! The examples, as they stand in their folder: what each does in a simulated world, and how its binary ends.
-#![cfg(unix)]
 
 mod edge_agent;
 mod finalizer;

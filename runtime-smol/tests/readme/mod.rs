@@ -13,11 +13,18 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(checkout.join(path)).unwrap()
 }
 
+/// `LISTWATCH_WRITE_TABLES=1` writes the programs.
 #[test]
 fn the_programs_of_the_readme_are_those_that_are_tested_here() {
     let readme = text();
     assert!(!readme.contains("```rust,"), "a program that is not built here");
-    assert_eq!(blocks(&readme, "rust").join("\n"), file("runtime-smol/tests/readme/program.rs"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readme/program.rs");
+    let programs = blocks(&readme, "rust").join("\n");
+    if std::env::var_os("LISTWATCH_WRITE_TABLES").is_some() {
+        std::fs::write(path, programs).unwrap();
+        return;
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), programs, "LISTWATCH_WRITE_TABLES=1 cargo test writes it anew");
 }
 
 #[test]

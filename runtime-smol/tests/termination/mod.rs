@@ -1,5 +1,4 @@
 //! Signals, each in a process of its own: a signal concerns all that runs in one.
-#![cfg(unix)]
 
 use listwatch::controller::Termination;
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -4,7 +4,6 @@
 //! `beside measure PEERS KUBE-RS FOLDER [--quick] [--turns NUMBER] [SECTION]...` measures by the programs of
 //! `tests/peers/client-go` and `tests/peers/kube-rs` (`-` for none). It writes a table for each section into the folder,
 //! and starts the other commands, which are our side.
-#![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a step that fails ends the run")]
 
 mod busy;

@@ -6,34 +6,32 @@ use crate::settings::Settings;
 use listwatch_tests::pods::Pods;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub(crate) fn table(settings: &Settings) -> String {
-    let cargo = ["build", "--quiet", "--release", "--package", "listwatch", "--features", "cli", "--bin", "listwatch"];
-    output("cargo", &cargo);
+    output("cargo", &["build", "--quiet", "--release", "--package", "listwatch-cli"]);
     let ours = std::path::Path::new(&settings.ours).parent().unwrap().with_file_name("listwatch");
     let log = std::env::temp_dir().join(format!("listwatch-beside-{}.json", std::process::id()));
     let mut out = BufWriter::new(File::create(&log).unwrap());
     Pods::new(settings.size(100_000, 1_000)).write_watch_log(&mut out).unwrap();
     out.flush().unwrap();
-    let log_name = log.to_str().unwrap();
-    let commands = [
-        ("`listwatch replay --type meta`", format!("{} replay --type meta {log_name}", ours.display())),
-        ("`cat FILE >/dev/null`", format!("cat {log_name}")),
-        ("`jq -c .object.metadata.name`", format!("jq -c .object.metadata.name {log_name}")),
+    let commands: [(&str, &[&str]); 3] = [
+        ("`listwatch replay --type meta`", &[ours.to_str().unwrap(), "replay", "--type", "meta"]),
+        ("`cat FILE >/dev/null`", &["cat"]),
+        ("`jq -c .object.metadata.name`", &["jq", "-c", ".object.metadata.name"]),
     ];
     let mut seconds = [const { Vec::new() }; 3];
     for _ in 0..settings.turns {
         for ((_, command), seconds) in commands.iter().zip(&mut seconds) {
             let began = Instant::now();
-            let status = Command::new("sh").args(["-c", &format!("{command} >/dev/null")]).status().unwrap();
-            if status.success() {
+            let ended = Command::new(command[0]).args(&command[1..]).arg(&log).stdout(Stdio::null()).status();
+            if ended.as_ref().is_ok_and(ExitStatus::success) {
                 seconds.push(began.elapsed().as_secs_f64());
             } else {
-                assert!(command.starts_with("jq"), "{command}: {status}");
-                eprintln!("NOT MEASURED: {command}: {status}");
+                assert_eq!(command[0], "jq", "{ended:?}");
+                eprintln!("NOT MEASURED: {command:?}: {ended:?}");
             }
         }
     }

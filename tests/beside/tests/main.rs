@@ -1,6 +1,6 @@
 //! listwatch beside a real kube-apiserver, client-go, kube-rs, kubectl and Prometheus, and with the types of others.
 //!
-//! A test that lacks its program says so loudly, and fails where the variable `CI` is set.
+//! A test that lacks its program says so on standard error, and fails where the variable `CI` is set.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../../../runtime-smol/cli/tests/command.rs"]
@@ -8,6 +8,7 @@
 mod command;
 mod handlers;
 mod kinds;
+mod kubectl;
 #[cfg(unix)]
 mod no_std;
 #[cfg(unix)]
@@ -26,15 +27,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The command, built once, as these tests are.
+/// The command, built once, in the profile of these tests.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
+        let test = std::env::current_exe().unwrap();
+        let folder = test.ancestors().nth(2).unwrap().file_name().unwrap().to_str().unwrap();
+        // The profile `dev` has another name as a folder.
+        let profile = if folder == "debug" { "dev" } else { folder };
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "listwatch-cli"]).current_dir(checkout());
-        assert!(cargo.env("CARGO_NET_OFFLINE", "true").status().unwrap().success(), "the command cannot be built");
-        std::env::current_exe().unwrap().parent().unwrap().with_file_name("listwatch")
+        cargo.args(["build", "--quiet", "--locked", "--package", "listwatch-cli", "--profile", profile]);
+        cargo.arg("--target-dir").arg(target_folder()).current_dir(checkout());
+        assert!(cargo.status().unwrap().success(), "the command cannot be built");
+        target_folder().join(folder).join("listwatch")
     })
+}
+
+/// The folder that cargo builds these tests in.
+fn target_folder() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
 }
 
 /// The root of the workspace.

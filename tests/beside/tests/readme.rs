@@ -1,8 +1,7 @@
 //! The programs of the README, pasted into a fresh crate as a reader does it, with the dependencies that it names.
-#![cfg(unix)]
 
-use crate::checkout;
-use listwatch_tests::readme::blocks;
+use crate::{checkout, target_folder};
+use listwatch_tests::readme::{blocks, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,14 +19,15 @@ struct Fresh(PathBuf);
 
 impl Fresh {
     fn new(dependencies: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("listwatch-readme-{}", std::process::id()));
-        let fresh = Self(folder);
+        // Always the same folder: cargo builds the checkout anew for each path that it is found at.
+        let fresh = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme"));
+        let _is_not_there = fs::remove_dir_all(&fresh.0);
         fs::create_dir_all(fresh.package().join("src")).unwrap();
         std::os::unix::fs::symlink(checkout(), fresh.0.join("listwatch")).unwrap();
-        let head = "[package]\nname = \"readme-watcher\"\nedition = \"2024\"\n\n";
+        let head = "[workspace]\n\n[package]\nname = \"readme-watcher\"\nedition = \"2024\"\n\n";
         let manifest = format!("{head}{dependencies}\n{}", profile());
         fs::write(fresh.package().join("Cargo.toml"), manifest).unwrap();
-        // The versions that are there, so that nothing is to be fetched.
+        // The versions of the checkout.
         fs::copy(checkout().join("Cargo.lock"), fresh.package().join("Cargo.lock")).unwrap();
         fresh
     }
@@ -40,10 +40,9 @@ impl Fresh {
     #[track_caller]
     fn test(&self, program: &str) -> String {
         fs::write(self.package().join("src/main.rs"), program).unwrap();
-        // The folder of the workspace: what it depends on is built already.
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        // In the folder of the workspace, what it depends on is built already.
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["test", "--offline", "--quiet"]).current_dir(self.package()).env("CARGO_TARGET_DIR", target);
+        cargo.args(["test", "--quiet"]).current_dir(self.package()).env("CARGO_TARGET_DIR", target_folder());
         let tested = cargo.output().unwrap();
         let printed = String::from_utf8_lossy(&tested.stdout).into_owned();
         assert!(tested.status.success(), "{printed}\n{}", String::from_utf8_lossy(&tested.stderr));
@@ -53,13 +52,13 @@ impl Fresh {
 
 impl Drop for Fresh {
     fn drop(&mut self) {
-        let _stays_in_the_temporary_folder = fs::remove_dir_all(&self.0);
+        let _stays_until_the_next_run = fs::remove_dir_all(&self.0);
     }
 }
 
 #[test]
 fn the_programs_of_the_readme_could_not_be_pasted() {
-    let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
+    let readme = text();
     assert!(!readme.contains("```rust,"), "a program that is not built here");
     let ([dependencies, operated], [controller, tests @ .., endpoint]) =
         (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..])

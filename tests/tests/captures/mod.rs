@@ -8,5 +8,4 @@ mod matrix;
 mod play;
 mod projected;
 mod truth;
-#[cfg(not(loom))]
 mod wired;

@@ -1,7 +1,6 @@
 //! Captures decoded by a projection, which holds no object, beside the decoder of the heap.
 
 use crate::captures::play::Plays;
-#[cfg(not(loom))]
 use crate::captures::wired::{Frame, Framing, Wired};
 use core::task::{Context, Waker};
 use flate2::read::MultiGzDecoder;
@@ -275,7 +274,6 @@ fn an_informer_of_a_projection_tells_of_each_key_what_one_on_the_heap_tells_in_f
     }
 }
 
-#[cfg(not(loom))]
 #[test]
 fn an_informer_in_fixed_memory_tells_the_same_of_a_capture_over_http_in_pieces_of_any_size() {
     const CHUNKED: Framing = |_, _| Frame::Chunked;

@@ -9,7 +9,7 @@
 //! A name counts for the file that defines it, not for those that pass it on. What is for tests alone does not count.
 
 use crate::layering::crates::{Crate, Edge};
-use crate::layering::root;
+use crate::root;
 use std::fs;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo deny check` reads the same file and knows published advisories besides, but takes minutes to install.
 
-use crate::layering::root;
+use crate::root;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

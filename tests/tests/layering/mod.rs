@@ -7,6 +7,7 @@ mod paths;
 mod sizes;
 mod tokens;
 
+use crate::root;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -320,10 +321,6 @@ fn misplaced(package: &Value) -> Vec<String> {
     let dependencies = package["dependencies"].as_array().unwrap();
     let found = dependencies.iter().filter(|dependency| !may_have(dependency));
     found.map(|dependency| format!("{name} depends on {}", dependency["name"])).collect()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
 /// The packages of the workspace, of `fuzz` and of the firmware, as `cargo metadata` describes them.

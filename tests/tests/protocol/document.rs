@@ -1,6 +1,6 @@
 //! Tables in documents that are printed from what the code does.
 
-use std::path::{Path, PathBuf};
+use crate::root;
 
 /// Whether the table between the marks `<!-- name -->` and `<!-- /name -->` of a document is what it should be.
 /// `LISTWATCH_WRITE_TABLES=1` writes it.
@@ -18,8 +18,4 @@ pub(crate) fn check(document: &str, name: &str, table: &str) {
         return;
     }
     assert_eq!(old, table, "{document} says otherwise; LISTWATCH_WRITE_TABLES=1 cargo test writes it anew");
-}
-
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -1,7 +1,8 @@
 //! Every exchange that was recorded with a real server, through an informer that asks just that.
 
-use crate::protocol::document::{check, root};
+use crate::protocol::document::check;
 use crate::protocol::exchange::{Exchange, exchanges};
+use crate::root;
 use core::time::Duration;
 use listwatch_core::decode::Raw;
 use listwatch_core::reflector::{Action, FailureReport};

@@ -1,6 +1,6 @@
 //! The checklists of rules and defects in ARCHITECTURE.md name tests that exist.
 
-use crate::protocol::document::root;
+use crate::root;
 use std::path::Path;
 
 /// The sources below a folder, in one text.

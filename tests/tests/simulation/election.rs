@@ -1,7 +1,7 @@
 //! Thousands of elections in which clocks, network, server and candidates fail.
 //!
 //! ```sh
-//! cargo test -p listwatch-tests --test suite simulation::election                 # 10,000 seeds
+//! cargo test -p listwatch-tests --test suite simulation::election                 # 2,000 seeds
 //! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::election    # one of them again
 //! ```
 
@@ -11,7 +11,7 @@ use listwatch_tests::sim::{Election, Seeds, explore};
 const SEEDS: u64 = 2_000;
 
 /// How many steps each run has unless it is said otherwise.
-const DEPTH: usize = 7;
+const DEPTH: usize = 6;
 
 #[test]
 fn one_candidate_writes_at_a_time_and_one_leads_when_all_is_well() {

@@ -11,7 +11,7 @@ use std::any::type_name;
 use std::panic::catch_unwind;
 
 /// How many seeds run in each memory unless it is said otherwise.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 250;
 /// Every so many seeds run twice, and must do the same.
 const TWICE: u64 = 16;
 

@@ -2,7 +2,7 @@
 //! `tests/peers/client-go/recorder` has the same ones.
 //!
 //! ```sh
-//! cargo test -p listwatch-tests --test suite simulation::recorder                 # 2,000 seeds
+//! cargo test -p listwatch-tests --test suite simulation::recorder                 # 1,000 seeds
 //! SIM_SEED=123 cargo test -p listwatch-tests --test suite simulation::recorder    # one of them again
 //! ```
 

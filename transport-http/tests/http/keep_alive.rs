@@ -142,7 +142,7 @@ fn half_open_alone(name: &str) {
         measured_in(&unshare, name, "");
         return;
     }
-    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    let in_ci = std::env::var_os("CI").is_some();
     assert!(!(in_ci && works(&["true"])), "a network can be made, but there is no `ip` to set it up: install iproute2");
     // The test's own output is shown only when it fails.
     std::io::stderr().write_all(b"SKIPPED: no half-open watch, because no network can be made here\n").unwrap();

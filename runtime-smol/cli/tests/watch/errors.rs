@@ -1,6 +1,8 @@
 //! Errors before and while a resource is followed: one line names the place and the remedy.
 
 use crate::command::{Run, command, listwatch, run};
+#[cfg(unix)]
+use crate::program;
 use crate::watch::following::until_it_complains;
 use crate::watch::server::{Answer, Server, refusal};
 use listwatch_tests::scratch::Scratch;
@@ -161,7 +163,7 @@ fn a_recording_to_standard_output_was_a_file_named_by_a_dash() {
 #[track_caller]
 fn assert_closed(arguments: &str) {
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_listwatch")]).args(arguments.split(' '));
+    shell.args(["-c", "exec \"$@\" >&-", "sh", program()]).args(arguments.split(' '));
     assert_refused(&run(shell), &["standard output is closed", "> /dev/null"]);
 }
 

@@ -1,6 +1,7 @@
 //! Systems that give a command less than it needs.
 
 use crate::command::{Run, command, run};
+use crate::program;
 use crate::watch::server::{Answer, Server};
 use crate::watch::stderr::status;
 use std::io::Read;
@@ -41,7 +42,7 @@ fn a_command_with_too_few_file_descriptors_panicked_perhaps_without_a_word() {
         let mut limited = Command::new("sh");
         // The test itself may have inherited some.
         let script = r#"exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 4; exec "$0" "$@""#;
-        limited.args(["-c", script, env!("CARGO_BIN_EXE_listwatch")]).args(arguments(using)).stdin(Stdio::null());
+        limited.args(["-c", script, program()]).args(arguments(using)).stdin(Stdio::null());
         let run = ended(limited);
         let error = run.error(1);
         assert!(error.starts_with("too few file descriptors: "), "{using}: {error}");

@@ -7,6 +7,7 @@ mod http;
 mod program;
 mod server;
 
+use listwatch_tests::skipped::skip;
 use program::Program;
 use serde_json::Value;
 use server::{JOBS, Prometheus};
@@ -22,8 +23,7 @@ const MOST_REASONS: f64 = 8.0;
 #[test]
 fn what_a_prometheus_scrapes_is_what_the_program_did() {
     if let Err(error) = Command::new("prometheus").arg("--version").output() {
-        assert!(std::env::var_os("CI").is_none(), "the package `prometheus` is not installed: {error}");
-        eprintln!("\n!! NOT TESTED: nothing was scraped. Install Debian's package `prometheus`: {error}\n");
+        skip("what Prometheus scrapes", format_args!("Debian's package `prometheus` is not installed: {error}"));
         return;
     }
     let seconds = std::env::var("PROMETHEUS_SECONDS").map_or(60, |it| it.parse().unwrap());

@@ -1,6 +1,8 @@
 //! The control plane and the sample controller, as a reader of the README starts them.
 
+use crate::checkout;
 use crate::real_server::plane::own_plane;
+use listwatch_tests::readme::text;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,10 +10,6 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 
 /// The folder of the control plane in the README.
 const FOLDER: &str = "/tmp/plane";
-
-fn checkout() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
-}
 
 /// The shell lines of a chapter of the README, block by block, with another folder of the control plane.
 fn blocks(readme: &str, chapter: &str, folder: &Path) -> Vec<String> {
@@ -24,8 +22,7 @@ fn blocks(readme: &str, chapter: &str, folder: &Path) -> Vec<String> {
 /// A terminal in the checkout.
 fn shell(lines: &str) -> Command {
     let mut shell = Command::new("sh");
-    // What is to be built is there already.
-    shell.args(["-e", "-c", lines]).current_dir(checkout()).env("CARGO_NET_OFFLINE", "true");
+    shell.args(["-e", "-c", lines]).current_dir(checkout());
     shell
 }
 
@@ -102,8 +99,9 @@ fn start_plane(readme: &str, folder: &Path) -> Started {
 fn a_step_of_the_readme_from_nothing_to_a_controller_could_not_be_pasted() {
     // Where there is no Go, there is none of the suite's either.
     let Some(_its_turn) = own_plane() else { return };
-    let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("by_hand");
+    let readme = text();
+    // The lines of the README do not quote a path, so this one has no spaces.
+    let folder = std::env::temp_dir().join(format!("listwatch-by-hand-{}", std::process::id()));
     let mut plane = start_plane(&readme, &folder);
     assert_eq!(plane.first_line(), format!("ready {}/kubeconfig", folder.display()));
     assert!(readme.contains("prints `ready /tmp/plane/kubeconfig`"));
@@ -131,4 +129,5 @@ fn a_step_of_the_readme_from_nothing_to_a_controller_could_not_be_pasted() {
     drop(plane.child.stdin.take());
     let (status, errors) = plane.end();
     assert!(status.success(), "{errors}");
+    fs::remove_dir_all(folder).unwrap();
 }

@@ -41,7 +41,7 @@ fn the_process_of_a_candidate() {
 struct Stage {
     plane: Plane,
     namespace: String,
-    peers: Option<std::path::PathBuf>,
+    peers: Option<&'static std::path::Path>,
 }
 
 /// A process that is a candidate; killed when it is dropped.
@@ -183,7 +183,7 @@ fn no_write_of_a_leader_that_was_killed_stopped_or_ended_comes_after_the_next_on
 
 #[test]
 fn candidates_of_client_go_and_ours_take_turns_by_release_and_by_expiry() {
-    let Some(peers) = go::build(&["build"], "peers/client-go", ".", "listwatch-peers-client-go") else { return };
+    let Some(peers) = go::client_go() else { return };
     let Some(plane) = plane() else { return };
     let stage = Stage { peers: Some(peers), ..Stage::new(plane, "turns") };
     let go = stage.start_peer("go-1");

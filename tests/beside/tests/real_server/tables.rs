@@ -1,23 +1,19 @@
 //! The tables of `listwatch watch`, beside those of the same release's `kubectl get --watch`.
 
+use crate::kubectl::kubectl;
 use crate::program;
 use crate::real_server::plane::{Plane, plane};
 use crate::real_server::resources::{custom_resource_definition, deployment};
 use listwatch_core::Resource;
-use listwatch_tests::go;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The objects of a comparison: one is there before it, and it goes from one to another.
 const BEFORE: &str = "before";
 const FIRST: &str = "first";
 const LAST: &str = "last";
-
-fn kubectl() -> Option<PathBuf> {
-    go::build(&["build"], "apiserver", "k8s.io/kubernetes/cmd/kubectl", "listwatch-kubectl")
-}
 
 /// A command that prints a table. It ends with this.
 struct Printing {
@@ -60,8 +56,7 @@ fn compare(plane: &Plane, resource: &str, options: &str, create: impl Fn(&str), 
     create(BEFORE);
     let ours = format!("watch {resource} {options} --for 4m");
     let theirs = format!("get {resource} {} --watch --output-watch-events", options.replace("-o table", ""));
-    let mut both =
-        [(program(), ours), (&kubectl, theirs)].map(|(program, line)| Printing::start(plane, program, &line));
+    let mut both = [(program(), ours), (kubectl, theirs)].map(|(program, line)| Printing::start(plane, program, &line));
     let headers = both.each_mut().map(|printing| printing.lines(BEFORE).swap_remove(0));
     create(FIRST);
     change();

@@ -1,30 +1,13 @@
 //! kubectl, as a user without a cluster has it.
 
+use crate::kubectl::kubectl;
 use crate::notifications::client_go;
 use crate::serve::child::Program;
 use crate::serve::serving::Serving;
-use listwatch_tests::go;
 use listwatch_tests::scratch::Scratch;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
-
-/// kubectl, built by Go; `None`, loudly, where there is no Go. The program is kubectl under that name.
-fn kubectl() -> Option<&'static Path> {
-    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let build = || {
-        let program = go::build(&["build"], "apiserver", ".", "listwatch-kubectl")?;
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubectl");
-        std::fs::create_dir_all(&folder).unwrap();
-        let link = folder.join("kubectl");
-        // An earlier run may have left it.
-        let _is_not_there = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink(program, &link).unwrap();
-        Some(link)
-    };
-    PROGRAM.get_or_init(build).as_deref()
-}
 
 /// kubectl at a server, without a kubeconfig and with a cache of its own.
 struct Kubectl<'s> {

@@ -1,7 +1,8 @@
 //! A capture, served by `tests/beside/replayserve.py` over HTTP.
 
 use crate::command::bundled;
-use std::io::{self, BufRead, BufReader, Write};
+use listwatch_tests::skipped::skip;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -37,20 +38,17 @@ impl Played {
     /// `None`, and loudly so, where there is no Python.
     ///
     /// # Panics
-    /// Where there is no Python in CI: nothing may be skipped there.
+    /// Where `CI` is set and there is no Python: nothing is skipped there.
     pub(crate) fn start(capture: &Capture) -> Option<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("replayserve.py");
         let mut python = Command::new("python3");
         python.arg(script).arg(bundled(&format!("{}.jsonl.gz", capture.name))).args([capture.lists, capture.watches]);
         let mut server = match python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
             Ok(server) => server,
-            Err(error) if std::env::var_os("CI").is_none_or(|ci| ci != "true") => {
-                let line =
-                    format!("SKIPPED: {} was not watched, because python3 does not run: {error}\n", capture.name);
-                io::stderr().write_all(line.as_bytes()).unwrap();
+            Err(error) => {
+                skip(format_args!("a watch of {}", capture.name), format_args!("python3 does not run: {error}"));
                 return None;
             }
-            Err(error) => panic!("python3 does not run: {error}"),
         };
         let told = lines(server.stdout.take().unwrap());
         let url = told.recv_timeout(PATIENCE).unwrap();

@@ -27,6 +27,15 @@ pub struct ServedKind {
 }
 
 /// All kinds, by the names of their collections, such as `apps/v1/deployments`.
+///
+/// ```
+/// use listwatch_transport_file::kinds::{Kinds, ServedKind};
+///
+/// let mut kinds = Kinds::new();
+/// assert!(kinds.known("apps/v1/deployments").is_some_and(|kind| kind.has_scale && !kind.is_custom()));
+/// let foos = kinds.add(ServedKind::custom("example.com/v1", "Foo", "foos", true));
+/// assert_eq!(foos.qualified(), "foos.example.com");
+/// ```
 #[derive(Debug)]
 pub struct Kinds {
     by_name: BTreeMap<String, Arc<ServedKind>>,

@@ -21,6 +21,14 @@ pub struct HistoryStep {
 /// A change of a resource, as the recorded clients were told of it.
 ///
 /// Objects have `kind` and `apiVersion`, which a server leaves out in lists.
+///
+/// ```
+/// use listwatch_transport_file::HistoryChange;
+/// use serde_json::json;
+///
+/// let added = HistoryChange::Added(json!({ "metadata": { "name": "a", "resourceVersion": "7" } }));
+/// assert_eq!(added.version(), 7);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum HistoryChange {
     /// A watch told of an object that was not there before.

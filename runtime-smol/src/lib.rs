@@ -31,7 +31,7 @@
 //! | How does a program without a controller create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
 //! | How does a controller tell operators what it did? | by [`Context::event`](controller::Context::event); [`recorder`] for other programs | `record.EventRecorder` |
 //! | Which reconcile made a write? | the `Audit-ID` of the server's audit log begins with [`Context::id`](controller::Context::id), which is in the span of the feature `tracing` | – |
-//! | How is a controller tested without a cluster? | by a [`World`] of a [`testing::SimulatedCluster`] or a [`file::Playback`], or of [parts](World::from_parts) | fake clientset |
+//! | How is a controller tested without a cluster? | by a [`World`] of a `testing::SimulatedCluster` or a [`file::Playback`], or of [parts](World::from_parts) | fake clientset |
 //! | When does such a test end? | with the recording, after [`World::lasting`], or with the future of [`World::until`] | the test's context |
 //! | How is a session with a cluster recorded? | by `World::recorded_to`, with the controller's requests; [`file::Recorder`] in front of one transport | – |
 //! | How is an incident replayed? | [`World::recorded_to`]; the same program with a world of that [`file::Playback`] | – |

@@ -8,6 +8,7 @@ pub mod answers;
 pub mod balancer;
 pub mod bomb;
 pub mod captures;
+pub mod cargo;
 pub mod control_plane;
 pub mod go;
 pub mod maps;

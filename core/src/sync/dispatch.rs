@@ -357,7 +357,6 @@ struct Repair<'a, Q: Machine, Lk: Lock> {
 }
 
 /// The tasks that a [`Repair`] wakes.
-#[derive(Clone, Copy)]
 enum Whom {
     /// One worker, and the followers.
     Next,

@@ -277,7 +277,7 @@ impl World {
     /// [`RunError::Endless`](crate::RunError::Endless), which names the keys that are not done.
     ///
     /// So a test ends although its scenario waits for something that never comes. A
-    /// [`SimulatedCluster`](crate::testing::SimulatedCluster) has a limit of 30 days; other worlds have none.
+    /// `testing::SimulatedCluster` has a limit of 30 days; other worlds have none.
     ///
     /// ```
     /// use core::time::Duration;

@@ -23,8 +23,8 @@ mod serve;
 #[cfg(unix)]
 mod watch;
 
+use listwatch_tests::cargo::cargo;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 /// The command, built once, in the profile of these tests.
@@ -35,7 +35,7 @@ fn program() -> &'static Path {
         let folder = test.ancestors().nth(2).unwrap().file_name().unwrap().to_str().unwrap();
         // The profile `dev` has another name as a folder.
         let profile = if folder == "debug" { "dev" } else { folder };
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = cargo();
         cargo.args(["build", "--quiet", "--locked", "--package", "listwatch-cli", "--profile", profile]);
         cargo.arg("--target-dir").arg(target_folder()).current_dir(checkout());
         assert!(cargo.status().unwrap().success(), "the command cannot be built");

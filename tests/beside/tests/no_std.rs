@@ -2,6 +2,7 @@
 //! are compiled against a copy of the compiler's library folder that lacks them. A dependency that needs one fails there
 //! too.
 
+use listwatch_tests::cargo::cargo;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,7 @@ impl Sysroot {
 
     /// Checks a package with these features; what the compiler says if it cannot be.
     fn check(&self, package: &str, features: &str) -> Result<(), String> {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = cargo();
         cargo.args(["check", "--quiet", "--lib", "--package", package]);
         // With a target named, the flags are for its crates alone: build scripts and macros keep the whole library.
         cargo.args(["--no-default-features", "--features", features, "--target", &self.host]);

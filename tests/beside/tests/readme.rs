@@ -1,10 +1,10 @@
 //! The programs of the README, pasted into a fresh crate as a reader does it, with the dependencies that it names.
 
 use crate::{checkout, target_folder};
+use listwatch_tests::cargo::cargo;
 use listwatch_tests::readme::{blocks, text};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// How the workspace builds the tests.
 fn profile() -> String {
@@ -41,7 +41,7 @@ impl Fresh {
     fn test(&self, program: &str) -> String {
         fs::write(self.package().join("src/main.rs"), program).unwrap();
         // In the folder of the workspace, what it depends on is built already.
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = cargo();
         cargo.args(["test", "--quiet"]).current_dir(self.package()).env("CARGO_TARGET_DIR", target_folder());
         let tested = cargo.output().unwrap();
         let printed = String::from_utf8_lossy(&tested.stdout).into_owned();

@@ -2,6 +2,7 @@
 
 use crate::checkout;
 use crate::real_server::plane::own_plane;
+use listwatch_tests::cargo::without_package;
 use listwatch_tests::readme::text;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -22,6 +23,7 @@ fn blocks(readme: &str, chapter: &str, folder: &Path) -> Vec<String> {
 /// A terminal in the checkout.
 fn shell(lines: &str) -> Command {
     let mut shell = Command::new("sh");
+    without_package(&mut shell);
     shell.args(["-e", "-c", lines]).current_dir(checkout());
     shell
 }

@@ -3,6 +3,7 @@
 use crate::notifications::{Notifications, client_go};
 use crate::serve::child::Program;
 use crate::serve::serving::Serving;
+use listwatch_tests::cargo::cargo;
 use listwatch_tests::go;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,7 +44,7 @@ fn a_shared_informer_of_client_go_is_told_each_notification_of_the_recording() {
 fn kube_rs() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/kube-rs");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kube-rs");
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = cargo();
     cargo.args(["build", "--quiet", "--locked", "--bin", "follow"]).current_dir(folder);
     let built = cargo.env("CARGO_TARGET_DIR", &target).status().unwrap();
     assert!(built.success(), "the follower with kube-rs cannot be built");

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::{env, fs, process};
 
-/// How many seeds run over TLS unless it is said otherwise: about a minute of a CPU.
+/// How many seeds run over TLS unless it is said otherwise.
 const SEEDS: u64 = 30;
 /// How many run over plain HTTP, which is the same without a layer.
 const PLAIN_SEEDS: u64 = 10;

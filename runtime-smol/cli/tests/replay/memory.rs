@@ -6,6 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_tests::pods::Pods;
 use listwatch_tests::scratch::Scratch;
+use listwatch_tests::skipped::tell;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
@@ -42,16 +43,11 @@ fn metadata_alone_take_less_than_a_twentieth_of_the_pods() {
             let summary = replay(&file, "--type meta").output();
             assert_eq!(subject(&summary, "cache"), [format!("{pods} objects")]);
             let (peak, throughput) = (subject(&summary, "peak memory")[0], subject(&summary, "throughput")[0]);
-            tell(&format!("{form}, {packing} ({:.0} MB): peak memory {peak}; {throughput}", bytes as f64 / 1e6));
+            tell(format_args!("{form}, {packing} ({:.0} MB): peak memory {peak}; {throughput}", bytes as f64 / 1e6));
             match peak.strip_suffix(" MB") {
                 Some(peak) => assert!(peak.parse::<f64>().unwrap() < allowed, "{form}, {packing}: {peak} MB"),
-                None => tell(&format!("PEAK MEMORY WAS NOT MEASURED: {peak}")),
+                None => tell(format_args!("PEAK MEMORY WAS NOT MEASURED: {peak}")),
             }
         }
     }
-}
-
-/// Says it in every test run: unlike a macro's output, this is not held back where the test succeeds.
-fn tell(line: &str) {
-    io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }

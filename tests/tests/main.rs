@@ -1,6 +1,5 @@
 //! What is tested without a real server: machines beside their models, the simulated world, captures, sockets, and the
 //! shape of the workspace.
-#![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod captures;

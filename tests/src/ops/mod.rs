@@ -11,13 +11,12 @@ pub mod decoder;
 pub mod delta_fifo;
 pub mod election;
 pub mod event_log;
-#[cfg(all(feature = "exchange", not(loom)))]
+#[cfg(feature = "exchange")]
 pub mod exchange;
 pub mod framer;
 pub mod indexer;
 pub mod informer;
 #[cfg(feature = "kubeconfig")]
-#[cfg(not(loom))]
 pub mod kubeconfig;
 pub mod limiters;
 pub mod packed;

@@ -1,5 +1,4 @@
 //! What is counted for a whole process: memory, threads and open files. Each test has a process of its own.
-#![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod allocations;

@@ -2,7 +2,7 @@
 //! their threads that loom can tell apart.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --package listwatch-tests --test loom
+//! RUSTFLAGS="--cfg loom" cargo test --release --package listwatch-core --test loom
 //! ```
 //!
 //! Everything that the queue shares lies behind its lock, so a lock of loom's, and wakers of loom's futures, are all

@@ -5,7 +5,9 @@
 //! With the path of a recording, it plays that one. `deploy` has its CRD, its image and its manifests.
 //!
 //! ```sh
-//! kubectl apply -f runtime-smol/examples/deploy/crd.yaml -f runtime-smol/examples/deploy/foo.yaml
+//! kubectl apply -f runtime-smol/examples/deploy/crd.yaml
+//! kubectl wait --for=condition=Established crd/foos.samplecontroller.k8s.io
+//! kubectl apply -f runtime-smol/examples/deploy/foo.yaml
 //! cargo run -p listwatch --example sample-controller
 //! ```
 

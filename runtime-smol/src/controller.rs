@@ -74,8 +74,10 @@
 //!
 //! # How to test a controller
 //!
-//! `publish` takes any world. A test gives it one of parts, and calls the function that `main` calls. Here a recording
-//! brings the objects, a function answers the writes, and the world ends after a simulated second:
+//! A controller's function takes any world, and a test calls the function that `main` calls. With the feature `testing`,
+//! `World::from(SimulatedCluster::new())` is a world whose objects the test creates and reads; the README has such a
+//! test. A world can also be made of parts. Here a recording brings the objects, a function answers the writes, and the
+//! world ends after a simulated second:
 //!
 //! ```
 //! # use listwatch::controller::{Controller, Outcome, RunError};

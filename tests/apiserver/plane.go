@@ -68,7 +68,7 @@ func newPlane(dir string, servers int, isKillable bool) (*plane, error) {
 		return nil, err
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		return nil, fmt.Errorf("%s is not empty, or not a folder", dir)
+		return nil, fmt.Errorf("%s is not empty, or not a folder; delete it, or name another", dir)
 	}
 	ports, err := freePorts(servers + 1)
 	if err != nil {

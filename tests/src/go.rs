@@ -22,8 +22,10 @@ pub fn build(command: &[&str], module: &str, package: &str, name: &str) -> Optio
     // The folder of the running test's target directory: out of the source, and kept between runs.
     let test = std::env::current_exe().ok()?;
     let program = test.parent()?.join(name);
+    // Another run may start the program, or build it, too.
+    let built = program.with_extension(std::process::id().to_string());
     let mut build = Command::new("go");
-    build.current_dir(&source).args(command).args(["-trimpath", "-ldflags=-s -w", "-o"]).arg(&program).arg(package);
+    build.current_dir(&source).args(command).args(["-trimpath", "-ldflags=-s -w", "-o"]).arg(&built).arg(package);
     match build.status() {
         Ok(status) => {
             let source = source.display();
@@ -32,6 +34,7 @@ pub fn build(command: &[&str], module: &str, package: &str, name: &str) -> Optio
                 "{name} cannot be built: `go {}` in {source} ends with {status}",
                 command.join(" ")
             );
+            std::fs::rename(&built, &program).unwrap_or_else(|error| panic!("{name} cannot be renamed: {error}"));
             Some(program)
         }
         Err(error) => {

@@ -2,6 +2,7 @@
 
 use listwatch_tests::control_plane;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -12,9 +13,10 @@ pub(crate) fn kubectl() -> Option<&'static Path> {
         let program = control_plane::program()?;
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubectl");
         fs::create_dir_all(&folder).unwrap();
-        let link = folder.join("kubectl");
-        let _is_not_there = fs::remove_file(&link);
-        fs::hard_link(program, &link).unwrap();
+        // Another run may use the link, or make it, too.
+        let (link, made) = (folder.join("kubectl"), folder.join(std::process::id().to_string()));
+        symlink(program, &made).unwrap();
+        fs::rename(made, &link).unwrap();
         Some(link)
     };
     PROGRAM.get_or_init(build).as_deref()

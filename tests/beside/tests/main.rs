@@ -27,10 +27,13 @@ use listwatch_tests::cargo::cargo;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The command, built once, in the profile of these tests.
+/// The command, built once, in the profile of these tests; or the one that `LISTWATCH_PROGRAM` names.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
+        if let Some(program) = std::env::var_os("LISTWATCH_PROGRAM") {
+            return program.into();
+        }
         let test = std::env::current_exe().unwrap();
         let folder = test.ancestors().nth(2).unwrap().file_name().unwrap().to_str().unwrap();
         // The profile `dev` has another name as a folder.

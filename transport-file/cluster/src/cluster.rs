@@ -30,6 +30,9 @@ use std::sync::Arc;
 /// `listwatch` is made of it by `World::from(cluster)`, under simulated time. An informer of core takes
 /// [`transport`](Self::transport), and [`client`](Self::client) sends single requests.
 ///
+/// A program that depends on `listwatch` names it `listwatch::testing::SimulatedCluster` (feature `testing`), and what
+/// stands in `listwatch_core` here, in `listwatch`.
+///
 /// ```
 /// use listwatch_simulated_cluster::SimulatedCluster;
 /// use serde_json::json;

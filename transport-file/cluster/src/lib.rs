@@ -35,6 +35,7 @@ mod write;
 pub use client::ClusterClient;
 pub use cluster::SimulatedCluster;
 pub use fault::Fault;
+pub use listwatch_transport_file::ServedKind;
 pub use requests::{ClientOutcome, ClientRequest};
 pub use server::Call;
 pub use shared::{Answer, WatchStream};

@@ -72,8 +72,8 @@ pub(crate) struct RecordOptions {
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(crate) format: Format,
 
-    /// The new file to write, gzipped if its name ends in .gz; for JSON on standard output, give
-    /// --print events --format json
+    /// The new file to write, compressed if its name ends in .zst or .gz; for JSON on standard
+    /// output, give --print events --format json
     #[arg(short, long, value_name = "FILE", value_parser = new_file(), help_heading = "Recording")]
     pub(crate) output: PathBuf,
 

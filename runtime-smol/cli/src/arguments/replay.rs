@@ -20,10 +20,10 @@ Examples:
   listwatch replay tonight.jsonl.zst --index label:app --index owner --workers 8
   kubectl get pods -A --watch --output-watch-events -o json > pods.json
   listwatch replay pods.json --print store
-  listwatch replay tonight.jsonl.gz -o yaml
-  listwatch replay tonight.jsonl.gz --suggest-capacities --field spec.nodeName --index label:app
-  listwatch replay tonight.jsonl.gz --against ./controller
-  listwatch replay tonight.jsonl.gz --against ./controller-1.0 --against './controller --replay={}'
+  listwatch replay tonight.jsonl.zst -o yaml
+  listwatch replay tonight.jsonl.zst --suggest-capacities --field spec.nodeName --index label:app
+  listwatch replay tonight.jsonl.zst --against ./controller
+  listwatch replay tonight.jsonl.zst --against ./controller-1.0 --against './controller --replay={}'
 
 The summary counts the requests of the recording:
   answered   the recording has an answer

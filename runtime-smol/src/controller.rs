@@ -289,7 +289,6 @@ mod source;
 mod sources;
 mod started;
 mod state;
-mod stderr;
 mod streams;
 mod tally;
 mod termination;

@@ -103,12 +103,17 @@ impl Clock {
     /// one starts with its origin.
     #[must_use]
     pub fn wall(&self) -> WallTime {
-        let date = self.0.wall();
+        let date = self.unwitnessed_wall();
         #[cfg(feature = "file")]
         if let Some(witness) = crate::witness::present() {
             return witness.on_date(date);
         }
         date
+    }
+
+    /// The same date, which no reconcile has asked for.
+    pub(crate) fn unwitnessed_wall(&self) -> WallTime {
+        self.0.wall()
     }
 
     /// Waits until `at`.

@@ -291,7 +291,6 @@ mod source;
 mod sources;
 mod started;
 mod state;
-mod stderr;
 mod streams;
 mod tally;
 mod termination;

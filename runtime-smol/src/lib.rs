@@ -264,6 +264,7 @@ mod caught;
 mod replay;
 mod run;
 mod stable_hash;
+mod stderr;
 mod unwitnessed;
 mod waiting;
 #[cfg(feature = "file")]

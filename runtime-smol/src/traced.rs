@@ -7,7 +7,7 @@
 //! | | the same of a reconcile that failed or was overdue: `failed`, `overdue`; `retry_in_s` | `WARN` |
 //! | | the same of a panic, or of a key that is not retried: `panicked`, `failed` | `ERROR` |
 //! | | each other [`Report`], by its `report`, such as `started` | `INFO`, `WARN`, `ERROR` |
-//! | [`REFLECTOR`] | each change of an informer's `state`: `resource`, `version` | `DEBUG`, `INFO` |
+//! | [`REFLECTOR`] | each change of an informer's `state`: `resource`, `label_selector`, `field_selector`, `version` | `DEBUG`, `INFO` |
 //! | | each failed request: `class`, `status`, `attempts`, `retry_in_s`, `help` | `WARN` |
 //! | | each drift audit, by its `audit` (`clean`, `behind`, `failed`): `objects`, `missing`, `extra`, `stale` | `DEBUG`, `WARN` |
 //! | | the same of a store that `drifted` | `ERROR` |

@@ -63,3 +63,11 @@ pub enum KeyState {
     /// Its reconcile failed, or was dropped, while the controller was drained.
     Unfinished,
 }
+
+impl KeyState {
+    /// Whether the last reconcile has succeeded, and requested the next one.
+    #[must_use]
+    pub fn is_requeued(&self) -> bool {
+        matches!(self, Self::Delayed { .. })
+    }
+}

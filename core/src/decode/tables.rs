@@ -18,6 +18,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
+use memchr::memmem;
 use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -161,6 +162,8 @@ fn without_cells<T>(Object { meta, value }: Object<T>) -> Object<Row<T>> {
 
 /// The type of an event as JSON, and its Table; `None` if the event has no Table.
 fn table_of(frame: &[u8]) -> Option<(&str, TableText<'_>)> {
+    // Most events of a server without Tables end here, before anything is parsed.
+    memmem::find(frame, br#""Table""#)?;
     let EventText { r#type, object } = serde_json::from_slice(frame).ok()?;
     let table: TableText<'_> = serde_json::from_str(object.get()).ok()?;
     let group = table.api_version.as_str();

@@ -3,6 +3,7 @@
 use crate::decode::Status;
 use crate::object::Version;
 use crate::text::Printable;
+use crate::time::Span;
 use crate::transport::{TransportError, TransportErrorKind};
 use core::fmt;
 use core::time::Duration;
@@ -62,7 +63,10 @@ pub enum Failure {
     /// A watch, or the list before it, had an event or item without a readable key, so a change may be missing.
     Unreadable,
     /// Nothing arrived before the deadline.
-    Stalled,
+    Stalled {
+        /// For how long nothing had arrived.
+        silence: Duration,
+    },
     /// A response other than a watch arrived too slowly
     /// ([`ReflectorConfig::min_list_progress`](crate::reflector::ReflectorConfig::min_list_progress)).
     TooSlow,
@@ -258,7 +262,7 @@ impl Failure {
             Self::Unfinished => FailureClass::Unfinished,
             Self::VeryShort => FailureClass::VeryShort,
             Self::Unreadable => FailureClass::Unreadable,
-            Self::Stalled | Self::TooSlow => FailureClass::Stalled,
+            Self::Stalled { .. } | Self::TooSlow => FailureClass::Stalled,
             Self::BackInTime { .. } => FailureClass::BackInTime,
             Self::Silent => FailureClass::Silent,
         }
@@ -318,7 +322,7 @@ impl fmt::Display for Failure {
             Self::Unreadable => {
                 f.write_str("an event of the watch, or an item of the list before it, has no readable key")
             }
-            Self::Stalled => f.write_str("no byte arrived before the deadline"),
+            Self::Stalled { silence } => write!(f, "nothing arrived for {}", Span(*silence)),
             Self::TooSlow => f.write_str("the response arrives too slowly (`min_list_progress`)"),
             Self::BackInTime { version, last } => {
                 let [version, last] = [version, last].map(Printable::new);

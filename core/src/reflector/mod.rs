@@ -374,7 +374,8 @@ impl Reflector {
             // This server may have stopped sending bookmarks.
             self.bookmarks = None;
         }
-        let failure = if open.is_too_slow(self.now, &self.config) { Failure::TooSlow } else { Failure::Stalled };
+        let silence = open.silence(self.now);
+        let failure = if open.is_too_slow(self.now, &self.config) { Failure::TooSlow } else { Failure::Stalled { silence } };
         self.on_broken(failure)
     }
 

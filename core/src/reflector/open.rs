@@ -78,6 +78,11 @@ impl Open {
         self.progress = (0, now);
     }
 
+    /// For how long nothing has arrived.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        now.saturating_since(self.active)
+    }
+
     /// Bytes arrived. Once there are `least` of them, the deadline for progress starts anew.
     pub(super) fn advance(&mut self, now: Instant, len: usize, least: usize) {
         let (bytes, since) = self.progress;

@@ -42,6 +42,15 @@ pub(crate) fn bundled(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/captures").join(name)
 }
 
+/// What a line on standard error says about a long run, behind its date.
+#[track_caller]
+pub(crate) fn reported(line: &str) -> &str {
+    let dated = line.strip_prefix("listwatch: ").and_then(|rest| rest.split_once("Z "));
+    let (date, message) = dated.unwrap_or_else(|| panic!("no date: {line}"));
+    assert!(date.len() == 19 && date.starts_with("20") && date.contains('T'), "no date: {line}");
+    message
+}
+
 impl Run {
     /// The output of a run that succeeded, with nothing on standard error.
     #[track_caller]

@@ -34,7 +34,7 @@ pub(super) trait Feed: Send {
 
 /// The source that ended.
 pub(super) struct Fed {
-    pub(super) path: Arc<str>,
+    pub(super) name: String,
 }
 
 /// A source, and its mapper.
@@ -226,7 +226,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                         let after = state.clock.now().saturating_since(since);
                         state.report(&Report::SourceRecovered { source: &stream.to_string(), after });
                     }
-                    Turn::End => return Fed { path: self.path },
+                    Turn::End => return Fed { name: self.name },
                 }
                 poll_fn(|cx| budget.poll_spend(cx)).await;
             }

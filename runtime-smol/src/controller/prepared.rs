@@ -8,11 +8,11 @@ use super::recording::recorder;
 use super::settings::Settings;
 use super::sources::Sources;
 use super::state::{Inbox, State, guarded};
-use super::stderr::Stderr;
 use super::tally::Tally;
 use super::waits::Waits;
 use crate::election::Leadership;
 use crate::informers::Informers;
+use crate::stderr::Folded;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -49,7 +49,7 @@ pub(super) fn prepare(
         waits: Waits::default(),
         blocking: Arc::default(),
         on_report: settings.on_report.take(),
-        stderr: Stderr::default(),
+        stderr: Folded::default(),
         held,
         stale: Mutex::default(),
         added,

@@ -150,7 +150,7 @@ pub enum Report<'a> {
     NeverStarted,
     /// The controller has ended, and another candidate led all the time.
     NeverLed,
-    /// The controller has ended, and these keys are not done.
+    /// The controller has ended, and these keys are not done, or were requeued for later.
     Ended {
         /// Each key, and how it was left.
         left: &'a [KeyReport<Key>],
@@ -245,7 +245,10 @@ impl fmt::Display for Report<'_> {
                 tape.map_or(Ok(()), |tape| write!(f, "; it is recorded to {}", Printable::new(tape.display())))
             }
             #[cfg(feature = "file")]
-            Self::Replayed { findings } => findings.counts().fmt(f),
+            Self::Replayed { findings } if findings.is_same() => findings.counts().fmt(f),
+            // The error that `run` returns has the counts.
+            #[cfg(feature = "file")]
+            Self::Replayed { findings } => write!(f, "replayed {} reconciles, which differ", findings.reconciles),
             Self::Election { lease, report } => write!(f, "lease {}: {report}", Printable::new(lease)),
             Self::StillWorking { keys, after } => {
                 write!(f, "{:?} after the loss of its term, this replica is no candidate", rounded_up(*after))?;
@@ -308,16 +311,23 @@ fn rounded_up(time: Duration) -> Duration {
 const NAMED: usize = 10;
 
 pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) -> fmt::Result {
+    let (requeued, left): (Vec<_>, Vec<_>) = left.iter().partition(|report| report.state.is_requeued());
     match left.len() {
-        0 => return f.write_str("every key is done"),
+        0 => f.write_str("every key is done")?,
         1 => f.write_str("1 key is not done:")?,
         keys => write!(f, "{keys} keys are not done:")?,
     }
     for report in left.iter().take(NAMED) {
         write!(f, " {} ({})", Printable::new(report.key.as_str()), state(report.state))?;
     }
-    if left.len() > NAMED { f.write_str(" …") } else { Ok(()) }
+    f.write_str(if left.len() > NAMED { " …" } else { "" })?;
+    match requeued.len() {
+        0 => Ok(()),
+        1 => f.write_str("; 1 key was requeued for later"),
+        keys => write!(f, "; {keys} keys were requeued for later"),
+    }
 }
+
 
 /// A part of a message that names keys, if there are any.
 pub(super) fn write_keys(f: &mut fmt::Formatter<'_>, what: &str, keys: &[Key]) -> fmt::Result {
@@ -334,7 +344,6 @@ fn state(state: KeyState) -> &'static str {
         KeyState::Debounced { .. } | KeyState::Ready => "changed",
         KeyState::Running { .. } => "running",
         KeyState::Held { .. } => "waiting for its writes",
-        KeyState::Delayed { .. } => "requeued",
         KeyState::BackingOff { .. } => "backing off",
         KeyState::Parked => "parked",
         _ => "unfinished",

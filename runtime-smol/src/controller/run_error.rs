@@ -23,8 +23,8 @@ pub enum RunError {
     },
     /// A source ended while the controller ran.
     SourceEnded {
-        /// The path of the source's resource.
-        resource: String,
+        /// The source, such as `deployments.apps in namespace web`.
+        source: String,
     },
     /// The time to [drain](super::Reconciler::drain) was over, and reconciles were still running.
     NotDrained {
@@ -101,8 +101,8 @@ impl fmt::Display for RunError {
                 }
                 Ok(())
             }
-            Self::SourceEnded { resource } => {
-                write!(f, "the informer of {} was stopped", Printable::new(resource))
+            Self::SourceEnded { source } => {
+                write!(f, "the informer of {} was stopped", Printable::new(source))
             }
             Self::NotDrained { grace, dropped, blocked } => {
                 write!(f, "not drained within {grace:?}")?;

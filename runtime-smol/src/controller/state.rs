@@ -8,7 +8,6 @@ use super::followed::Followed;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
 use super::sources::Sources;
-use super::stderr::Stderr;
 use super::tally::Tally;
 use super::waits::Waits;
 use crate::caught::caught_call;
@@ -17,6 +16,7 @@ use crate::clock::Clock;
 use crate::election::{Leadership, Work};
 use crate::informers::Informers;
 use crate::recorder::Recorder;
+use crate::stderr::Folded;
 use crate::traced;
 use core::pin::Pin;
 use core::time::Duration;
@@ -57,7 +57,7 @@ pub(super) struct State {
     pub(super) waits: Waits,
     pub(super) blocking: Arc<BlockingWork>,
     pub(super) on_report: Option<OnReport>,
-    pub(super) stderr: Stderr,
+    pub(super) stderr: Folded,
     /// To the streams' side, which waits for the writes to be shown.
     pub(super) held: Sender<Held>,
     /// To the streams' side, which follows what is added meanwhile: sources, and objects in the way of a key.
@@ -181,7 +181,10 @@ impl State {
             (Some(on_report), _) => on_report(&self.name, report),
             (None, Some(on_line)) => on_line(&format!("{}: {report}", Printable::new(&*self.name))),
             (None, None) if is_traced => {}
-            (None, None) => self.stderr.write(self.clock.now(), &self.name, report),
+            (None, None) => {
+                let line = format_args!("{}: {report}", Printable::new(&*self.name));
+                self.stderr.write_line(&self.clock, report.message(), line);
+            }
         });
     }
 }

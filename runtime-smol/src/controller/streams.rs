@@ -233,12 +233,12 @@ async fn endless(state: &State, worlds: &[Informers]) -> Result<(), RunError> {
 
 /// Waits until one of the sources ends.
 async fn ended(mut feeds: Vec<Task<Fed>>) -> Result<(), RunError> {
-    let Fed { path } = poll_fn(|cx| {
+    let Fed { name } = poll_fn(|cx| {
         let mut polled = feeds.iter_mut().map(|feed| Pin::new(feed).poll(cx));
         polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
     })
     .await;
-    Err(RunError::SourceEnded { resource: path.as_ref().into() })
+    Err(RunError::SourceEnded { source: name })
 }
 
 /// Waits until one of the workers has left before the controller is drained.

@@ -6,12 +6,12 @@ use super::report::ElectionReport;
 use super::watch::LeaseWatch;
 use crate::caught::{Caught, caught, caught_call};
 use crate::informers::World;
+use crate::stderr;
 use crate::traced;
 use core::fmt;
 use listwatch_core::Resource;
 use listwatch_core::election::StopReason;
 use smol::future::{or, pending};
-use std::io::Write;
 use std::sync::Arc;
 
 /// A candidate for a lease, which does nothing until it is driven: by [`run`](Self::run), or by [`drive`](Self::drive)
@@ -152,8 +152,7 @@ fn to_operator(world: &World, lease: &str) -> Tell {
         match world.on_line() {
             Some(on_line) => on_line(&format!("lease {lease}: {report}")),
             None if is_traced => {}
-            // A closed standard error is no reason to end.
-            None => _ = writeln!(std::io::stderr(), "lease {lease}: {report}"),
+            None => stderr::write_line(world.clock(), format_args!("lease {lease}: {report}")),
         }
     })
 }

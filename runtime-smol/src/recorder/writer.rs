@@ -2,6 +2,7 @@ use super::handle::Recorder;
 use crate::caught::caught_call;
 use crate::client::Client;
 use crate::clock::Sleep;
+use crate::stderr;
 use crate::waiting::Wait;
 use core::fmt;
 use core::pin::Pin;
@@ -10,7 +11,6 @@ use listwatch_core::api::ApiResponse;
 use listwatch_core::recorder::{RecorderAction, RecorderProblem};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::TransportError;
-use std::io::Write;
 
 /// Writes the occurrences of a [`Recorder`]: a future for any executor, which ends after [`Recorder::stop`].
 ///
@@ -107,7 +107,7 @@ impl EventWriter {
         while let Some(problem) = self.next_problem() {
             let _panicked = caught_call(|| match &self.on_problem {
                 Some(on_problem) => on_problem(&problem),
-                None => _ = writeln!(std::io::stderr(), "{problem}"),
+                None => stderr::write_line(self.recorder.clock(), &problem),
             });
         }
     }

@@ -1,12 +1,11 @@
 use super::problem::SaveProblem;
 use crate::client::Client;
-#[cfg(feature = "http")]
 use crate::clock::Clock;
+use crate::stderr;
 use core::fmt;
 use core::time::Duration;
 #[cfg(feature = "http")]
 use listwatch_transport_http::{Cluster, HttpClient};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,7 +51,7 @@ impl SaveTo {
             authority: String::new(),
             client: None,
             include_secrets: false,
-            on_problem: Arc::new(|problem| _ = writeln!(std::io::stderr(), "{problem}")),
+            on_problem: Arc::new(|problem| stderr::write_line(&Clock::real(), problem)),
         }
     }
 

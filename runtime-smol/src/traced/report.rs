@@ -84,7 +84,7 @@ fn kind(report: &Report<'_>) -> (Level, &'static str) {
         Report::Election { .. } => (Level::INFO, "election"),
         Report::NeverStarted => (Level::WARN, "never_started"),
         Report::NeverLed => (Level::INFO, "never_led"),
-        Report::Ended { left: [] } => (Level::INFO, "ended"),
+        Report::Ended { left } if left.iter().all(|key| key.state.is_requeued()) => (Level::INFO, "ended"),
         Report::Ended { .. } => (Level::WARN, "ended"),
         #[cfg(feature = "file")]
         Report::Replayed { .. } => (Level::INFO, "replayed"),

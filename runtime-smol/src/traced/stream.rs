@@ -10,7 +10,7 @@ use listwatch_core::object::Version;
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
 use tracing::field::display;
-use tracing::{Level, event};
+use tracing::{Level, Value, event};
 
 /// The state of an informer that was told last.
 #[derive(Debug, Default)]
@@ -27,6 +27,8 @@ impl StreamTrace {
                 target: REFLECTOR,
                 Level::WARN,
                 resource = display(Printable::new(resource.path())),
+                label_selector = selector(resource.label_selector()),
+                field_selector = selector(resource.field_selector()),
                 state = "failing",
                 operation = debug(report.operation),
                 class = display(class),
@@ -55,6 +57,8 @@ impl StreamTrace {
                 level,
                 target: REFLECTOR,
                 resource = display(Printable::new(resource.path())),
+                label_selector = selector(resource.label_selector()),
+                field_selector = selector(resource.field_selector()),
                 state,
                 version = version.map(|version| display(Printable::new(version))),
                 "{}",
@@ -72,10 +76,27 @@ pub(crate) fn stream_error(resource: &Resource, error: &StreamError<'_>) {
         StreamError::Failed(_) => {}
         StreamError::Undecodable(undecodable) => {
             let key = undecodable.key.as_ref().map(|key| display(Printable::new(key.as_str())));
-            event!(target: REFLECTOR, Level::WARN, resource = path(), key, "{}", Printable::new(error));
+            event!(
+                target: REFLECTOR,
+                Level::WARN,
+                resource = path(),
+                label_selector = selector(resource.label_selector()),
+                field_selector = selector(resource.field_selector()),
+                key,
+                "{}",
+                Printable::new(error)
+            );
         }
         StreamError::Panicked(_) => {
-            event!(target: REFLECTOR, Level::ERROR, resource = path(), "{}", Printable::new(error));
+            event!(
+                target: REFLECTOR,
+                Level::ERROR,
+                resource = path(),
+                label_selector = selector(resource.label_selector()),
+                field_selector = selector(resource.field_selector()),
+                "{}",
+                Printable::new(error)
+            );
         }
     });
 }
@@ -94,6 +115,8 @@ pub(crate) fn audited(audit: &StreamAudit) {
             level,
             target: REFLECTOR,
             resource = display(Printable::new(resource.path())),
+            label_selector = selector(resource.label_selector()),
+            field_selector = selector(resource.field_selector()),
             audit = audit.result_name(),
             objects = found.map(|found| found.objects),
             missing = found.map(|found| found.missing),
@@ -103,6 +126,10 @@ pub(crate) fn audited(audit: &StreamAudit) {
             "{audit}"
         );
     });
+}
+
+fn selector(selector: Option<&str>) -> Option<impl Value> {
+    selector.map(|selector| display(Printable::new(selector)))
 }
 
 /// Whether somebody may hear of a state: a subscriber, or a logger by tracing's feature `log`.

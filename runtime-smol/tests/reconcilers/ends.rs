@@ -76,6 +76,17 @@ fn a_reconcile_that_ends_in_time_is_waited_for_and_no_other_begins() {
 }
 
 #[test]
+fn a_key_that_is_only_requeued_is_done_when_the_controller_ends() {
+    let (stage, reports) = (Stage::new(), Log::default());
+    stage.put("a");
+    let said = reports.clone();
+    let controller = stage.controller().on_report(move |_, report| said.note(report));
+    let controller = controller.calls(async |_cx, _key| Ok(Outcome::RequeueAfter(Duration::from_secs(3600))));
+    assert_eq!(stage.play(controller, stage.sleep(SOON)), Ok(()));
+    assert_eq!(reports.take()[1..], ["ended; every key is done; 1 key was requeued for later"]);
+}
+
+#[test]
 fn dropping_the_future_of_a_running_controller_leaves_nothing_behind() {
     for clock in [Clock::simulated(), Clock::real()] {
         let stage = Stage::with(clock.clone(), Troubles::NONE);

@@ -8,6 +8,7 @@ use listwatch::testing::SimulatedCluster;
 use listwatch::{Resource, World, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Deserialize, Serialize)]
 struct Foo {
@@ -39,9 +40,14 @@ kind!(Deployment, "apps/v1", "deployments");
 
 /// Owns a Deployment of so many replicas, and shows how many are available.
 fn sample(world: World, replicas: i32) -> Result<(), RunError> {
+    told_sample(world, replicas, |_| {})
+}
+
+/// The same, whose reports are told.
+fn told_sample(world: World, replicas: i32, tell: impl Fn(String) + Send + Sync + 'static) -> Result<(), RunError> {
     let controller = Controller::new("sample", world);
     let (foos, deployments) = (controller.informer::<Foo>(), controller.informer::<Deployment>());
-    controller.reconciles(&foos).owns(&deployments).on_report(|_, _| {}).run(async |cx, key| {
+    controller.reconciles(&foos).owns(&deployments).on_report(move |_, report| tell(report.to_string())).run(async |cx, key| {
         let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
         let app = json!({ "app": "web" });
         let spec = json!({ "replicas": replicas, "selector": { "matchLabels": app } });
@@ -87,6 +93,16 @@ fn a_wish_that_the_tape_undoes_counted_again_at_each_reconcile() {
     assert!(count > 2 && found.follows == count as u64, "{found}");
     let told = found.to_string();
     assert!(told.contains(&format!("2 different; 0 other outcomes; {count} more follow from them\n")), "{told}");
+}
+
+#[test]
+fn a_divergence_is_summed_up_by_the_error_alone() {
+    let (tape, told) = (Tape::named("summed-up"), Arc::<Mutex<Vec<String>>>::default());
+    record(&tape);
+    let lines = Arc::clone(&told);
+    diverged(told_sample(tape.world(), 3, move |line| lines.lock().unwrap().push(line)));
+    let told = told.lock().unwrap().join("\n");
+    assert!(told.contains("reconciles, which differ") && !told.contains("writes are the same"), "{told}");
 }
 
 /// Neither an answer nor a cache has a state of the Deployment.

@@ -373,7 +373,7 @@ impl<T: Tier> Client<T> {
         self.trace.note(&[now.as_nanos(), 6, event_number(event)]);
         if let EventOf::Failed(report) = event {
             self.tally.failure(report);
-            let unread = self.unread && report.failure == Failure::Stalled;
+            let unread = self.unread && matches!(report.failure, Failure::Stalled { .. });
             assert!(!unread, "a server is called silent whose answer was not read");
         }
         if let EventOf::Undecodable(undecodable) = event {

@@ -1,6 +1,7 @@
 //! Messages on standard error. They never block: a reader that does not read gets fewer of them.
 
 use super::background::Background;
+use super::date::date;
 use crate::arguments::hide_credentials;
 use listwatch::Clock;
 use listwatch::text::Printable;
@@ -9,6 +10,7 @@ use std::future::poll_fn;
 use std::io::{Stderr, Write};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::task::Poll;
+use std::time::SystemTime;
 
 /// The characters of a message at the most. The parts of a message are cut shorter, so its end is printed too.
 const LONG: usize = 4096;
@@ -19,6 +21,11 @@ static STDERR: Mutex<Option<Lines<Stderr>>> = Mutex::new(None);
 /// Prints a message as one line.
 pub(crate) fn print(message: impl Display) {
     print_lines(&line(message));
+}
+
+/// Prints a message with its date: one about what a long run has met.
+pub(crate) fn report(message: impl Display) {
+    print(format_args!("{} {message}", date(SystemTime::now())));
 }
 
 /// Prints a message without another thread, and waits until the reader has taken it.

@@ -21,7 +21,7 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
         Failure::VeryShort => format!("ended at once {place}"),
         Failure::RepeatedPage => format!("repeated token {place}"),
         Failure::Unreadable => format!("unreadable data {place}"),
-        Failure::Stalled => format!("silent for too long {place}"),
+        Failure::Stalled { .. } => format!("silent for too long {place}"),
         Failure::BackInTime { .. } => format!("back in time {place}"),
         Failure::Silent => format!("no bookmark {place}"),
         other => other.to_string(),

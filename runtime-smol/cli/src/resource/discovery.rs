@@ -128,7 +128,7 @@ impl<'a> Discoverer<'a> {
     }
 
     fn report(&self, message: impl fmt::Display) {
-        self.progress.suspend(|| messages::print(message));
+        self.progress.suspend(|| messages::report(message));
     }
 
     /// Reports the failure if it is due, and returns the time of the next attempt.

@@ -1,6 +1,6 @@
 //! Resources by the names that kubectl knows.
 
-use crate::command::{Run, listwatch};
+use crate::command::{Run, listwatch, reported};
 use crate::notifications::Notifications;
 use crate::watch::following::{EVENTS, Following, until_it_complains};
 use crate::watch::server::{Answer, Server, refusal};
@@ -165,7 +165,8 @@ fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
 fn assert_tried_again(run: &Run, says: &str) {
     assert_eq!((run.status, &*run.stdout), (Some(1), ""), "{}", run.stderr);
     let [first, .., last] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
-    assert!(first.starts_with("listwatch: cannot discover `pods`: ") && first.contains(says), "{first}");
+    let first = reported(first);
+    assert!(first.starts_with("cannot discover `pods`: ") && first.contains(says), "{first}");
     assert!(first.contains("failing: ") && first.contains(", 1 attempt, next in "), "{first}");
     assert!(last.starts_with("listwatch: ended before the first state was complete: failing"), "{last}");
 }
@@ -221,7 +222,7 @@ fn a_server_that_is_too_busy_to_say_what_it_has_is_asked_again() {
     let told: Vec<&str> = run.stderr.lines().collect();
     let [busy, recovered, not_yet, again] = told[..] else { panic!("{told:?}") };
     assert!(busy.contains("come later") && not_yet.contains("not yet"), "{told:?}");
-    assert_eq!([recovered, again], ["listwatch: recovered: the server answers"; 2]);
+    assert_eq!([recovered, again].map(reported), ["recovered: the server answers"; 2]);
     assert!(Notifications::read(&run.stdout).by_key.contains_key("apis.apps.v1.deployments"));
 }
 

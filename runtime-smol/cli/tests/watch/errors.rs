@@ -1,6 +1,6 @@
 //! Errors before and while a resource is followed: one line names the place and the remedy.
 
-use crate::command::{Run, command, listwatch, run};
+use crate::command::{Run, command, listwatch, reported, run};
 #[cfg(unix)]
 use crate::program;
 use crate::watch::following::until_it_complains;
@@ -114,8 +114,8 @@ fn a_server_that_will_not_serve_ends_it_with_what_it_says() {
 fn a_server_that_cannot_be_reached_is_tried_again_and_that_is_said() {
     let run = until_it_complains(&format!("watch v1/pods --server {}", Server::nowhere()));
     assert_eq!(run.status, Some(1));
-    let first = run.stderr.lines().next().unwrap();
-    assert!(first.starts_with("listwatch: connection refused in the watch-list: 127.0.0.1:"), "{first}");
+    let first = reported(run.stderr.lines().next().unwrap());
+    assert!(first.starts_with("connection refused in the watch-list: 127.0.0.1:"), "{first}");
     assert!(
         (first.contains("; failing: ") || first.contains("; failing for ")) && first.contains("1 attempt, next in "),
         "{first}"

@@ -1,6 +1,6 @@
 //! Several resources beside each other, and one object by its name.
 
-use crate::command::listwatch;
+use crate::command::{listwatch, reported};
 use crate::watch::discovery;
 use crate::watch::following::{EVENTS, Following};
 use crate::watch::server::{Server, refusal};
@@ -70,8 +70,8 @@ fn a_resource_that_is_refused_leaves_the_others_and_fails_the_command_at_its_end
     assert_eq!(run.status, Some(1), "{}", run.stderr);
     let [refused, end] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
     assert_eq!(
-        refused,
-        "listwatch: nodes: 403 Forbidden in the list: nodes is forbidden: User me cannot list resource nodes; the other \
+        reported(refused),
+        "nodes: 403 Forbidden in the list: nodes is forbidden: User me cannot list resource nodes; the other \
          resources are followed all the same"
     );
     assert_eq!(end, "listwatch: not followed, because the server refused: nodes");

@@ -2,9 +2,9 @@
 
 use super::World;
 use crate::caught::caught_call;
+use crate::stderr;
 use listwatch_core::Resource;
 use listwatch_transport_file::{CaptureError, RecorderConfig, Tape};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -96,13 +96,13 @@ impl World {
     /// Lets the operator know if the recording ends with an error.
     pub(super) fn report_end_of_tape(&self) {
         let Some(tape) = &self.tape else { return };
-        let on_line = self.on_line.clone();
+        let (on_line, clock) = (self.on_line.clone(), self.clock.clone());
         tape.on_error(move |error| {
             let line = format!("the recording ends, and the controllers go on without it: {error}");
             // Neither a function that panics nor a closed standard error stops the controllers.
             let _ignored = caught_call(|| match &on_line {
                 Some(on_line) => on_line(&line),
-                None => _ = writeln!(std::io::stderr(), "{line}"),
+                None => stderr::write_line(&clock, &line),
             });
         });
     }

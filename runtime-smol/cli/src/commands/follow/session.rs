@@ -20,6 +20,7 @@ use listwatch::informer::InformerStatus;
 use listwatch::reactor::AsyncIo;
 use listwatch::reflector::{FailureReport, Reaction};
 use listwatch::text::Printable;
+use listwatch::time::Span;
 use listwatch::{Clock, Event};
 use serde::de::DeserializeOwned;
 use smol::future::{or, pending, poll_once};
@@ -141,7 +142,8 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
         match event {
             Event::Failed(failed) => self.on_failure(index, failed),
             Event::Undecodable(undecodable) => {
-                undecodable::report(undecodable, resource.counts.undecodable, &resource.name, &self.progress);
+                let message = undecodable::message(undecodable, resource.counts.undecodable, &resource.name);
+                message.iter().for_each(|message| self.progress.suspend(|| messages::report(message)));
                 Ok(())
             }
             _ => Ok(()),
@@ -191,7 +193,7 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
     }
 
     fn report(&self, index: usize, message: impl fmt::Display) {
-        self.progress.suspend(|| messages::print(self.named(index, message)));
+        self.progress.suspend(|| messages::report(self.named(index, message)));
     }
 
     /// A message with its resource, if there are several.
@@ -228,15 +230,21 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
         }
     }
 
-    /// The status of the first resource that is not synced; if all are, of the first.
+    /// The status of the one resource; of several, how many are synced, and the status of the first that is not.
     fn words(&self) -> String {
-        let followed = || self.followed.iter().enumerate().filter(|(_, resource)| !resource.refused);
-        let is_synced = |resource: &Followed<T>| matches!(resource.status(&self.clock), InformerStatus::Synced { .. });
-        let Some((index, shown)) = followed().find(|(_, it)| !is_synced(it)).or_else(|| followed().next()) else {
-            return String::new();
-        };
-        match shown.source().answered {
-            true => self.named(index, shown.status(&self.clock)),
+        let ages: Vec<_> = self.followed.iter().map(|resource| age(&resource.status(&self.clock))).collect();
+        let behind = (0..ages.len()).find(|index| ages[*index].is_none() && !self.followed[*index].refused);
+        match (&ages[..], behind) {
+            ([_], _) => self.status(0),
+            (_, Some(index)) => format!("{}; {}", synced(&ages), self.status(index)),
+            (_, None) => synced(&ages),
+        }
+    }
+
+    fn status(&self, index: usize) -> String {
+        let resource = &self.followed[index];
+        match resource.source().answered {
+            true => self.named(index, resource.status(&self.clock)),
             // Of a server, or of a plugin that has the credentials.
             false => self.named(index, "waiting for the first answer"),
         }
@@ -301,7 +309,36 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
     }
 }
 
+/// The time since the last update of a resource that is synced, unless its next bookmark is overdue.
+fn age(status: &InformerStatus) -> Option<Duration> {
+    match status {
+        InformerStatus::Synced { age, overdue: false, .. } => Some(*age),
+        _ => None,
+    }
+}
+
+/// How many of the resources are synced, and the time since the last update of any of them.
+fn synced(ages: &[Option<Duration>]) -> String {
+    let count = format!("{} of {} resources synced", ages.iter().flatten().count(), ages.len());
+    match ages.iter().flatten().min() {
+        Some(age) => format!("{count}, last update {} ago", Span(*age)),
+        None => count,
+    }
+}
+
 /// Whether the server refuses to answer in the requested form. One that has no Tables should send objects instead.
 fn is_not_acceptable(failed: &FailureReport) -> bool {
     failed.request.resource.is_table() && failed.failure.status().is_some_and(|status| status.code == 406)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_of_several_resources_counts_those_that_are_synced() {
+        let ages = [Some(Duration::from_secs(9)), None, Some(Duration::from_secs(4))];
+        assert_eq!(synced(&ages), "2 of 3 resources synced, last update 4 s ago");
+        assert_eq!(synced(&[None, None]), "0 of 2 resources synced");
+    }
 }

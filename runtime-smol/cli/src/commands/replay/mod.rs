@@ -130,7 +130,9 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             self.counts.note(&event);
             self.printer.event(0, &event)?;
             if let Event::Undecodable(undecodable) = &event {
-                undecodable::report(undecodable, self.counts.undecodable, &self.options.file.display(), &self.progress);
+                let file = self.options.file.display();
+                let message = undecodable::message(undecodable, self.counts.undecodable, &file);
+                message.iter().for_each(|message| self.progress.suspend(|| messages::print(message)));
             }
             if let Some(key) = event.key() {
                 self.queue.add(key.clone());

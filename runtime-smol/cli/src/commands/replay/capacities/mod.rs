@@ -151,7 +151,8 @@ impl<'a> Measured<'a> {
             }
             Event::Deleted { object, final_state_known } => self.need.remove(object, *final_state_known),
             Event::Undecodable(error) => {
-                undecodable::report(error, self.counts.undecodable, &self.file, &self.progress);
+                let message = undecodable::message(error, self.counts.undecodable, &self.file);
+                message.iter().for_each(|message| self.progress.suspend(|| messages::print(message)));
             }
             _ => {}
         }

@@ -1,32 +1,36 @@
-//! The reports on standard error, where repeats are folded.
+//! Lines for operators on standard error, each with its date.
 
-use super::report::Report;
+use crate::clock::Clock;
+use core::fmt::Display;
 use core::time::Duration;
 use listwatch_core::Instant;
-use listwatch_core::text::Printable;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// Writes reports to standard error, one line each. Of a message about the same key or source, it writes the 1st, 2nd,
-/// 4th, 8th and so on, with a count (client-go's event correlator).
-#[derive(Default)]
-pub(super) struct Stderr(Mutex<Repeats>);
+/// Writes a line with its date. If standard error is closed, the line is lost.
+pub(crate) fn write_line(clock: &Clock, line: impl Display) {
+    let _closed = writeln!(std::io::stderr(), "{} {line}", clock.unwitnessed_wall());
+}
 
-impl Stderr {
-    /// If standard error is closed, the report is lost.
-    pub(super) fn write(&self, now: Instant, controller: &str, report: &Report<'_>) {
-        let times = report.message().map_or(1, |message| {
-            let mut repeats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            repeats.count(now, &message)
-        });
-        let controller = Printable::new(controller);
-        let _closed = match times {
-            1 => writeln!(std::io::stderr(), "{controller}: {report}"),
-            _ if times.is_power_of_two() => writeln!(std::io::stderr(), "{controller}: {report} ({times} times)"),
-            _ => Ok(()),
-        };
+/// Writes lines, of which many may be about the same. Of these it writes the 1st, 2nd, 4th, 8th and so on, with a count
+/// (client-go's event correlator).
+#[derive(Default)]
+pub(crate) struct Folded(Mutex<Repeats>);
+
+impl Folded {
+    /// Writes a line. Lines with the same subject and message are counted; one without them is always written.
+    pub(crate) fn write_line(&self, clock: &Clock, message: Option<(String, String)>, line: impl Display) {
+        match message.map_or(1, |message| self.times(clock.now(), &message)) {
+            1 => write_line(clock, line),
+            times if times.is_power_of_two() => write_line(clock, format_args!("{line} ({times} times)")),
+            _ => {}
+        }
+    }
+
+    fn times(&self, now: Instant, message: &(String, String)) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).count(now, message)
     }
 }
 

@@ -130,6 +130,7 @@ pub(crate) use weak::WeakInformers;
 #[cfg(feature = "metrics")]
 pub(crate) use world::Asked;
 pub use world::World;
+pub(crate) use world::WorldId;
 
 use crate::client::Client;
 use crate::clock::Clock;

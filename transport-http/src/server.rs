@@ -2,7 +2,8 @@ use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
 use crate::connect::{
-    CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector, is_loopback,
+    CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, SystemResolver, TcpConnector, Tls, TlsConnector,
+    is_loopback,
 };
 use crate::error::ConfigError;
 use crate::limits::Limits;
@@ -19,7 +20,6 @@ use std::time::Duration;
 use ureq::config::Config;
 use ureq::http::uri::Authority;
 use ureq::http::{Method, Request, Response, Uri};
-use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector};
 use ureq::{Agent, Body, Proxy};
 
@@ -173,7 +173,7 @@ impl Server {
         let tcp = || TcpConnector::new(self.limits.keep_alive, last.clone());
         let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
         let connector = connector.chain(tcp()).chain(tls).chain(GateConnector::new(gate.clone()));
-        Agent::with_parts(self.config(kept), connector, DefaultResolver::default())
+        Agent::with_parts(self.config(kept), connector, SystemResolver::default())
     }
 
     fn config(&self, kept: usize) -> Config {

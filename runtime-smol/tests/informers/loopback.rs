@@ -39,7 +39,7 @@ fn a_stream_beyond_the_limit_of_watches_says_what_it_waits_for_and_leaves_calls_
     server.with(|inside| inside.store.put(Instant::ZERO, "a", json!({ "wanted": 1 })));
     let url = serve(&server);
     for wait in [PATIENCE, Duration::from_millis(20)] {
-        let options = ClusterOptions::new().max_watches(1).max_requests(1).wait_timeout(wait);
+        let options = ClusterOptions::new().max_watches(1).max_requests(2).wait_timeout(wait);
         let cluster = options.at(&url).unwrap();
         // They share a limit, and no stream.
         let [informers, others] = [(); 2].map(|()| Informers::new(cluster.clone()));

@@ -20,7 +20,7 @@ use listwatch_core::api::{
 use listwatch_core::transport::TransportError;
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
-pub(crate) use pending::panic_of;
+pub(crate) use pending::Unanswered;
 use pending::{OpenCalls, Pending};
 pub(crate) use requests::Requests;
 pub(crate) use sender::Sender;
@@ -140,15 +140,16 @@ impl Client {
     pub(crate) fn send(
         &self,
         request: &ApiRequest,
-    ) -> impl Future<Output = Result<ApiResponse, TransportError>> + Send + Unpin + use<> {
-        self.open(request, Some(Duration::MAX))
+    ) -> impl Future<Output = Result<ApiResponse, TransportError>> + Send + use<> {
+        let pending = self.open(request, Some(Duration::MAX));
+        async move { Ok(pending.await?) }
     }
 
     /// Sends a request that changes nothing now, past witnesses, with the time limit of the client.
     pub(crate) fn read(
         &self,
         request: &ApiRequest,
-    ) -> impl Future<Output = Result<ApiResponse, TransportError>> + Send + Unpin + use<> {
+    ) -> impl Future<Output = Result<ApiResponse, Unanswered>> + Send + Unpin + use<> {
         self.open(request, self.timeout)
     }
 
@@ -157,7 +158,7 @@ impl Client {
         let call = call.map_request(|request| self.signed(request));
         let (timeout, request) = (call.timeout().or(self.timeout), call.request()?);
         let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) else {
-            let response = self.open(request, timeout).await?;
+            let response = self.open(request, timeout).await.map_err(TransportError::from)?;
             return Ok((call, response));
         };
         let (entry, asked) = Entry::enter(gate, request.line())?;

@@ -130,6 +130,7 @@ pub(crate) use weak::WeakInformers;
 #[cfg(feature = "metrics")]
 pub(crate) use world::Asked;
 pub use world::World;
+pub(crate) use world::WorldId;
 
 use crate::client::Client;
 use crate::clock::Clock;
@@ -148,8 +149,8 @@ use std::sync::Arc;
 /// Informers are added and removed at any time, from any thread. Other `Informers` share nothing with these, even of
 /// the same cluster.
 ///
-/// Each stream has a connection of its own. A cluster has 256 open requests at most, unless its options say otherwise;
-/// beyond that, streams fail and retry.
+/// Each stream has a connection of its own. A cluster has 1024 open watches at most, and 256 other requests, unless its
+/// options say otherwise. Beyond that, streams wait, which their [status](Self::status) says, and then fail and retry.
 #[derive(Clone)]
 #[doc(alias = "SharedInformerFactory")]
 pub struct Informers(Arc<Registry>);

@@ -67,7 +67,8 @@ impl Wake for Waiting {
 impl Wait {
     /// Wakes the task at the next change.
     pub(crate) fn set(&self, waker: &Waker) {
-        let before = self.waiting.lock().by_wait.insert(self.number, waker.clone());
+        let waker = waker.clone();
+        let before = self.waiting.lock().by_wait.insert(self.number, waker);
         // Its drop may drop the task, which waits too.
         drop(before);
     }

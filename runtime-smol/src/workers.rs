@@ -12,6 +12,7 @@ use core::fmt;
 use core::hash::Hash;
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Fifo, Outcome, RateLimiter};
 use listwatch_core::sync::{Lock, SharedWorkQueue, StdLock};
+use smol::lock::Mutex;
 use std::sync::Arc;
 use work::Context;
 
@@ -38,8 +39,11 @@ use work::Context;
 ///
 /// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.
 ///
-/// If the workers are dropped, they end when their executor runs next, or when it is dropped. If workers on several
-/// executors share a queue, drop an executor that no longer runs: a worker that was woken there holds up the others.
+/// If the workers are dropped, they end when their executor runs next, or when it is dropped.
+///
+/// Several sets of workers can share a queue, for example one on each thread. Of each set, one idle worker waits for a
+/// key, and a ready key wakes all of these. So a set whose thread computes, or whose executor no longer runs, holds up no
+/// key that another set can take. A program's own [`get`](SharedWorkQueue::get) of such a queue is woken for each key.
 ///
 /// ```
 /// use listwatch::{Clock, Executor, Outcome, SharedWorkQueue, Workers, run};
@@ -100,7 +104,7 @@ impl<K> Workers<K> {
     /// and dropping the future ends its workers.
     ///
     /// The workers start when the future is polled first, and one thread at a time runs all of them. To use several
-    /// threads, spawn several such futures over one queue.
+    /// threads, run such a future on each of them, over one queue.
     ///
     /// ```
     /// use listwatch::{Clock, Outcome, SharedWorkQueue, Workers};
@@ -219,9 +223,10 @@ impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P>
     {
         let (count, clock) = (count.max(1), self.clock.clone());
         self.queue.set_clock(move || clock.now());
+        self.queue.wake_all_workers();
         let states = WorkerStates::on(0..count);
-        let context = Context { queue: Arc::clone(self.queue), clock: self.clock.clone(), on_panic: self.on_panic };
-        let context = Arc::new(context);
+        let (queue, turn) = (Arc::clone(self.queue), Mutex::new(()));
+        let context = Arc::new(Context { queue, clock: self.clock.clone(), on_panic: self.on_panic, turn });
         let spawn = |number| {
             let (context, worker, reconcile) = (Arc::clone(&context), states.handle(number), reconcile.clone());
             executor.spawn(async move { worker.run(context.work(&worker, reconcile)).await })

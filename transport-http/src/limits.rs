@@ -10,7 +10,11 @@ pub(crate) struct Limits {
     /// `None` for the system's own.
     pub(crate) keep_alive: Option<Duration>,
     pub(crate) exec_timeout: Duration,
+    /// Lists and single requests.
     pub(crate) max_requests: usize,
+    pub(crate) max_watches: usize,
+    /// How long a request waits where its limit is reached.
+    pub(crate) wait_timeout: Duration,
     /// In bytes, decompressed.
     pub(crate) max_response: usize,
 }
@@ -23,6 +27,8 @@ impl Default for Limits {
             keep_alive: Some(Duration::from_secs(50)),
             exec_timeout: Duration::from_secs(60),
             max_requests: 256,
+            max_watches: 1024,
+            wait_timeout: Duration::from_secs(10),
             max_response: 128 << 20,
         }
     }

@@ -128,14 +128,38 @@ impl ClusterOptions {
         self
     }
 
-    /// Limits the open requests of all transports and clients of the cluster: 256 unless set. One more fails at once.
+    /// Limits the open lists and single requests of all transports and clients of the cluster: 256 unless set. One more
+    /// waits, for the [`wait_timeout`](Self::wait_timeout).
     ///
-    /// Each of them has a connection and a thread; with a [`Reactor`](crate::Reactor), a watch has a thread only until its
-    /// response begins. Blocking calls of a client run on the caller's thread, and do not
+    /// Each of them has a connection and a thread. Blocking calls of a client run on the caller's thread, and do not
     /// count.
     #[must_use]
     pub fn max_requests(mut self, limit: usize) -> Self {
         self.limits.max_requests = limit;
+        self
+    }
+
+    /// Limits the open watches of all transports of the cluster: 1024 unless set. One more waits, for the
+    /// [`wait_timeout`](Self::wait_timeout). Watches leave other requests their room.
+    ///
+    /// An informer has a watch for each of its namespaces, which takes a connection. The process needs as many open files.
+    /// Each watch has a thread, too; with a [`Reactor`](crate::Reactor), it has one only until its response begins.
+    #[must_use]
+    pub fn max_watches(mut self, limit: usize) -> Self {
+        self.limits.max_watches = limit;
+        self
+    }
+
+    /// Limits how long a request waits while as many are open as [`max_requests`](Self::max_requests) or
+    /// [`max_watches`](Self::max_watches) says: 10 s unless set. Zero lets none wait.
+    ///
+    /// As many may wait as may be open, the first one first, each with a thread. One that waits too long, and one more than
+    /// may wait, fail with
+    /// [`TransportErrorKind::Exhausted`](listwatch_core::transport::TransportErrorKind). The error names the option. While
+    /// a stream waits, its status says so.
+    #[must_use]
+    pub fn wait_timeout(mut self, limit: Duration) -> Self {
+        self.limits.wait_timeout = limit.min(LONGEST);
         self
     }
 

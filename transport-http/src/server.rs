@@ -2,11 +2,12 @@ use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
 use crate::connect::{
-    CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector, is_loopback,
+    CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, SystemResolver, TcpConnector, Tls, TlsConnector,
+    is_loopback,
 };
 use crate::error::ConfigError;
 use crate::limits::Limits;
-use crate::permits::Permits;
+use crate::permits::{Limit, Permits};
 use crate::secret::Secret;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -19,7 +20,6 @@ use std::time::Duration;
 use ureq::config::Config;
 use ureq::http::uri::Authority;
 use ureq::http::{Method, Request, Response, Uri};
-use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector};
 use ureq::{Agent, Body, Proxy};
 
@@ -35,8 +35,9 @@ pub(crate) struct Server {
     tls: Option<Tls>,
     auth: Auth,
     limits: Limits,
-    /// Of its transports and clients.
-    permits: Arc<Permits>,
+    /// The open lists and single requests.
+    requests: Arc<Permits>,
+    watches: Arc<Permits>,
 }
 
 /// The credential and the TLS configuration of one request.
@@ -76,8 +77,11 @@ impl Server {
         let authority = uri.authority().cloned().ok_or_else(|| ConfigError::new(format!("{place}: no host")))?;
         let auth = Auth::new(login, impersonate, limits.exec_timeout, &user_place)?;
         let base = server.trim_end_matches('/').to_owned();
-        let permits = Permits::new(limits.max_requests);
-        let found = Self { base, authority, proxy, tls, auth, limits, permits };
+        let (most, wait) = (limits.max_requests, limits.wait_timeout);
+        let requests = Permits::new(Limit { what: "requests", most, option: "max_requests", wait });
+        let most = limits.max_watches;
+        let watches = Permits::new(Limit { what: "watches", most, option: "max_watches", wait });
+        let found = Self { base, authority, proxy, tls, auth, limits, requests, watches };
         found.check()?;
         Ok(found)
     }
@@ -120,9 +124,14 @@ impl Server {
         self.tls.as_ref()?.authority_fingerprint()
     }
 
-    /// The requests that may be open at once.
-    pub(crate) fn permits(&self) -> &Arc<Permits> {
-        &self.permits
+    /// The lists and single requests that may be open at once.
+    pub(crate) fn requests(&self) -> &Arc<Permits> {
+        &self.requests
+    }
+
+    /// The watches that may be open at once.
+    pub(crate) fn watches(&self) -> &Arc<Permits> {
+        &self.watches
     }
 
     /// Gets the credential for a request now. It may read files, or run an exec plugin.
@@ -164,7 +173,7 @@ impl Server {
         let tcp = || TcpConnector::new(self.limits.keep_alive, last.clone());
         let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
         let connector = connector.chain(tcp()).chain(tls).chain(GateConnector::new(gate.clone()));
-        Agent::with_parts(self.config(kept), connector, DefaultResolver::default())
+        Agent::with_parts(self.config(kept), connector, SystemResolver::default())
     }
 
     fn config(&self, kept: usize) -> Config {

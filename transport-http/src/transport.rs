@@ -3,6 +3,7 @@ use crate::request::{Connection, Exchange, OutgoingRequest, Piece};
 use crate::server::Server;
 use listwatch_core::ListerWatcher;
 use listwatch_core::request::{Query, Request, RequestId};
+use listwatch_core::text::SharedText;
 use listwatch_core::transport::{Incoming, ReadContext};
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -107,9 +108,11 @@ impl ListerWatcher for HttpTransport {
         // Closes the old connection before it opens a new one.
         self.close();
         let outgoing = OutgoingRequest::stream(request, self.server.limits());
-        let reactor = self.reactor.clone().filter(|_| request.query() != Query::List);
-        self.open =
-            Some((id, Exchange::start(&self.server, self.server.permits(), &self.connection, outgoing, reactor)));
+        let (permits, reactor) = match request.query() {
+            Query::List => (self.server.requests(), None),
+            Query::Watch | Query::WatchList => (self.server.watches(), self.reactor.clone()),
+        };
+        self.open = Some((id, Exchange::start(&self.server, permits, &self.connection, outgoing, reactor)));
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
@@ -131,6 +134,10 @@ impl ListerWatcher for HttpTransport {
         if self.open.as_ref().is_some_and(|(open, _)| *open == id) {
             self.close();
         }
+    }
+
+    fn waits_for(&self) -> Option<SharedText> {
+        self.open.as_ref()?.1.waits_for().map(SharedText::from)
     }
 }
 

@@ -14,7 +14,8 @@ use core::time::Duration;
 /// polls again when the waker is called or at the time of [`Reply::Idle`]. [`ApiTransport`] has an example.
 ///
 /// A deadline counts from [`open`](Self::open) on the caller's clock. An answer that has arrived at the deadline
-/// counts. Otherwise the request is given up, and fails with [`TransportErrorKind::Timeout`].
+/// counts. Otherwise the request is given up, and fails with [`TransportErrorKind::Timeout`]; with
+/// [`TransportErrorKind::Exhausted`] if it [waited](ApiTransport::waits_for) in this process still.
 #[derive(Debug)]
 pub struct Calls<X> {
     transport: X,
@@ -135,12 +136,16 @@ impl<X: ApiTransport> Calls<X> {
     }
 
     fn on_deadline(&mut self, id: RequestId) -> Poll<Reply> {
+        let waits_for = self.transport.waits_for(id);
         let late = self.open.remove(&id).map(|call| {
             let OpenCall { method, path, timeout, .. } = call;
-            format!("no answer within {timeout:?} to {} {path}", method.name())
+            let (method, unsent) = (method.name(), waits_for.as_deref().unwrap_or_default());
+            let not_sent = if waits_for.is_some() { "; it was not sent: " } else { "" };
+            format!("no answer within {timeout:?} to {method} {path}{not_sent}{unsent}")
         });
         self.transport.abort(id);
-        Poll::Ready(Reply::Failed(TransportError::new(TransportErrorKind::Timeout, late.unwrap_or_default())))
+        let kind = waits_for.map_or(TransportErrorKind::Timeout, |_| TransportErrorKind::Exhausted);
+        Poll::Ready(Reply::Failed(TransportError::new(kind, late.unwrap_or_default())))
     }
 }
 
@@ -148,6 +153,7 @@ impl<X: ApiTransport> Calls<X> {
 mod tests {
     use super::*;
     use crate::api::ApiResponse;
+    use crate::text::SharedText;
     use alloc::string::ToString;
     use alloc::vec::Vec;
     use core::task::Waker;
@@ -159,6 +165,7 @@ mod tests {
         replies: BTreeMap<RequestId, Poll<Reply>>,
         aborted: Vec<RequestId>,
         max_waits: Vec<Option<Duration>>,
+        waits_for: Option<SharedText>,
     }
 
     impl ApiTransport for Script {
@@ -173,6 +180,10 @@ mod tests {
 
         fn abort(&mut self, id: RequestId) {
             self.aborted.push(id);
+        }
+
+        fn waits_for(&self, id: RequestId) -> Option<SharedText> {
+            self.waits_for.clone().filter(|_| !self.aborted.contains(&id))
         }
     }
 
@@ -217,6 +228,16 @@ mod tests {
         assert_eq!(error.to_string(), "timed out: no answer within 30s to PUT /api/v1/nodes/a");
         assert_eq!((error.kind, calls.transport().aborted.as_slice()), (TransportErrorKind::Timeout, &[id][..]));
         assert!(calls.is_empty());
+    }
+
+    #[test]
+    fn a_request_that_was_not_sent_by_its_deadline_says_what_it_waited_for() {
+        let mut calls = Calls::new(Script { waits_for: Some("others are open".into()), ..Script::default() });
+        let id = open(&mut calls, None);
+        let Poll::Ready(Reply::Failed(error)) = poll(&mut calls, id, 30) else { panic!("it goes on") };
+        assert_eq!(error.kind, TransportErrorKind::Exhausted);
+        let detail = "no answer within 30s to PUT /api/v1/nodes/a; it was not sent: others are open";
+        assert_eq!((&*error.detail, calls.transport().aborted.len()), (detail, 1));
     }
 
     #[test]

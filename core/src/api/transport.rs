@@ -1,5 +1,6 @@
 use super::{ApiRequest, ApiResponse};
 use crate::request::RequestId;
+use crate::text::SharedText;
 use crate::time::Instant;
 use crate::transport::{ReadContext, TransportError};
 use alloc::boxed::Box;
@@ -69,6 +70,12 @@ pub trait ApiTransport {
 
     /// Gives up a request. The server may have processed it, or may still process it.
     fn abort(&mut self, id: RequestId);
+
+    /// What in this process a request waits for before it is sent, for people; `None` if it does not wait.
+    fn waits_for(&self, id: RequestId) -> Option<SharedText> {
+        let _unknown = id;
+        None
+    }
 }
 
 /// The state of a request.
@@ -96,5 +103,9 @@ impl<X: ApiTransport + ?Sized> ApiTransport for Box<X> {
 
     fn abort(&mut self, id: RequestId) {
         (**self).abort(id);
+    }
+
+    fn waits_for(&self, id: RequestId) -> Option<SharedText> {
+        (**self).waits_for(id)
     }
 }

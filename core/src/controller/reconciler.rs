@@ -263,6 +263,12 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
         self.stage == Stage::Running && !self.queue.is_empty()
     }
 
+    /// How many workers that ask now get a key.
+    #[cfg(feature = "alloc")]
+    pub(super) fn items(&self) -> usize {
+        if self.has_item() { self.queue.len() } else { 0 }
+    }
+
     /// The latest time that the reconciler was given.
     #[must_use]
     pub fn now(&self) -> Instant {

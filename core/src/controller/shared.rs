@@ -26,8 +26,8 @@ use core::time::Duration;
 /// Workers wait for the [`next`](Self::next) key, and a task follows the [`timeouts`](Self::timeouts). No executor is
 /// named: the futures work on any. Each change has the time of the clock that the constructor takes.
 ///
-/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready, or [all](Self::waking_all).
-/// What runs under the lock, and what happens if it panics, is as for a
+/// For each ready key, an addition wakes a sleeping worker, unless one that was woken is yet to come for it, or it wakes
+/// [all](Self::waking_all). What runs under the lock, and what happens if it panics, is as for a
 /// [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A `Drop` of a cause or of a write runs under the lock too.
 ///
 /// ```
@@ -69,7 +69,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
     }
 
     /// Wakes all sleeping workers when a key is ready, and not one of them after the other. It suits workers on several
-    /// threads: a worker that is woken on a thread that computes holds up no other. So that few are woken in vain, let
+    /// threads: a worker that is woken on a thread that computes holds up no key. So that few are woken in vain, let
     /// one worker of each thread wait at a time.
     #[must_use]
     pub fn waking_all(self) -> Self {
@@ -213,8 +213,8 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W,
         Some(self.finish(self.now(), item, outcome, writes))
     }
 
-    fn has_answer(&self) -> bool {
-        self.has_item() || self.is_closed()
+    fn answers(&self) -> usize {
+        if self.is_closed() { usize::MAX } else { self.items() }
     }
 
     fn is_closed(&self) -> bool {

@@ -38,8 +38,8 @@ pub(crate) trait Machine {
 
     fn take_back(&mut self, last: Self::Last) -> Option<Self::Finished>;
 
-    /// Whether a worker that asks now gets a job, or has to be told that none will come.
-    fn has_answer(&self) -> bool;
+    /// How many workers that ask now get a job, or have to be told that none will come.
+    fn answers(&self) -> usize;
 
     /// Whether a worker that finds no job can end.
     fn is_closed(&self) -> bool;
@@ -73,7 +73,7 @@ pub(crate) trait Dispense: Machine {
 
 /// A machine behind a lock of the kind `Lk`, and the wakers of those that wait for it.
 ///
-/// A change wakes one sleeping worker if there is a job, and that worker wakes the next one if there are more. Wakers
+/// For each job that is ready, a change wakes a sleeping worker, unless one that was woken is yet to come for it. Wakers
 /// are called after the lock is released.
 pub(crate) struct Dispatch<Q, Lk: Lock, K = Infallible> {
     state: Shared<State<Q, K>, Lk>,
@@ -134,7 +134,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         Self { state: Shared::new(state), inbox: Inbox::new() }
     }
 
-    /// Wakes every sleeping worker for a job, and not one: the thread of one may be busy.
+    /// Wakes every sleeping worker for a job, and not one: the thread of one may compute.
     pub(crate) fn wake_all_workers(&self) {
         self.state.with(|state| state.wakes_all = true);
     }
@@ -292,7 +292,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         let mut next = concerned.worker;
         while let Some((slot, waker)) = next {
             on_panic(|| self.wake_worker(slot, waker), wake_followers);
-            next = self.state.with(State::further_worker);
+            next = self.state.with(State::next_worker);
         }
         wake_followers();
     }
@@ -314,11 +314,11 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
 }
 
 impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
-    /// Takes back what the worker gives back, and hands out a job or lets the worker sleep. If the waker of the next
-    /// worker panics, the job is put back.
+    /// Takes back what the worker gives back, and hands out a job or lets the worker sleep, if it has a waker. If the
+    /// waker of the next worker panics, the job is put back.
     pub(crate) fn poll_work(
         &self,
-        waker: &Waker,
+        waker: Option<&Waker>,
         waiting: &mut Waiting<Q::Last, Q::Finished>,
     ) -> Poll<Option<Q::Work>> {
         let Waiting { last, finished, place } = waiting;
@@ -331,10 +331,11 @@ impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
             state.refill(&self.inbox);
             if let Some(work) = state.machine.take() {
                 state.turns = state.turns.saturating_sub(1);
+                state.workers.note_served(*place);
                 undelivered.answer = Poll::Ready(Some(work));
             } else if state.machine.is_closed() {
                 undelivered.answer = Poll::Ready(None);
-            } else {
+            } else if let Some(waker) = waker {
                 last_waker = state.workers.register(place, waker);
                 return;
             }
@@ -398,8 +399,9 @@ impl<Q: Machine> State<Q, Q::Key> {
         inbox: &Inbox<Q::Key, impl Lock>,
         concerned: &mut Concerned,
     ) {
+        self.shut_if_one_sleeps(inbox);
         // Written when there is one, and no more: the write would be waited for.
-        if let Some(worker) = self.next_worker().or_else(|| self.shut_unless_one_comes(inbox)) {
+        if let Some(worker) = self.next_worker() {
             concerned.worker = Some(worker);
         }
         concerned.followers = self.concerns_followers(before);
@@ -444,7 +446,7 @@ impl<Q: Machine> State<Q, Q::Key> {
     #[inline]
     fn refill(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
         for _ in 0..UNDER_ONE_LOCK / BATCH {
-            if !self.has_posts() || (self.turns > 0 && self.machine.has_answer()) {
+            if !self.has_posts() || (self.turns > 0 && self.machine.answers() > 0) {
                 return;
             }
             self.turns = TURNS;
@@ -468,23 +470,21 @@ impl<Q: Machine> State<Q, Q::Key> {
         }
     }
 
-    /// Lets keys wait in the inbox from now on, if there is a job: either no worker sleeps, or one is woken for it.
+    /// Lets keys wait in the inbox from now on, if there is a job and no worker sleeps.
     fn open(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        if !self.inbox_is_open && self.machine.has_answer() && !self.machine.is_closed() && self.machine.allows_posts()
-        {
+        let is_busy = self.workers.is_empty() && self.machine.answers() > 0 && !self.machine.is_closed();
+        if is_busy && !self.inbox_is_open && self.machine.allows_posts() {
             inbox.open();
             self.inbox_is_open = true;
         }
     }
 
-    /// Shuts the inbox if workers sleep and none was woken. If something came in before, a worker is to be woken for
-    /// it.
-    fn shut_unless_one_comes(&mut self, inbox: &Inbox<Q::Key, impl Lock>) -> Option<(Slot, Waker)> {
-        if !self.inbox_is_open || self.workers.is_empty() || self.workers.is_waking() {
-            return None;
+    /// Shuts the inbox if a worker sleeps: it is to be woken for what comes.
+    #[inline]
+    fn shut_if_one_sleeps(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
+        if self.inbox_is_open && !self.workers.is_empty() {
+            self.take_posts(inbox, false);
         }
-        self.take_posts(inbox, false);
-        self.next_worker()
     }
 
     fn note_time(&mut self) {
@@ -493,16 +493,14 @@ impl<Q: Machine> State<Q, Q::Key> {
         }
     }
 
-    /// The worker to wake for a job: none while another wake-up is under way, unless all are woken.
+    /// The next worker to wake: none while as many are yet to come as jobs are ready, unless all are woken.
     fn next_worker(&mut self) -> Option<(Slot, Waker)> {
-        let has_job = self.machine.has_answer() || !self.posted.is_empty();
-        let is_due = has_job && (self.wakes_all || !self.workers.is_waking());
-        if is_due { self.workers.take_one() } else { None }
-    }
-
-    /// The worker to wake beside one that was just woken.
-    fn further_worker(&mut self) -> Option<(Slot, Waker)> {
-        if self.wakes_all { self.next_worker() } else { None }
+        if self.workers.is_empty() {
+            return None;
+        }
+        let jobs = self.machine.answers().saturating_add(self.posted.len());
+        let yet_to_come = if self.wakes_all { 0 } else { self.workers.expected() };
+        if jobs > yet_to_come { self.workers.take_one() } else { None }
     }
 
     fn is_over(&self) -> bool {

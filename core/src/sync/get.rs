@@ -6,7 +6,7 @@ use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 
 /// A future that waits for a ready key. [`SharedWorkQueue::get`](crate::sync::SharedWorkQueue::get) returns it.
 ///
@@ -20,6 +20,35 @@ pub struct Get<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk, L, D> {
     pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>, last: Option<LastJob>) -> Self {
         Self { queue, waiting: Waiting::new(last) }
+    }
+
+    /// As a poll, without waiting: if no key is ready, the future is woken for none until it is polled.
+    ///
+    /// ```
+    /// use core::task::Poll;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    ///
+    /// let queue = SharedWorkQueue::<u32, StdLock>::default();
+    /// let mut get = queue.get();
+    /// assert!(get.poll_now().is_pending());
+    /// queue.add(7);
+    /// assert!(matches!(get.poll_now(), Poll::Ready(Some(job)) if *job.key() == 7));
+    /// ```
+    #[must_use = "dropping the job gives its key back"]
+    pub fn poll_now(&mut self) -> Poll<Option<JobGuard<'a, K, Lk, L, D>>>
+    where
+        K: Clone,
+    {
+        self.poll_with(None)
+    }
+
+    #[inline]
+    fn poll_with(&mut self, waker: Option<&Waker>) -> Poll<Option<JobGuard<'a, K, Lk, L, D>>>
+    where
+        K: Clone,
+    {
+        let next = self.queue.dispatch.poll_work(waker, &mut self.waiting);
+        next.map(|next| next.map(|(key, job)| JobGuard::new(self.queue, key, job)))
     }
 
     /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
@@ -69,11 +98,7 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Futur
     type Output = Option<JobGuard<'a, K, Lk, L, D>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        this.queue
-            .dispatch
-            .poll_work(cx.waker(), &mut this.waiting)
-            .map(|next| next.map(|(key, job)| JobGuard::new(this.queue, key, job)))
+        self.poll_with(Some(cx.waker()))
     }
 }
 

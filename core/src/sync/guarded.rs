@@ -10,9 +10,10 @@ use core::hash::Hash;
 /// Workers [`get`](Self::get) keys, and a task follows the [`delays`](Self::delays). No executor is named: the futures
 /// work on any, and the caller shares the queue in an `Arc` or by reference.
 ///
-/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready. So a burst of additions
-/// costs one wake-up, and no ready key is left while a worker sleeps. A [`Get`](super::Get) that was woken must be
-/// polled or dropped; until then no other worker is woken.
+/// For each ready key, an addition wakes a sleeping worker, unless one that was woken is yet to come for it. So no ready
+/// key is left while a worker sleeps. A [`Get`](super::Get) that was woken must be polled or dropped: if it was woken for
+/// the last ready key, that key waits for it. Where a thread may compute,
+/// [`wake_all_workers`](Self::wake_all_workers) ends that wait.
 ///
 /// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock. They must
 /// not call the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call
@@ -90,6 +91,13 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     pub fn set_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) {
         self.dispatch.set_clock(now);
     }
+
+    /// Wakes all sleeping workers when a key is ready, from now on. It suits workers on several threads: a worker that
+    /// is woken on a thread that computes holds up no key. So that few are woken in vain, let one worker of each thread
+    /// wait at a time: the others [look](super::Get::poll_now).
+    pub fn wake_all_workers(&self) {
+        self.dispatch.wake_all_workers();
+    }
 }
 
 impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> Machine for WorkQueue<K, L, D> {
@@ -126,8 +134,8 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> Machine for WorkQueue<K, L,
         }
     }
 
-    fn has_answer(&self) -> bool {
-        !self.is_empty()
+    fn answers(&self) -> usize {
+        self.len()
     }
 
     fn is_closed(&self) -> bool {

@@ -10,8 +10,8 @@ use core::mem;
 /// Keys in front of a machine's lock, under a lock of their own, each of them once.
 ///
 /// A producer that leaves a key here neither waits for a worker nor fetches the machine's memory from the worker's
-/// core. A task that has the machine's lock [takes](Self::take) all keys out. The inbox is open only while a worker is
-/// sure to come: no worker sleeps, or one was woken and has not come yet.
+/// core. A task that has the machine's lock [takes](Self::take) all keys out. The inbox is open only while no worker
+/// sleeps, so that one is sure to come.
 pub(super) struct Inbox<K, Lk: Lock> {
     posts: Apart<Shared<Posts<K>, Lk>>,
 }

@@ -5,12 +5,13 @@ use core::task::Waker;
 
 /// The wakers of sleeping tasks, the longest sleeper first.
 ///
-/// A task that was woken stays in the set until it comes back or leaves, so the set knows whether a wake-up is under
-/// way. Wakers come out of every method: they are to be woken, or dropped, after the lock.
+/// A task that was woken stays in the set until it comes back or leaves, so the set knows how many are expected. Wakers
+/// come out of every method: they are to be woken, or dropped, after the lock.
 #[derive(Default)]
 pub(crate) struct Wakers {
     sleepers: Slab<Sleeper, Heap>,
     asleep: List<Asleep>,
+    /// At most the number of sleepers that are expected.
     expected: usize,
 }
 
@@ -87,9 +88,18 @@ impl Wakers {
         Some((slot, waker))
     }
 
-    /// Whether a task was woken that has not come back or left since.
-    pub(crate) fn is_waking(&self) -> bool {
-        self.expected > 0
+    /// How many tasks were woken, have not come back or left since, and will find what they were woken for.
+    pub(crate) fn expected(&self) -> usize {
+        self.expected
+    }
+
+    /// The task that keeps `place`, or one that has none, takes what a task was woken for. If that was another task,
+    /// it is counted on no longer: it may come late, on a thread that computes.
+    #[inline]
+    pub(crate) fn note_served(&mut self, place: Option<Slot>) {
+        if place.is_none_or(|slot| !self.sleepers[slot].is_expected) {
+            self.expected = self.expected.saturating_sub(1);
+        }
     }
 
     /// Whether no task sleeps.
@@ -112,7 +122,8 @@ impl Wakers {
     }
 
     fn expect_no_more(&mut self, slot: Slot) {
-        self.expected -= usize::from(core::mem::take(&mut self.sleepers[slot].is_expected));
+        let is_expected = core::mem::take(&mut self.sleepers[slot].is_expected);
+        self.expected = self.expected.saturating_sub(usize::from(is_expected));
     }
 }
 
@@ -181,15 +192,30 @@ pub(crate) mod tests {
         let (mut wakers, (_, waker), (mut one, mut other)) = (Wakers::default(), counting(), (None, None));
         let _ = wakers.register(&mut one, &waker);
         let _ = wakers.register(&mut other, &waker);
-        assert!(!wakers.is_waking());
-        assert!(wakers.take_one().is_some() && wakers.is_waking());
+        assert_eq!(wakers.expected(), 0);
+        assert_eq!((wakers.take_one().is_some(), wakers.expected()), (true, 1));
         let _ = wakers.register(&mut one, &waker);
-        assert!(!wakers.is_waking());
-        assert!(wakers.take_one().is_some() && wakers.is_waking());
+        assert_eq!(wakers.expected(), 0);
+        assert_eq!((wakers.take_one().is_some(), wakers.expected()), (true, 1));
         assert!(wakers.remove(&mut other).is_none(), "it was woken");
-        assert!(!wakers.is_waking());
+        assert_eq!(wakers.expected(), 0);
         assert!(wakers.remove(&mut one).is_some(), "it slept");
         assert!(wakers.take_one().is_none() && wakers.remove(&mut one).is_none());
+    }
+
+    #[test]
+    fn a_task_is_not_expected_for_what_another_one_took() {
+        let (mut wakers, (_, waker), mut places) = (Wakers::default(), counting(), [None; 3]);
+        places.iter_mut().for_each(|place| _ = wakers.register(place, &waker));
+        let (late, _) = wakers.take_one().unwrap();
+        wakers.note_served(None);
+        assert_eq!(wakers.expected(), 0, "a task that did not sleep took it");
+        let (other, _) = wakers.take_one().unwrap();
+        wakers.note_served(Some(other));
+        assert_eq!(wakers.expected(), 1, "it comes for its own");
+        assert!(wakers.remove(&mut places[1]).is_none());
+        wakers.give_up(late);
+        assert_eq!(wakers.expected(), 0);
     }
 
     #[test]
@@ -198,7 +224,7 @@ pub(crate) mod tests {
         let _ = wakers.register(&mut place, &old.1);
         assert!(wakers.register(&mut place, &new.1).is_some_and(|last| last.will_wake(&old.1)));
         wakers.take_one().unwrap().1.wake();
-        assert!(wakers.is_waking(), "it slept in one place");
+        assert_eq!(wakers.expected(), 1, "it slept in one place");
         assert_eq!((old.0.count(), new.0.count()), (0, 1));
     }
 }

@@ -50,6 +50,11 @@ pub trait ListerWatcher {
 
     /// Ends a request early. The caller drops later input under its id.
     fn abort(&mut self, id: RequestId);
+
+    /// What in this process the open request waits for before it is sent, for people; `None` if it does not wait.
+    fn waits_for(&self) -> Option<SharedText> {
+        None
+    }
 }
 
 /// The time and the waker of one [`ListerWatcher::poll_read`].
@@ -131,8 +136,8 @@ pub enum TransportErrorKind {
     Credentials,
     /// The request makes no valid address. Nothing was sent. The failure needs manual intervention.
     Unsendable,
-    /// The process has no resources for one more request: the limit of open requests is reached, or threads, files or
-    /// memory are used up. Nothing was sent. The failure may pass.
+    /// The process has no resources for one more request: the request waited too long for others to end, or threads, files
+    /// or memory are used up. Nothing was sent. The failure may pass.
     Exhausted,
     /// Any other failure.
     Other,
@@ -200,6 +205,10 @@ impl<L: ListerWatcher + ?Sized> ListerWatcher for alloc::boxed::Box<L> {
 
     fn abort(&mut self, id: RequestId) {
         (**self).abort(id);
+    }
+
+    fn waits_for(&self) -> Option<SharedText> {
+        (**self).waits_for()
     }
 }
 

@@ -20,7 +20,7 @@ use core::task::Poll;
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::queue::{Drained, Outcome};
-use listwatch_core::sync::{Due, Lock, SharedWorkQueue};
+use listwatch_core::sync::{Due, Get, Lock, SharedWorkQueue};
 use loom::future::block_on;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use loom::sync::{Arc, Mutex};
@@ -142,6 +142,43 @@ fn no_wake_up_is_lost_where_keys_are_posted() {
         taken.sort_unstable();
         assert_eq!(taken, [1, 2]);
     });
+}
+
+/// A worker whose thread computes: it sleeps, and once it was woken it does not come.
+fn stall(queue: &Queue) -> Get<'_, u32, LoomLock> {
+    let mut get = queue.get();
+    let first_look = block_on(poll_fn(|cx| Poll::Ready(pin!(&mut get).poll(cx))));
+    assert!(first_look.is_pending());
+    get
+}
+
+#[test]
+fn no_key_but_one_waits_for_a_worker_that_was_woken_and_does_not_come() {
+    for come in [|queue: &Queue, key| _ = queue.add(key), |queue: &Queue, key| queue.post(key)] {
+        explore(move |queue| {
+            let _stalled = stall(&queue);
+            let worker = spawn(&queue, |queue| [keep_one(queue), keep_one(queue), keep_one(queue)]);
+            (1..=3).for_each(|key| come(&queue, key));
+            assert_eq!(worker.join().unwrap(), [1, 2, 3]);
+        });
+    }
+}
+
+#[test]
+fn no_key_waits_for_a_worker_that_does_not_come_where_all_workers_are_woken() {
+    for come in [|queue: &Queue, key| _ = queue.add(key), |queue: &Queue, key| queue.post(key)] {
+        explore(move |queue| {
+            queue.wake_all_workers();
+            let _stalled = stall(&queue);
+            let worker = spawn(&queue, |queue| [keep_one(queue), keep_one(queue)]);
+            come(&queue, 1);
+            let other = spawn(&queue, move |queue| come(queue, 2));
+            other.join().unwrap();
+            let mut taken = worker.join().unwrap();
+            taken.sort_unstable();
+            assert_eq!(taken, [1, 2]);
+        });
+    }
 }
 
 /// The worker that was woken leaves, while a key waits in front of the lock and another worker sleeps.

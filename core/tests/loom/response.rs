@@ -42,6 +42,8 @@ fn all_bytes_come_in_order_and_nobody_waits_for_ever() {
     check(|| {
         let (sender, mut receiver) = pipe::new();
         let thread = spawn(sender, |sender| {
+            // Its request waited before.
+            sender.wake();
             sender.head(ResponseHead::default());
             let sent = ["ab", "c", "de", "fghij"].map(|chunk| sender.data(&mut chunk.into()));
             sender.end(Ok(()));

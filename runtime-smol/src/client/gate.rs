@@ -145,7 +145,7 @@ impl Future for GatedCall {
         let this = &mut *self;
         // First: the gate may take the write back meanwhile.
         this.entry.write.set_waker(cx.waker());
-        let polled = Pin::new(&mut this.pending).poll(cx);
+        let polled = Pin::new(&mut this.pending).poll(cx).map_err(TransportError::from);
         match this.entry.write.check() {
             Err(revoked) if !matches!(polled, Poll::Ready(Ok(_))) => Poll::Ready(Err(revoked)),
             _ => polled,

@@ -25,12 +25,17 @@ pub(super) struct Pending {
     outside: Option<Outside>,
 }
 
-/// Begins the detail of an error that stands for a panic of the transport.
-const PANICKED: &str = "the transport panicked: ";
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    Failed(TransportError),
+    /// The transport panicked with this message.
+    Panicked(String),
+}
 
 enum State {
     /// The transport could not start the request.
-    Failed(TransportError),
+    Failed(Unanswered),
     Open(RequestId),
     Over,
 }
@@ -56,32 +61,34 @@ impl Pending {
     }
 
     /// Polls the transport for the answer.
-    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Reply> {
+    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<Reply, Unanswered>> {
         let id = match core::mem::replace(&mut self.state, State::Over) {
             State::Failed(error) => {
                 self.requests.count(self.method, None);
-                return Poll::Ready(Reply::Failed(error));
+                return Poll::Ready(Err(error));
             }
-            State::Over => return Poll::Ready(Reply::Idle { until: None }),
+            State::Over => return Poll::Ready(Ok(Reply::Idle { until: None })),
             State::Open(id) => id,
         };
         // If the transport panics, the request is still open, and is aborted.
         self.state = State::Open(id);
         let now = self.clock.now();
-        let reply = guarded(&self.calls, |calls| calls.poll(id, now, cx));
-        let reply = reply.unwrap_or_else(|error| {
-            self.give_up();
-            Poll::Ready(Reply::Failed(error))
-        });
+        let reply = match guarded(&self.calls, |calls| calls.poll(id, now, cx)) {
+            Ok(reply) => reply,
+            Err(panicked) => {
+                self.give_up();
+                return Poll::Ready(Err(panicked));
+            }
+        };
         let status = match &reply {
             Poll::Ready(Reply::Answered(response)) => Some(response.status),
             Poll::Ready(Reply::Failed(_)) => None,
-            _ => return reply,
+            _ => return reply.map(Ok),
         };
         if matches!(core::mem::replace(&mut self.state, State::Over), State::Open(_)) {
             self.requests.count(self.method, status);
         }
-        reply
+        reply.map(Ok)
     }
 
     /// Waits until `until`. It is no sleep of a reconcile that is witnessed: its requests are.
@@ -116,14 +123,15 @@ impl Pending {
 }
 
 impl Future for Pending {
-    type Output = Result<ApiResponse, TransportError>;
+    type Output = Result<ApiResponse, Unanswered>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let until = match this.poll_reply(cx) {
-            Poll::Ready(Reply::Answered(response)) => return Poll::Ready(Ok(response)),
-            Poll::Ready(Reply::Failed(error)) => return Poll::Ready(Err(error)),
-            Poll::Ready(Reply::Idle { until }) => {
+            Poll::Ready(Ok(Reply::Answered(response))) => return Poll::Ready(Ok(response)),
+            Poll::Ready(Ok(Reply::Failed(error))) => return Poll::Ready(Err(Unanswered::Failed(error))),
+            Poll::Ready(Err(panicked)) => return Poll::Ready(Err(panicked)),
+            Poll::Ready(Ok(Reply::Idle { until })) => {
                 this.outside = None;
                 until
             }
@@ -147,15 +155,20 @@ impl Drop for Pending {
     }
 }
 
-/// Calls `act` with the open calls, and converts a panic of the transport to an error. A call that was open stays open
-/// until it is aborted.
-fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, TransportError> {
-    let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-    caught_call(|| act(&mut calls))
-        .map_err(|message| TransportError::new(TransportErrorKind::Other, format!("{PANICKED}{message}")))
+impl From<Unanswered> for TransportError {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Failed(error) => error,
+            Unanswered::Panicked(message) => {
+                Self::new(TransportErrorKind::Other, format!("the transport panicked: {message}"))
+            }
+        }
+    }
 }
 
-/// The message of the panic of the transport that this error stands for.
-pub(crate) fn panic_of(error: &TransportError) -> Option<&str> {
-    error.detail.strip_prefix(PANICKED)
+/// Calls `act` with the open calls, and converts a panic of the transport to an error. A call that was open stays open
+/// until it is aborted.
+fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, Unanswered> {
+    let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+    caught_call(|| act(&mut calls)).map_err(Unanswered::Panicked)
 }

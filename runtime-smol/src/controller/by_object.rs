@@ -1,13 +1,13 @@
 //! What a controller remembers of objects, until some time after they are gone.
 
-use crate::informers::{Found, Informers};
+use crate::informers::{Found, Informers, WorldId};
 use listwatch_core::object::Uid;
 use std::collections::HashMap;
 
 /// An object, and its world: a cluster that was restored from another one's backup has the same uids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ObjectId {
-    pub(super) world: usize,
+    pub(super) world: WorldId,
     pub(super) uid: Uid,
 }
 
@@ -15,7 +15,7 @@ impl ObjectId {
     /// That of an object; without a uid it has none.
     pub(super) fn of<T>(object: &Found<T>) -> Option<Self> {
         let uid = object.meta().uid()?;
-        Some(Self { world: Informers::of(object.informer()).world().address(), uid })
+        Some(Self { world: Informers::of(object.informer()).world().id(), uid })
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn objects_that_were_gone_were_remembered_for_ever() {
         let mut objects = ByObject::default();
-        let id = |number: i32| ObjectId { world: 1, uid: number.to_string().as_str().into() };
+        let id = |number: i32| ObjectId { world: WorldId::of_test(1), uid: number.to_string().as_str().into() };
         for number in 0..1000 {
             drop(objects.take_gone(|value| *value == 3));
             objects.get_or_insert(&id(number), number, move || number == 7);

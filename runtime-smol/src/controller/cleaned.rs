@@ -92,12 +92,13 @@ impl Drop for Reserved<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::informers::WorldId;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
 
-    fn id(world: usize, uid: &str) -> ObjectId {
-        ObjectId { world, uid: uid.into() }
+    fn id(world: u64, uid: &str) -> ObjectId {
+        ObjectId { world: WorldId::of_test(world), uid: uid.into() }
     }
 
     fn clean(cleaned: &Cleaned, object: &ObjectId, finalizer: &str) -> bool {

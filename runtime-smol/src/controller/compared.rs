@@ -72,6 +72,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::informers::WorldId;
     use listwatch_core::object::MetaBuilder;
     use serde_json::json;
 
@@ -84,7 +85,7 @@ mod tests {
     }
 
     fn id(uid: &str) -> ObjectId {
-        ObjectId { world: 1, uid: uid.into() }
+        ObjectId { world: WorldId::of_test(1), uid: uid.into() }
     }
 
     fn body(replicas: u8) -> Desired {

@@ -263,7 +263,8 @@ impl<'d> Driver<'d> {
     }
 
     fn poll_late(&mut self, cx: &Turn<'_>) {
-        let _last = self.woken.lock().replace(cx.waker().clone());
+        let waker = cx.waker().clone();
+        let _last = self.woken.lock().replace(waker);
         let late: Vec<u64> = self.runs.iter().filter(|(_, run)| run.is_late).map(|(number, _)| *number).collect();
         late.into_iter().for_each(|number| self.poll_one(number));
     }

@@ -94,6 +94,9 @@ fn stream(page: &mut String, it: &StreamLine) -> fmt::Result {
     if let Some(held) = it.held_back_seconds {
         write!(page, "<p class=\"failure\">Held back by a subscriber for {held:.1} s</p>")?;
     }
+    if let Some(waits_for) = &it.waits_for {
+        write!(page, "<p class=\"failure\">Its request waits: {}</p>", Escaped(waits_for))?;
+    }
     it.audit.as_ref().map_or(Ok(()), |it| audit(page, it))?;
     page.push_str("</section>");
     Ok(())

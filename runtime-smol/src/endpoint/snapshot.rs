@@ -42,6 +42,9 @@ pub(super) struct StreamLine {
     pub(super) panics: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) held_back_seconds: Option<f64>,
+    /// What its request waits for before it is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) waits_for: Option<String>,
     /// The last one, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) audit: Option<AuditLine>,
@@ -115,6 +118,7 @@ impl StreamLine {
             undecodable: stream.undecodable,
             panics: stream.panics,
             held_back_seconds: stream.held_back.map(seconds),
+            waits_for: stream.waits_for.as_ref().map(|it| Printable::new(it).to_string()),
             audit: AuditLine::of(stream),
         }
     }

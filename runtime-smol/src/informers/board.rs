@@ -11,6 +11,7 @@ use listwatch_core::informer::{InformerStatus, SyncTracker, Synced};
 use listwatch_core::object::Version;
 use listwatch_core::reflector::FailureClass;
 use listwatch_core::sync::StdLock;
+use listwatch_core::text::SharedText;
 use listwatch_core::{Instant, Key};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,6 +49,7 @@ impl Board {
             panics: 0,
             panic: None,
             held_back: None,
+            waits_for: None,
             failures: Vec::new(),
             objects: None,
             received_bytes: 0,
@@ -183,6 +185,11 @@ impl Board {
         state.held_since = is_held.then(|| state.held_since.unwrap_or(now));
     }
 
+    /// Notes what the open request waits for, before it is sent.
+    pub(super) fn note_waits_for(&self, waits_for: Option<SharedText>) {
+        self.lock().status.waits_for = waits_for;
+    }
+
     /// Notes what went wrong.
     pub(super) fn note_error(&self, error: &StreamError<'_>) {
         if let StreamError::Failed(report) = error {
@@ -208,6 +215,7 @@ impl Board {
     /// The stream does not go on.
     pub(super) fn note_stopped(&self) {
         self.note_held(false);
+        self.note_waits_for(None);
         self.note(Poll::Ready(Err(InformerStatus::Stopped)), InformerStatus::Stopped);
     }
 

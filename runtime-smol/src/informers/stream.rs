@@ -23,7 +23,7 @@ use listwatch_core::Resource;
 use listwatch_core::cache::{Cache as _, Indexer, StoreWriter};
 use listwatch_core::decode::{FromJson, Json};
 use listwatch_core::informer::{SharedDriver, SharedInformer};
-use listwatch_core::{Driver, Event};
+use listwatch_core::{Driver, Event, ListerWatcher as _};
 #[cfg(feature = "file")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -273,6 +273,7 @@ impl<T: FromJson> Stream<T> {
     fn note(&self, events: &SharedEvents<T, StreamTransport>) {
         let (informer, now) = (events.driver().informer(), self.clock().now());
         self.board.note(informer.poll_synced(now), informer.status(now));
+        self.board.note_waits_for(events.driver().transport().waits_for());
         if informer.cache().namespace().is_none() {
             self.board.note_objects(informer.cache().read(Indexer::len));
         }

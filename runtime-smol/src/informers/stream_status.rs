@@ -9,7 +9,7 @@ use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::{Key, Version};
 use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
-use listwatch_core::text::Printable;
+use listwatch_core::text::{Printable, SharedText};
 use listwatch_core::time::Span;
 use std::sync::Arc;
 
@@ -35,6 +35,9 @@ pub struct StreamStatus {
     /// For how long a subscriber that [waits](listwatch_core::informer::Subscription::wait) has held the stream back,
     /// where one does now. The cache gets no change meanwhile.
     pub held_back: Option<Duration>,
+    /// What in this process the open request waits for before it is sent, where it does now: a cluster limits how many
+    /// are open.
+    pub waits_for: Option<SharedText>,
     /// The last [audit](super::audit), if there was one.
     pub audit: Option<Arc<StreamAudit>>,
     /// The number of audits, by their results.
@@ -102,6 +105,9 @@ impl fmt::Display for StreamStatus {
         }
         if let Some(held_back) = self.held_back {
             write!(f, "; held back by a subscriber for {}", Span(held_back))?;
+        }
+        if let Some(obstacle) = &self.waits_for {
+            write!(f, "; its request waits: {}", Printable::new(obstacle))?;
         }
         self.help().map_or(Ok(()), |help| write!(f, "; {help}"))
     }

@@ -4,6 +4,7 @@ use super::world::{AnyTransport, World};
 use core::task::Poll;
 use listwatch_core::api::Method;
 use listwatch_core::request::{Request, RequestId};
+use listwatch_core::text::SharedText;
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{ListerWatcher, Resource};
 use std::sync::Arc;
@@ -73,5 +74,9 @@ impl ListerWatcher for StreamTransport {
             self.count(None);
         }
         self.opened.iter_mut().for_each(|opened| opened.abort(id));
+    }
+
+    fn waits_for(&self) -> Option<SharedText> {
+        self.opened.as_ref()?.waits_for()
     }
 }

@@ -18,6 +18,7 @@ use listwatch_transport_file::Tape;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(feature = "file")]
 use stream_names::StreamNames;
 
@@ -59,6 +60,7 @@ pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
 /// ```
 #[derive(Clone)]
 pub struct World {
+    id: WorldId,
     clock: Clock,
     client: Client,
     /// That of elections, which the requests of others do not hold up.
@@ -86,6 +88,22 @@ pub struct World {
     names: Arc<StreamNames>,
     #[cfg(feature = "file")]
     replay: Option<Arc<Replay>>,
+}
+
+/// The identity of a world. No two worlds of a process have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct WorldId(u64);
+
+impl WorldId {
+    pub(crate) fn new() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed))
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn of_test(number: u64) -> Self {
+        Self(number)
+    }
 }
 
 /// Makes the transport of a list-and-watch, which has a name on a tape if the world has one.
@@ -132,6 +150,7 @@ impl World {
         transports: impl Fn(&Resource, Option<&Arc<str>>) -> AnyTransport + Send + Sync + 'static,
     ) -> Self {
         Self {
+            id: WorldId::new(),
             clock,
             renewing: client.clone(),
             client,
@@ -406,14 +425,14 @@ impl World {
         Some(if seed == 0 { 0 } else { StableHash::new().number(seed).text(name).finish() })
     }
 
-    /// Tells the clones of this world from other worlds, as long as one of them is there.
-    pub(crate) fn address(&self) -> usize {
-        Arc::as_ptr(&self.transports).addr()
+    /// Tells the clones of this world from other worlds, also from those that come when it is gone.
+    pub(crate) fn id(&self) -> WorldId {
+        self.id
     }
 
     /// Whether both are clones of one world.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.transports, &other.transports)
+        self.id == other.id
     }
 
     /// A transport for one list-and-watch of `resource`, with its name on the tape.
@@ -425,5 +444,22 @@ impl World {
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World").field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse};
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_world_that_comes_when_another_is_gone_has_an_identity_of_its_own() {
+        let id = |_| {
+            let clock = Clock::simulated();
+            let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
+            World::from_parts(clock, client, |_| unreachable!("no stream starts")).id()
+        };
+        assert_eq!((0..100).map(id).collect::<HashSet<_>>().len(), 100);
     }
 }

@@ -175,18 +175,18 @@ impl Replayed {
     /// The answer to the recorded call at this place, once the tape has come to it.
     pub(super) fn poll_answer(&self, place: usize, waker: &Waker) -> Option<Reply> {
         let waker = waker.clone();
-        let mut live = lock(&self.live);
-        let call = live.record.calls.get(place)?;
-        match call.reply.clone().filter(|_| call.is_answered) {
-            Some(reply) => {
-                live.resumed += 1;
-                Some(reply)
+        let (reply, _last) = {
+            let mut live = lock(&self.live);
+            let call = live.record.calls.get(place)?;
+            match call.reply.clone().filter(|_| call.is_answered) {
+                Some(reply) => {
+                    live.resumed += 1;
+                    (Some(reply), None)
+                }
+                None => (None, live.waiting.insert(place, waker)),
             }
-            None => {
-                live.waiting.insert(place, waker);
-                None
-            }
-        }
+        };
+        reply
     }
 
     /// Nobody waits for the answer at this place any more.

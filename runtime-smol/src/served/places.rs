@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -48,6 +49,7 @@ impl Places {
     /// Takes a place. If none is free, the connection that has been idle longest is told to leave.
     pub(super) async fn take(&self) -> Place {
         poll_fn(|cx| {
+            let waker = cx.waker().clone();
             let mut taken = self.taken();
             if taken.places.len() < self.most {
                 let number = taken.count();
@@ -55,9 +57,11 @@ impl Places {
                 taken.places.insert(number, place);
                 return Poll::Ready(Place { places: self.clone(), number });
             }
-            taken.waiting = Some(cx.waker().clone());
+            let last = taken.waiting.replace(waker);
             let leaving = taken.make_room();
+            // The drop of a waker may drop another connection.
             drop(taken);
+            drop(last);
             leaving.into_iter().for_each(Waker::wake);
             Poll::Pending
         })
@@ -69,12 +73,13 @@ impl Places {
     }
 
     /// Changes the place of a connection, and looks for room again.
-    fn change(&self, change: impl FnOnce(&mut Taken)) {
+    fn change<T>(&self, change: impl FnOnce(&mut Taken) -> T) -> T {
         let mut taken = self.taken();
-        change(&mut taken);
+        let changed = change(&mut taken);
         let waiting = taken.waiting.take();
         drop(taken);
         waiting.into_iter().for_each(Waker::wake);
+        changed
     }
 }
 
@@ -99,12 +104,19 @@ impl Taken {
 impl Place {
     /// Waits until the connection is to leave.
     pub(super) async fn left(&self) {
-        poll_fn(|cx| match self.places.taken().places.get_mut(&self.number) {
-            Some(place) if !place.is_to_leave => {
-                place.waiting = Some(cx.waker().clone());
-                Poll::Pending
-            }
-            _ => Poll::Ready(()),
+        poll_fn(|cx| {
+            let mut waker = Some(cx.waker().clone());
+            let mut taken = self.places.taken();
+            let polled = match taken.places.get_mut(&self.number) {
+                Some(place) if !place.is_to_leave => {
+                    mem::swap(&mut place.waiting, &mut waker);
+                    Poll::Pending
+                }
+                _ => Poll::Ready(()),
+            };
+            drop(taken);
+            drop(waker);
+            polled
         })
         .await;
     }
@@ -139,7 +151,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.change(|taken| drop(taken.places.remove(&self.number)));
+        let _waker = self.places.change(|taken| taken.places.remove(&self.number));
     }
 }
 
@@ -152,8 +164,10 @@ impl Drop for Answering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use listwatch_tests::wait::{in_time, waker_with_drop};
     use smol::block_on;
     use smol::future::{FutureExt, poll_once};
+    use std::task::Context;
 
     fn is_to_leave(place: &Place) -> bool {
         block_on(poll_once(place.left().boxed_local())).is_some()
@@ -176,6 +190,29 @@ mod tests {
         assert_eq!([&answered, &first, &second].map(|place| is_to_leave(place)), [false, false, true]);
         drop(second);
         assert!(block_on(poll_once(&mut third)).is_some());
+    }
+
+    #[test]
+    fn a_waker_that_comes_back_to_the_places_where_it_is_dropped_does_not_wait_for_ever() {
+        in_time(|| {
+            let places = Places::new(1);
+            let asks = || {
+                let places = places.clone();
+                waker_with_drop(move || drop(places.taken()))
+            };
+            let place = take(&places);
+            let (mut left, mut next) = (Box::pin(place.left()), Box::pin(places.take()));
+            for _ in 0..2 {
+                assert!(left.as_mut().poll(&mut Context::from_waker(&asks())).is_pending());
+            }
+            let answering = place.answering();
+            for _ in 0..2 {
+                assert!(next.as_mut().poll(&mut Context::from_waker(&asks())).is_pending());
+            }
+            drop(left);
+            drop((answering, place));
+            assert!(next.as_mut().poll(&mut Context::from_waker(&asks())).is_ready());
+        });
     }
 
     #[test]

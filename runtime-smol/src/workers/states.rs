@@ -90,9 +90,12 @@ impl<K> WorkerStates<K> {
     pub(crate) async fn lost(&self) {
         poll_fn(|cx| {
             let waker = cx.waker().clone();
-            let mut states = self.lock();
-            let _last = states.waiting.replace(waker);
-            if states.workers.iter().any(|worker| worker.has_left) { Poll::Ready(()) } else { Poll::Pending }
+            let (has_lost, _last) = {
+                let mut states = self.lock();
+                let last = states.waiting.replace(waker);
+                (states.workers.iter().any(|worker| worker.has_left), last)
+            };
+            if has_lost { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
@@ -223,6 +226,7 @@ impl<K> Drop for WorkerHandle<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use listwatch_tests::wait::{in_time, waker_with_drop};
     use smol::future::block_on;
 
     #[test]
@@ -239,6 +243,25 @@ mod tests {
         drop(worker);
         let unfinished = states.poll_join(&cx, end);
         assert_eq!(unfinished, Poll::Ready(Unfinished { dropped: [7].to_vec(), blocked: Vec::new() }));
+    }
+
+    #[test]
+    fn a_waker_that_asks_for_the_states_where_it_is_dropped_does_not_wait_for_ever() {
+        in_time(|| {
+            let states = WorkerStates::<u32>::on([0]);
+            let asks = || {
+                let states = Arc::clone(&states);
+                waker_with_drop(move || _ = states.deadline())
+            };
+            let (mut lost, worker) = (Box::pin(states.lost()), states.handle(0));
+            for _ in 0..2 {
+                assert!(lost.as_mut().poll(&mut Context::from_waker(&asks())).is_pending());
+                assert!(states.poll_join(&Context::from_waker(&asks()), Instant::ZERO).is_pending());
+                worker.begin_poll(&asks());
+            }
+            drop(worker);
+            assert!(lost.as_mut().poll(&mut Context::from_waker(&asks())).is_ready());
+        });
     }
 
     #[test]

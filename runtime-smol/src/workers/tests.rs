@@ -630,6 +630,62 @@ fn workers_are_a_future_that_any_thread_can_poll_without_an_executor() {
     wait_until(|| queue.is_drained());
 }
 
+/// The first key computes on its thread until the other thread has had the rest.
+#[test]
+fn no_key_waits_for_a_thread_that_computes() {
+    for keys in [1, 8] {
+        let (queue, clock) = (queue(), Clock::real());
+        let (taken, has_taken) = mpsc::channel();
+        let (free, computes) = mpsc::channel();
+        let computes = Arc::new(Mutex::new(computes));
+        let thread = || {
+            let (taken, computes) = (taken.clone(), Arc::clone(&computes));
+            let workers = Workers::run(&queue, &clock, 2, move |key: u32| {
+                taken.send((key, std::thread::current().id())).unwrap();
+                if key == 0 {
+                    computes.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+                }
+                core::future::ready(Outcome::Done)
+            });
+            std::thread::spawn(|| smol::block_on(workers))
+        };
+        let threads = [thread(), thread()];
+        // Every worker waits by then, or this shows less.
+        std::thread::park_timeout(Duration::from_millis(50));
+        queue.add(0);
+        let (_, busy) = has_taken.recv_timeout(PATIENCE).unwrap();
+        for key in 1..=keys {
+            queue.add(key);
+            let (taken, by) = has_taken.recv_timeout(PATIENCE / 2).unwrap();
+            assert!(taken == key && by != busy);
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        free.send(()).unwrap();
+        queue.shut_down();
+        assert!(threads.into_iter().all(|thread| thread.join().unwrap().is_empty()));
+    }
+}
+
+#[test]
+fn an_idle_worker_of_a_set_is_woken_while_another_reconciles() {
+    let done = AtomicU32::new(0);
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let workers = Workers::spawn(&executor, &queue, &clock, 3, |_| async {
+        clock.sleep(seconds(10)).await;
+        done.fetch_add(1, SeqCst);
+        Outcome::Done
+    });
+    run(&clock, &executor, async {
+        for key in 0..3 {
+            clock.sleep(seconds(1)).await;
+            queue.add(key);
+        }
+        clock.sleep(seconds(11)).await;
+    });
+    assert_eq!((done.load(SeqCst), clock.now()), (3, Instant::ZERO + seconds(14)));
+    drop(workers);
+}
+
 #[test]
 fn a_future_of_workers_that_is_dropped_gives_its_keys_back() {
     let (clock, queue) = (Clock::real(), queue());

@@ -12,13 +12,19 @@ use listwatch_core::Instant;
 use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
 use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
 use smol::future::yield_now;
+use smol::lock::Mutex;
 use std::sync::Arc;
+
+/// What a worker is answered that asks for its next key.
+type Next<'q, K, Lk, L, D> = Poll<Option<JobGuard<'q, K, Lk, L, D>>>;
 
 /// The context that all workers of one [`Workers`](super::Workers) share.
 pub(super) struct Context<K, Lk: Lock, L, D: Discipline<K>, P> {
     pub(super) queue: Arc<SharedWorkQueue<K, Lk, L, D>>,
     pub(super) clock: Clock,
     pub(super) on_panic: P,
+    /// The right to wait for a key, which one worker has: so a ready key wakes one of them, even if the queue wakes all.
+    pub(super) turn: Mutex<()>,
 }
 
 impl<K, Lk, L, D, P> Context<K, Lk, L, D, P>
@@ -32,7 +38,7 @@ where
     /// Reconciles one key after the other, until the queue is shut down and nothing is ready.
     pub(super) async fn work<F: Future<Output = Outcome>>(&self, worker: &WorkerHandle<K>, reconcile: impl Fn(K) -> F) {
         let (mut budget, mut next) = (Budget::new(), self.queue.get());
-        while let Some(job) = poll_fn(|cx| self.poll_next(worker, &mut next, cx)).await {
+        while let Some(job) = self.next(worker, &mut next).await {
             drop(worker.take(job.key().clone()));
             let mut future = pin!(None);
             let called = caught_call(|| future.set(Some(reconcile(job.key().clone()))));
@@ -77,17 +83,35 @@ where
         }
     }
 
-    /// Waits for the next key. The first poll gives the last one back, in which the rate limiter may panic. Each posted key
-    /// that panics is gone then, and others get their turn after it.
+    /// Waits for the next key.
+    #[inline]
+    async fn next<'q>(
+        &self,
+        worker: &WorkerHandle<K>,
+        next: &mut Get<'q, K, Lk, L, D>,
+    ) -> Option<JobGuard<'q, K, Lk, L, D>> {
+        let looked = poll_fn(|cx| Poll::Ready(self.poll_next(worker, next, cx, |next, _| next.poll_now()))).await;
+        match looked {
+            Poll::Ready(next) => next,
+            Poll::Pending => {
+                let _turn = self.turn.lock().await;
+                poll_fn(|cx| self.poll_next(worker, next, cx, |next, cx| Pin::new(next).poll(cx))).await
+            }
+        }
+    }
+
+    /// Asks for the next key by `poll`. The first time gives the last one back, in which the rate limiter may panic. Each
+    /// posted key that panics is gone then, and others get their turn after it.
     #[inline]
     fn poll_next<'q>(
         &self,
         worker: &WorkerHandle<K>,
         next: &mut Get<'q, K, Lk, L, D>,
         cx: &mut task::Context<'_>,
-    ) -> Poll<Option<JobGuard<'q, K, Lk, L, D>>> {
+        poll: impl FnOnce(&mut Get<'q, K, Lk, L, D>, &mut task::Context<'_>) -> Next<'q, K, Lk, L, D>,
+    ) -> Next<'q, K, Lk, L, D> {
         let mut polled = Poll::Pending;
-        let caught = caught_call(|| polled = Pin::new(&mut *next).poll(cx));
+        let caught = caught_call(|| polled = poll(next, cx));
         if let Poll::Ready(Some(_)) = polled {
             return polled;
         }

@@ -33,7 +33,7 @@ fn serve(cluster: &SimulatedCluster) -> String {
 fn work_whose_requests_hung_left_no_room_for_renewals() {
     const RENEWALS: usize = 5;
     let cluster = SimulatedCluster::new();
-    let server = ClusterOptions::new().max_requests(2).at(&serve(&cluster)).unwrap();
+    let server = ClusterOptions::new().max_requests(2).wait_timeout(Duration::ZERO).at(&serve(&cluster)).unwrap();
     let world = World::from(server).on_report_line(|_| {});
     let quick = election("a").watched(false).retry_period(Duration::from_millis(100));
     let candidate = quick.candidate(&world).unwrap();

@@ -34,6 +34,40 @@ fn informers_and_calls_of_a_cluster_share_a_world_and_their_status_is_read_while
 }
 
 #[test]
+fn a_stream_beyond_the_limit_of_watches_says_what_it_waits_for_and_leaves_calls_their_room() {
+    let server = ApiServer::new(WIDGETS, Trace::new(false));
+    server.with(|inside| inside.store.put(Instant::ZERO, "a", json!({ "wanted": 1 })));
+    let url = serve(&server);
+    for wait in [PATIENCE, Duration::from_millis(20)] {
+        let options = ClusterOptions::new().max_watches(1).max_requests(2).wait_timeout(wait);
+        let cluster = options.at(&url).unwrap();
+        // They share a limit, and no stream.
+        let [informers, others] = [(); 2].map(|()| Informers::new(cluster.clone()));
+        let running = [&informers, &others].map(|informers| {
+            let running = informers.run();
+            thread::spawn(move || smol::block_on(running))
+        });
+        let first = informers.informer_of::<Raw>(resource());
+        smol::block_on(first.synced().within(PATIENCE)).unwrap();
+        let second = others.informer_of::<Raw>(resource());
+        let limit = "1 other watches are open, which ClusterOptions::max_watches limits";
+        let status = || second.streams()[0].to_string();
+        if wait == PATIENCE {
+            wait_until(|| status().ends_with(&format!("; its request waits: {limit}")));
+        } else {
+            wait_until(|| status().contains("1 other watches were open for 20ms: raise ClusterOptions::max_watches"));
+        }
+        let call = || smol::block_on(others.client().call(Api::<Value>::new(&resource()).get("a")));
+        assert_eq!(call().unwrap()["spec"]["wanted"], 1);
+        drop((first, informers));
+        smol::block_on(second.synced().within(PATIENCE)).unwrap();
+        assert_eq!(second.streams()[0].waits_for, None);
+        drop((second, others));
+        running.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+#[test]
 fn the_last_drop_closes_the_connection_of_a_list_that_hangs() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let cluster = Cluster::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();

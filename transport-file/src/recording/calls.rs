@@ -7,6 +7,7 @@ use core::task::Poll;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
+use listwatch_core::text::SharedText;
 use listwatch_core::transport::{ReadContext, TransportError};
 use std::collections::HashMap;
 
@@ -109,6 +110,10 @@ impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
             Some(Open::Unsent(_)) => {}
             None => self.transport.abort(id),
         }
+    }
+
+    fn waits_for(&self, id: RequestId) -> Option<SharedText> {
+        self.transport.waits_for(id)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::capture::format::{End, Payload, RequestRecord, ResponseRecord, Text};
 use crate::error::CaptureError;
 use core::task::{Context, Poll};
 use listwatch_core::request::{Request, RequestId};
+use listwatch_core::text::SharedText;
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError};
 use listwatch_core::{Instant, ListerWatcher, Resource};
@@ -185,6 +186,10 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
             Some((_, Open::Unsent(_))) => {}
             None => self.transport.abort(id),
         }
+    }
+
+    fn waits_for(&self) -> Option<SharedText> {
+        self.transport.waits_for()
     }
 }
 

@@ -270,12 +270,12 @@ impl Tape {
     /// Flushes the file while a transport is idle. If a flush is not due yet, returns when the transport has to call
     /// again; if there is nothing to flush, `waker` is called when there is.
     pub(super) fn rest(&self, now: Instant, transport: u64, waker: &Waker) -> Result<Option<Instant>, TransportError> {
-        let mut due = None;
+        let (mut due, mut waker) = (None, Some(waker.clone()));
         self.attempt(|state| {
             due = state.writer.rest(now)?;
             state.flush_is_promised = due.is_some();
-            let known = state.idle.entry(transport).or_insert_with(|| waker.clone());
-            known.clone_from(waker);
+            // The last waker is dropped after the lock: its drop may drop a transport.
+            waker = waker.take().and_then(|waker| state.idle.insert(transport, waker));
             Ok(())
         })?;
         Ok(due)
@@ -284,8 +284,10 @@ impl Tape {
     /// Forgets a transport.
     pub(super) fn leave(&self, transport: u64) {
         let mut state = self.state();
-        state.idle.remove(&transport);
+        let waker = state.idle.remove(&transport);
         state.flush_is_promised = false;
+        drop(state);
+        drop(waker);
     }
 
     /// Lets the lines that are written reach the file within a second, although their writer does not call again.
@@ -440,6 +442,8 @@ mod tests {
     use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
     use listwatch_core::request::RequestId;
     use listwatch_core::transport::ReadContext;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
 
     /// A tape in a file of this name, which is gone when the test is over.
     struct Taped(Tape);
@@ -488,6 +492,30 @@ mod tests {
             calls.abort(RequestId(id));
         }
         assert_eq!(taped.0.state().aborted.len(), 0);
+    }
+
+    /// Tries to take the tape's lock when it is dropped, and counts how often it can.
+    struct Asks(Tape, Arc<AtomicUsize>);
+
+    impl Wake for Asks {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            self.1.fetch_add(usize::from(self.0.0.state.try_lock().is_ok()), Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_waker_is_dropped_after_the_lock_of_its_tape() {
+        let (taped, free) = (Taped::named("wakers"), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..3 {
+            let waker = Waker::from(Arc::new(Asks(taped.0.clone(), free.clone())));
+            taped.0.rest(Instant::ZERO, 1, &waker).unwrap();
+        }
+        taped.0.leave(1);
+        assert_eq!(free.load(Ordering::Relaxed), 3);
     }
 
     #[test]

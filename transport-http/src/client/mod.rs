@@ -6,6 +6,7 @@ use crate::request::{Answer, ConnectionPool, OutgoingRequest};
 use crate::server::Server;
 use listwatch_core::api::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
+use listwatch_core::text::SharedText;
 use listwatch_core::transport::{ReadContext, TransportError};
 use pending::PendingResponse;
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use std::task::Poll;
 /// may call one client.
 ///
 /// As an [`ApiTransport`] it is polled. Each request has its own thread, and counts among the
-/// [`ClusterOptions::max_requests`](crate::ClusterOptions::max_requests). An aborted request closes its connection.
+/// [`ClusterOptions::max_requests`](crate::ClusterOptions::max_requests), beyond which it waits. An aborted request closes its connection.
 ///
 /// A clone shares the connections; up to eight idle ones are kept. Polled requests belong to one clone, and end with
 /// it.
@@ -50,7 +51,7 @@ pub struct HttpClient {
 
 impl HttpClient {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        let (permits, pool) = (server.permits().clone(), Arc::default());
+        let (permits, pool) = (server.requests().clone(), Arc::default());
         Self { server, pool, permits, open: HashMap::new() }
     }
 
@@ -68,7 +69,7 @@ impl HttpClient {
     /// ```
     #[must_use]
     pub fn with_own_limit(mut self) -> Self {
-        self.permits = Permits::new(self.permits.most());
+        self.permits = Permits::new(self.permits.limit().clone());
         self
     }
 
@@ -127,5 +128,9 @@ impl ApiTransport for HttpClient {
 
     fn abort(&mut self, id: RequestId) {
         self.open.remove(&id);
+    }
+
+    fn waits_for(&self, id: RequestId) -> Option<SharedText> {
+        self.open.get(&id)?.as_ref().ok()?.waits_for().map(SharedText::from)
     }
 }

@@ -57,6 +57,11 @@ impl PendingResponse {
         }
     }
 
+    /// What it waits for before it is sent, while it does.
+    pub(crate) fn waits_for(&self) -> Option<String> {
+        self.exchange.waits_for()
+    }
+
     fn end(&mut self) -> ApiResponse {
         self.has_ended = true;
         let (status, body) = (self.head.status, std::mem::take(&mut self.body));

@@ -1,6 +1,6 @@
 //! Errors of HTTP, TLS and sockets as errors of a transport.
 
-use crate::connect::WeakKey;
+use crate::connect::{Unresolved, WeakKey};
 use crate::error::ConfigError;
 use crate::server::Server;
 use listwatch_core::api::Method;
@@ -13,23 +13,25 @@ use ureq::{Error, Timeout};
 const NOT_ISSUED: &str = "; the configured certificate authority did not issue the server's certificate";
 const NOT_ISSUED_BY_SYSTEM: &str = "; no certificate authority of this system issued the server's certificate: use a kubeconfig that names its authority";
 
-/// The `Debug` of ureq's error for a request that exceeds its buffer. The type is private to ureq.
-const OVERFLOW: &str = "OutputOverflow";
 const TOO_LONG: &str = "the request is too long: its resource version, continue token, selector or credential";
 
 const OLD_TLS: &str = "; the server offers neither TLS 1.2 nor TLS 1.3";
 
 /// Converts an error of ureq's, also one that is wrapped in an [`io::Error`].
 pub(crate) fn of(error: &Error) -> TransportError {
+    of_either(error, true)
+}
+
+/// With the advice for servers whose authority the configuration names, or the system.
+fn of_either(error: &Error, has_authority: bool) -> TransportError {
     let (kind, detail) = match error {
-        Error::Io(error) => return of_io(error),
+        Error::Io(error) => return of_io(error, has_authority),
         Error::Timeout(timeout) => (TransportErrorKind::Timeout, while_doing(*timeout).to_owned()),
         Error::HostNotFound => (TransportErrorKind::Dns, error.to_string()),
         Error::ConnectionFailed => (TransportErrorKind::Refused, error.to_string()),
         Error::Tls(_) | Error::TlsRequired => (TransportErrorKind::Tls, error.to_string()),
-        Error::Protocol(error) if format!("{error:?}") == OVERFLOW => {
-            (TransportErrorKind::Unsendable, TOO_LONG.to_owned())
-        }
+        // The request exceeds the buffer.
+        Error::Protocol(ureq_proto::Error::OutputOverflow) => (TransportErrorKind::Unsendable, TOO_LONG.to_owned()),
         Error::Protocol(_) => (TransportErrorKind::Protocol, error.to_string()),
         Error::LargeResponseHeader(_, limit) => {
             (TransportErrorKind::Protocol, format!("the head of the response is longer than {limit} bytes"))
@@ -47,14 +49,11 @@ pub(crate) fn of(error: &Error) -> TransportError {
 
 /// Converts an error of a call. The message names the server if that helps.
 pub(crate) fn of_call(error: &Error, server: &Server) -> TransportError {
-    let error = of(error);
-    let detail = match error.kind {
-        TransportErrorKind::Refused if !server.is_proxied() => {
-            format!("{} (nothing listens there, or there is no route)", server.authority())
-        }
-        TransportErrorKind::Tls if !server.has_authority() => error.detail.replace(NOT_ISSUED, NOT_ISSUED_BY_SYSTEM),
-        _ => return error,
-    };
+    let error = of_either(error, server.has_authority());
+    if error.kind != TransportErrorKind::Refused || server.is_proxied() {
+        return error;
+    }
+    let detail = format!("{} (nothing listens there, or there is no route)", server.authority());
     TransportError::new(error.kind, detail)
 }
 
@@ -97,19 +96,21 @@ pub(crate) fn too_long(method: Method, limit: usize) -> TransportError {
     TransportError::new(TransportErrorKind::Protocol, detail)
 }
 
-fn of_io(error: &io::Error) -> TransportError {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(tls) => TransportError::new(TransportErrorKind::Tls, of_tls(tls)),
-        None => of_gate(error).unwrap_or_else(|| {
-            let kind = kind_of(error);
-            TransportError::new(kind, beyond(kind, &error.to_string()))
-        }),
+fn of_io(error: &io::Error, has_authority: bool) -> TransportError {
+    let inner = error.get_ref();
+    if let Some(tls) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        return TransportError::new(TransportErrorKind::Tls, of_tls(tls, has_authority));
     }
-}
-
-/// Why a gate let the request not leave.
-fn of_gate(error: &io::Error) -> Option<TransportError> {
-    error.get_ref()?.downcast_ref::<TransportError>().cloned()
+    // Why a gate let the request not leave.
+    if let Some(gate) = inner.and_then(|inner| inner.downcast_ref::<TransportError>()) {
+        return gate.clone();
+    }
+    let kind = match inner.and_then(|inner| inner.downcast_ref::<Unresolved>()) {
+        Some(Unresolved(error)) => Some(kind_of(error)).filter(|kind| *kind != TransportErrorKind::Other),
+        None => Some(kind_of(error)),
+    };
+    let kind = kind.unwrap_or(TransportErrorKind::Dns);
+    TransportError::new(kind, beyond(kind, &error.to_string()))
 }
 
 /// The text of a system error, unless it repeats its kind, as in "connection refused: Connection refused".
@@ -136,7 +137,6 @@ fn kind_of(error: &io::Error) -> TransportErrorKind {
         ErrorKind::OutOfMemory => TransportErrorKind::Exhausted,
         // std has no `ErrorKind` for these.
         _ if has_no_file_left(error) => TransportErrorKind::Exhausted,
-        _ if error.to_string().starts_with("failed to lookup address") => TransportErrorKind::Dns,
         _ => TransportErrorKind::Other,
     }
 }
@@ -153,7 +153,7 @@ fn has_no_file_left(_: &io::Error) -> bool {
 }
 
 /// The text of a TLS error, with a remedy for the frequent ones.
-fn of_tls(error: &rustls::Error) -> String {
+fn of_tls(error: &rustls::Error, has_authority: bool) -> String {
     if let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error
         && let Some(weak) = other.0.downcast_ref::<WeakKey>()
     {
@@ -162,7 +162,11 @@ fn of_tls(error: &rustls::Error) -> String {
     let advice = match error {
         // Authorities of two clusters often have the same name: then the signature differs.
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            NOT_ISSUED
+            if has_authority {
+                NOT_ISSUED
+            } else {
+                NOT_ISSUED_BY_SYSTEM
+            }
         }
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -220,17 +224,25 @@ mod tests {
     #[test]
     fn a_refused_connection_is_said_once() {
         let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
-        assert_eq!(of_io(&refused).to_string(), "connection refused");
+        assert_eq!(of_io(&refused, true).to_string(), "connection refused");
         let unreachable = io::Error::new(io::ErrorKind::HostUnreachable, "No route to host (os error 113)");
-        assert_eq!(of_io(&unreachable).to_string(), "connection refused: No route to host (os error 113)");
+        assert_eq!(of_io(&unreachable, true).to_string(), "connection refused: No route to host (os error 113)");
+    }
+
+    #[test]
+    fn an_error_of_the_resolver_is_told_by_its_type() {
+        let text = "failed to lookup address information: Name or service not known";
+        let [resolver, other] = [io::Error::other(Unresolved(io::Error::other(text))), io::Error::other(text)];
+        assert_eq!(of_io(&resolver, true).to_string(), format!("name not resolved: {text}"));
+        assert_eq!(of_io(&other, true).kind, TransportErrorKind::Other);
     }
 
     #[cfg(unix)]
     #[test]
     fn a_limit_of_this_process_is_not_taken_for_a_fault_of_the_network() {
         for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS] {
-            assert_eq!(of_io(&errno.into()).kind, TransportErrorKind::Exhausted);
+            assert_eq!(of_io(&errno.into(), true).kind, TransportErrorKind::Exhausted);
         }
-        assert_eq!(of_io(&rustix::io::Errno::ACCESS.into()).kind, TransportErrorKind::Refused);
+        assert_eq!(of_io(&rustix::io::Errno::ACCESS.into(), true).kind, TransportErrorKind::Refused);
     }
 }

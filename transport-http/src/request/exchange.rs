@@ -3,7 +3,7 @@ use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::polled::{PolledBody, UnreadBody};
-use crate::permits::{Permit, Permits};
+use crate::permits::{Claim, Entry, Permit, Permits};
 use crate::reactor::Reactor;
 use crate::server::Server;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
@@ -21,8 +21,8 @@ pub(crate) struct Exchange(State);
 
 #[derive(Debug)]
 enum State {
-    /// A thread sends the request, and reads.
-    Piped { answer: Receiver, unread: Arc<Unread> },
+    /// A thread sends the request, and reads. Before, it may wait until one more may be open.
+    Piped { answer: Receiver, unread: Arc<Unread>, claim: Option<Claim> },
     /// The task reads the body.
     Polled(Box<PolledBody>),
 }
@@ -40,21 +40,20 @@ impl Exchange {
         request: OutgoingRequest,
         reactor: Option<Arc<dyn Reactor>>,
     ) -> Self {
-        let Some(permit) = permits.admit() else {
-            let limit = permits.most();
-            let detail = format!("{limit} requests are open already: raise ClusterOptions::max_requests");
-            return Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail));
+        let (entry, claim) = match permits.enter() {
+            Ok(entered) => entered,
+            Err(full) => return Self::failed(full),
         };
         let ((sender, answer), unread) = (pipe::new(), Arc::<Unread>::default());
         let (server, connection) = (server.clone(), connection.clone());
-        let job = Job { server, connection, request, reactor, unread: unread.clone(), permit };
+        let job = Job { server, connection, request, reactor, unread: unread.clone() };
         let worker = move || {
             // The caller may open its next request when it sees the end: the limit must have room by then.
-            let end = job.receive(&sender);
+            let end = admitted(entry, &sender).and_then(|permit| job.receive(&sender, permit));
             sender.end(end);
         };
         match thread::Builder::new().name("listwatch-http".into()).stack_size(STACK).spawn(worker) {
-            Ok(_) => Self(State::Piped { answer, unread }),
+            Ok(_) => Self(State::Piped { answer, unread, claim }),
             Err(error) => {
                 let detail = format!("no thread can be started: {error}");
                 Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail))
@@ -66,14 +65,22 @@ impl Exchange {
     fn failed(error: TransportError) -> Self {
         let (sender, answer) = pipe::new();
         sender.end(Err(error));
-        Self(State::Piped { answer, unread: Arc::default() })
+        Self(State::Piped { answer, unread: Arc::default(), claim: None })
+    }
+
+    /// What the request waits for before it is sent, while it does.
+    pub(crate) fn waits_for(&self) -> Option<String> {
+        match &self.0 {
+            State::Piped { claim, .. } => claim.as_ref()?.waits_for(),
+            State::Polled(_) => None,
+        }
     }
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
         loop {
             let (answer, unread) = match &mut self.0 {
                 State::Polled(body) => return body.poll(cx, buf),
-                State::Piped { answer, unread } => (answer, unread),
+                State::Piped { answer, unread, .. } => (answer, unread),
             };
             let piece = ready!(answer.poll(cx, buf));
             let body = if let Piece::End(Ok(())) = piece { unread.lock().take() } else { None };
@@ -99,20 +106,27 @@ struct Job {
     request: OutgoingRequest,
     reactor: Option<Arc<dyn Reactor>>,
     unread: Arc<Unread>,
-    permit: Permit,
 }
 
 impl Job {
     /// Reads the head of the response, and the body unless the task can.
-    fn receive(self, sender: &Sender) -> Result<(), TransportError> {
+    fn receive(self, sender: &Sender, permit: Permit) -> Result<(), TransportError> {
         let answer = Answer::ask(&self.connection, &self.server, &self.request)?;
         sender.head(answer.head.clone());
         let pieces = answer.pieces()?;
         let waits = self.reactor.filter(|_| pieces.is_plain()).zip(self.connection.wire());
         let Some((reactor, wire)) = waits else { return pump(pieces, sender) };
-        let (content, idle, permit) = (pieces.into_content(), self.request.idle(), self.permit);
+        let (content, idle) = (pieces.into_content(), self.request.idle());
         *self.unread.lock() = Some(UnreadBody { content, wire, reactor, idle, permit });
         Ok(())
+    }
+}
+
+/// Waits until the request may be sent. Its task hears of it.
+fn admitted(entry: Entry, sender: &Sender) -> Result<Permit, TransportError> {
+    match entry {
+        Entry::Admitted(permit) => Ok(permit),
+        Entry::Waits(wait) => wait.wait().inspect(|_| sender.wake()),
     }
 }
 

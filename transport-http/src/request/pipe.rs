@@ -64,6 +64,11 @@ impl Sender {
         true
     }
 
+    /// Lets the task look again, if it waits.
+    pub(crate) fn wake(&self) {
+        wake(self.0.lock());
+    }
+
     /// Ends the response. Only the first call counts.
     pub(crate) fn end(&self, end: Result<(), TransportError>) {
         let mut state = self.0.lock();

@@ -20,6 +20,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake};
 use std::thread;
+use std::time::Duration;
 
 fn client(server: &Server) -> HttpClient {
     options(&[]).at(&server.url()).unwrap().client().unwrap()
@@ -368,11 +369,19 @@ fn requests_that_are_polled_one_after_the_other_share_a_connection() {
 #[test]
 fn requests_that_are_polled_have_the_limits_of_their_cluster() {
     let (server, told) = watched();
-    let mut client = options(&[]).max_requests(1).at(&server.url()).unwrap().client().unwrap();
+    let mut client =
+        options(&[]).max_requests(1).wait_timeout(Duration::from_secs(1)).at(&server.url()).unwrap().client().unwrap();
     client.open(RequestId(1), &get("/pods"));
     assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "asked");
     client.open(RequestId(2), &get("/pods"));
+    assert_eq!(client.waits_for(RequestId(1)), None);
+    let waits_for = client.waits_for(RequestId(2)).unwrap();
+    assert_eq!(&*waits_for, "1 other requests are open, which ClusterOptions::max_requests limits");
     assert_eq!(polled(&mut client, 2), Err(TransportErrorKind::Exhausted));
+    client.open(RequestId(3), &get("/pods"));
+    client.abort(RequestId(1));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "closed");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "asked", "another one that waited");
 
     let long = Server::saying(format!("HTTP/1.1 200 OK\r\ncontent-length: 20000\r\n\r\n{}", " ".repeat(20_000)));
     let limited = |bytes| options(&[]).max_response(bytes).at(&long.url()).unwrap().client().unwrap();

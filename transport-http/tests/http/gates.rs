@@ -15,6 +15,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
 const OVER: &str = "not sent: the term is over";
 
@@ -210,7 +211,7 @@ fn polled(client: &mut HttpClient, id: RequestId, request: &ApiRequest) -> Resul
         match client.poll_response(id, turn) {
             Poll::Ready(Reply::Answered(response)) => return Ok(response),
             Poll::Ready(Reply::Failed(error)) => return Err(error),
-            _ => thread::park_timeout(std::time::Duration::from_millis(1)),
+            _ => thread::park_timeout(Duration::from_millis(1)),
         }
     }
 }
@@ -233,7 +234,7 @@ fn requests_that_hung_left_no_room_for_a_client_that_has_to_renew() {
             send(&mut connection, EMPTY);
         }
     });
-    let cluster = options(&[]).max_requests(2).at(&server.url()).unwrap();
+    let cluster = options(&[]).max_requests(2).wait_timeout(Duration::ZERO).at(&server.url()).unwrap();
     let (mut busy, mut own) = (cluster.client().unwrap(), cluster.client().unwrap().with_own_limit());
     (1..=2).for_each(|id| busy.open(RequestId(id), &ApiRequest::new(Method::Get, "/hangs")));
     let get = ApiRequest::new(Method::Get, "/");
@@ -242,5 +243,5 @@ fn requests_that_hung_left_no_room_for_a_client_that_has_to_renew() {
     assert_eq!(polled(&mut own, RequestId(1), &get).unwrap().status, 200);
     (2..=3).for_each(|id| own.open(RequestId(id), &ApiRequest::new(Method::Get, "/hangs")));
     let refused = polled(&mut own.clone(), RequestId(1), &get).unwrap_err();
-    assert!(refused.detail.contains("2 requests are open already"), "{refused}");
+    assert!(refused.detail.contains("2 requests are open, and 0 wait"), "{refused}");
 }

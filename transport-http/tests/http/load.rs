@@ -1,44 +1,119 @@
 //! Many watches at once.
 
 use super::support::{CHUNKED, Client, EMPTY, Server, options, send, wait_until};
+use listwatch_core::api::{ApiClient, ApiRequest, Method};
 use listwatch_core::transport::{Incoming, TransportErrorKind};
+use listwatch_transport_http::{Cluster, ClusterOptions};
 use std::io::Read;
+use std::task::Poll;
+use std::time::Duration;
 
-/// Opens a request. Tells whether it got an answer; `false` where there is no room for it.
-fn begins(client: &mut Client, target: &str) -> bool {
-    client.open(target);
-    match client.next() {
-        Incoming::Head { .. } => true,
-        Incoming::Failed { error, .. } if error.kind == TransportErrorKind::Exhausted => false,
-        other => panic!("{other:?}"),
-    }
-}
+const WATCH: &str = "/api/v1/pods?watch=1";
 
-#[test]
-fn one_request_too_many_fails_at_once_and_says_so() {
-    let server = Server::of(|mut connection, head| {
+/// A server whose watches stay open.
+fn watched() -> Server {
+    Server::of(|mut connection, head| {
         if !head.contains("watch=1") {
             return send(&mut connection, EMPTY);
         }
         send(&mut connection, CHUNKED);
         drop(connection.read_to_end(&mut Vec::new()));
-    });
-    let cluster = options(&[]).max_requests(3).at(&server.url()).unwrap();
-    let mut watches: Vec<Client> = (0..3).map(|_| Client::to(&cluster)).collect();
-    for watch in &mut watches {
-        watch.open("/api/v1/pods?watch=1");
-        assert!(matches!(watch.next(), Incoming::Head { .. }));
-    }
-    let mut late = Client::to(&cluster);
-    late.open("/api/v1/pods");
-    let error = late.error();
-    assert_eq!(error.kind, TransportErrorKind::Exhausted);
-    assert!(error.detail.contains("3 requests are open already"), "{error}");
+    })
+}
 
-    watches.pop();
-    // The thread of the one that was given up needs a moment to end.
-    wait_until(|| begins(&mut late, "/api/v1/pods"));
-    assert_eq!(late.drain().2, Ok(()));
+/// As many open watches.
+fn watches(cluster: &Cluster, number: usize) -> Vec<Client> {
+    let open = |_| {
+        let mut watch = Client::to(cluster);
+        watch.open(WATCH);
+        assert!(matches!(watch.next(), Incoming::Head { .. }));
+        watch
+    };
+    (0..number).map(open).collect()
+}
+
+/// One that waits.
+fn waiting(cluster: &Cluster) -> Client {
+    let mut client = Client::to(cluster);
+    client.open(WATCH);
+    assert_eq!(client.poll(), Poll::Pending);
+    client
+}
+
+#[test]
+fn open_watches_leave_other_requests_their_room() {
+    let server = watched();
+    let cluster = options(&[]).max_watches(3).max_requests(1).at(&server.url()).unwrap();
+    let _watches = watches(&cluster, 3);
+    assert_eq!(Client::to(&cluster).list(), 200);
+    let client = cluster.client().unwrap();
+    assert_eq!(client.send(&ApiRequest::new(Method::Get, "/version")).unwrap().status, 200);
+    let late = waiting(&cluster);
+    assert_eq!(&*late.waits_for().unwrap(), "3 other watches are open, which ClusterOptions::max_watches limits");
+    assert_eq!(Client::to(&cluster).list(), 200, "although one waits");
+}
+
+#[test]
+fn a_request_beyond_the_limit_waits_until_another_ends() {
+    let server = watched();
+    let cluster = options(&[]).max_watches(2).wait_timeout(Duration::from_secs(600)).at(&server.url()).unwrap();
+    let mut open = watches(&cluster, 2);
+    let (given_up, mut first, mut full) = (waiting(&cluster), waiting(&cluster), Client::to(&cluster));
+    full.open(WATCH);
+    let error = full.error();
+    assert_eq!(error.kind, TransportErrorKind::Exhausted);
+    assert_eq!(&*error.detail, "2 watches are open, and 2 wait: raise ClusterOptions::max_watches");
+    drop(given_up);
+    let mut second = waiting(&cluster);
+    open.pop();
+    assert!(matches!(first.next(), Incoming::Head { .. }), "the first one first");
+    assert!(first.waits_for().is_none() && second.waits_for().is_some());
+    drop(first);
+    assert!(matches!(second.next(), Incoming::Head { .. }));
+    assert!(second.waits_for().is_none());
+}
+
+#[test]
+fn a_request_that_waits_too_long_fails_and_names_the_option() {
+    let server = watched();
+    let limited = |options: ClusterOptions| options.max_watches(1).at(&server.url()).unwrap();
+    for (wait, told) in [
+        (Duration::from_millis(50), "1 other watches were open for 50ms: raise ClusterOptions::max_watches"),
+        (Duration::ZERO, "1 watches are open, and 0 wait: raise ClusterOptions::max_watches"),
+    ] {
+        let cluster = limited(options(&[]).wait_timeout(wait));
+        let mut open = watches(&cluster, 1);
+        let mut late = Client::to(&cluster);
+        late.open(WATCH);
+        let error = late.error();
+        assert_eq!((error.kind, &*error.detail), (TransportErrorKind::Exhausted, told));
+        // It has no place any more.
+        open.pop();
+        wait_until(|| {
+            late.open(WATCH);
+            matches!(late.next(), Incoming::Head { .. })
+        });
+    }
+}
+
+/// A granted place that its request does not take would be missed at once.
+#[test]
+fn what_ends_while_it_waits_leaves_its_room_to_others() {
+    let server = watched();
+    let cluster = options(&[]).max_watches(1).wait_timeout(Duration::from_millis(1)).at(&server.url()).unwrap();
+    for patience in (0..60).map(|round| Duration::from_micros(round * 50)) {
+        let (mut open, mut late) = (Client::to(&cluster), Client::to(&cluster));
+        wait_until(|| {
+            open.open(WATCH);
+            matches!(open.next(), Incoming::Head { .. })
+        });
+        late.open(WATCH);
+        std::thread::park_timeout(patience);
+        drop(open);
+        if patience.as_micros() % 100 == 0 {
+            _ = late.next();
+        }
+    }
 }
 
 /// Each request of a transport that makes them one after the other finds room, though its thread may still be ending.
@@ -57,7 +132,7 @@ pub(crate) mod cost {
 
     use super::super::certificates::Authority;
     use super::super::support::{self, Scratch, cluster, measured_alone};
-    use super::{CHUNKED, Client, Server, begins, options, send, wait_until};
+    use super::{CHUNKED, Client, Server, options, send};
     use listwatch_core::transport::Incoming;
     use std::fs;
     use std::io::{Read, Write};
@@ -101,8 +176,8 @@ pub(crate) mod cost {
     }
 
     fn watch(client: &mut Client) {
-        // Threads that are about to end take room too.
-        wait_until(|| begins(client, "/api/v1/pods?watch=1"));
+        client.open(super::WATCH);
+        assert!(matches!(client.next(), Incoming::Head { .. }));
         let mut total = 0;
         while total < 20 * 1024 {
             let Incoming::Data { len, .. } = client.next() else { panic!("it broke off") };
@@ -152,7 +227,7 @@ pub(crate) mod cost {
     #[test]
     fn no_thread_and_no_connection_stays_behind() {
         let server = Server::of(|connection, _| serve(connection));
-        let cluster = options(&[]).max_requests(WATCHES).at(&server.url()).unwrap();
+        let cluster = options(&[]).max_watches(WATCHES).at(&server.url()).unwrap();
         // Twice as many as there is room for.
         for _ in 0..21 {
             let mut watches: Vec<Client> = (0..5).map(|_| Client::to(&cluster)).collect();

@@ -1,6 +1,7 @@
 //! A client, servers, and files.
 
 use listwatch_core::request::{Request, RequestId};
+use listwatch_core::text::SharedText;
 use listwatch_core::transport::{Incoming, ReadContext, TransportError, TransportErrorKind};
 use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_http::{Cluster, ClusterOptions, HttpTransport};
@@ -116,6 +117,10 @@ impl Client {
         let mut cx = Context::from_waker(&self.waker);
         let turn = ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::ZERO) };
         self.transport.poll_read(turn, &mut self.buf)
+    }
+
+    pub(crate) fn waits_for(&self) -> Option<SharedText> {
+        self.transport.waits_for()
     }
 
     pub(crate) fn next(&mut self) -> Incoming {

@@ -57,7 +57,7 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Future for NextRe
         let reconciler = self.reconciler;
         reconciler
             .dispatch
-            .poll_work(cx.waker(), &mut self.waiting)
+            .poll_work(Some(cx.waker()), &mut self.waiting)
             .map(|work| work.map(|work| ReconcileGuard::new(reconciler, work)))
     }
 }

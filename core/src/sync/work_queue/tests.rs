@@ -63,28 +63,100 @@ fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn a_burst_wakes_one_worker_who_wakes_the_next() {
+fn a_burst_wakes_a_worker_for_each_key() {
     let queue = Queue::default();
     let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
-    (1..=3).for_each(|key| _ = queue.add(key));
-    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, false, false]);
-    let one = workers[0].take();
-    assert_eq!(workers.each_ref().map(Worker::is_woken), [false, true, false]);
-    let two = workers[1].take();
-    let three = workers[2].take();
-    assert_eq!([&one, &two, &three].map(|job| *job.key()), [1, 2, 3]);
+    (1..=2).for_each(|key| _ = queue.add(key));
+    queue.add(1);
+    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, true, false]);
+    let (one, two) = (workers[0].take(), workers[1].take());
+    assert_eq!(*two.key(), 2);
+    assert!(workers[2].is_asleep());
+    drop(one);
+}
+
+/// The ways in which keys come.
+const WAYS: [fn(&Queue, u32); 3] = [
+    |queue, key| _ = queue.add(key),
+    |queue, key| queue.post(key),
+    |queue, key| {
+        let due = 10 * u64::from(key);
+        queue.add_after(at(due - 1), key, Duration::from_millis(1));
+        _ = queue.delays().poll_due(&mut Context::from_waker(Waker::noop()), at(due));
+    },
+];
+
+/// The thread of the first worker computes: it was woken, and does not come.
+#[test]
+fn one_key_at_most_waits_for_a_worker_that_was_woken_and_does_not_come() {
+    for come in WAYS {
+        let queue = Queue::default();
+        let (stalled, mut idle) = (Worker::asleep(&queue), Worker::asleep(&queue));
+        come(&queue, 1);
+        assert!(stalled.is_woken() && idle.is_asleep());
+        come(&queue, 2);
+        for key in 1..10 {
+            assert!(key == 2 || idle.is_woken(), "{key}");
+            assert_eq!(*idle.take().key(), key);
+            idle = Worker::new(queue.get());
+            if key > 1 {
+                assert!(idle.poll().is_pending());
+                come(&queue, key + 1);
+            }
+        }
+    }
 }
 
 #[test]
-fn posted_keys_wake_one_worker_who_wakes_the_next() {
+fn no_key_waits_for_a_worker_that_does_not_come_where_all_workers_are_woken() {
+    for come in WAYS {
+        let queue = Queue::default();
+        queue.wake_all_workers();
+        let (stalled, mut idle) = (Worker::asleep(&queue), Worker::asleep(&queue));
+        for key in 1..10 {
+            come(&queue, key);
+            assert!(stalled.is_woken() && idle.is_woken());
+            assert_eq!(*idle.take().key(), key);
+            idle = Worker::asleep(&queue);
+        }
+    }
+}
+
+#[test]
+fn what_is_due_at_once_wakes_a_worker_for_each_key() {
+    let queue = Queue::default();
+    let workers = [(); 4].map(|()| Worker::asleep(&queue));
+    (1..=3).for_each(|key| _ = queue.add_after(at(0), key, Duration::from_millis(20)));
+    assert_eq!(queue.delays().poll_due(&mut Context::from_waker(Waker::noop()), at(20)), Due::Idle);
+    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, true, true, false]);
+}
+
+#[test]
+fn a_worker_that_looks_is_not_woken_and_gives_its_key_back() {
+    let queue = Queue::default();
+    queue.add(1);
+    let mut next = Worker::new(queue.get()).take().finish_and_get(at(0), Outcome::Retry);
+    assert!(next.poll_now().is_pending());
+    assert_eq!(next.finished(), Some(Finished::RetryAt(at(5))));
+    let (mut woken, sleeper) = (Worker::asleep(&queue), Worker::asleep(&queue));
+    queue.add(2);
+    assert!(woken.is_woken() && sleeper.is_asleep());
+    assert!(matches!(next.poll_now(), Poll::Ready(Some(job)) if *job.key() == 2));
+    assert!(woken.get.poll_now().is_pending());
+    queue.add(3);
+    assert!(sleeper.is_woken(), "the one that looked sleeps no longer");
+}
+
+#[test]
+fn posted_keys_wake_a_worker_for_each_key() {
     let queue = Queue::default();
     let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
     [7, 8, 7].into_iter().for_each(|key| queue.post(key));
-    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, false, false]);
+    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, true, false]);
     let one = workers[0].take();
-    assert_eq!(workers.each_ref().map(Worker::is_woken), [false, true, false]);
     let two = workers[1].take();
     assert_eq!([&one, &two].map(|job| *job.key()), [7, 8]);
+    queue.post(7);
     assert!(workers[2].is_asleep());
     one.done();
     assert!(workers[2].is_woken(), "7 was posted again while a worker had it");
@@ -321,6 +393,12 @@ fn a_posted_key_that_panics_where_it_is_taken_in_does_not_keep_a_job_that_is_giv
     assert!(keys.eq([2, 1]));
     queue.shut_down();
     assert!(queue.is_drained());
+}
+
+/// While workers sleep, as many others were woken as keys are ready.
+fn assert_enough_are_woken(ready: usize, workers: &[Worker<'_>], seed: u64) {
+    let woken = workers.iter().filter(|worker| worker.is_woken()).count();
+    assert!(ready <= woken || !workers.iter().any(Worker::is_asleep), "seed {seed}: {ready} ready, {woken} woken");
 }
 
 /// The workers alone are polled, and those alone that were woken.
@@ -564,7 +642,6 @@ fn numbers(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// While a key is ready and workers sleep, one of them has been woken; so in the end nothing is left lying.
 #[test]
 fn no_wake_up_is_lost_whatever_the_workers_do() {
     for seed in 0..300 {
@@ -586,8 +663,7 @@ fn no_wake_up_is_lost_whatever_the_workers_do() {
                 7 if !workers.is_empty() => drop(workers.swap_remove(random() as usize % workers.len())),
                 _ => {}
             }
-            let stuck = !queue.is_empty() && workers.iter().any(Worker::is_asleep);
-            assert!(!stuck || workers.iter().any(Worker::is_woken), "seed {seed}");
+            assert_enough_are_woken(queue.len(), &workers, seed);
         }
     }
 }
@@ -696,10 +772,15 @@ fn a_waker_that_panics_does_not_keep_others_from_hearing_of_the_end() {
 #[test]
 fn a_waker_that_panics_does_not_keep_the_key_that_was_handed_out_before() {
     let queue = Queue::default();
-    let (mut worker, mut lost, flawed) = (Worker::asleep(&queue), queue.get(), flawed(1));
+    queue.add(2);
+    let job = Worker::new(queue.get()).take();
+    assert_eq!(queue.add(2), Added::Deferred);
+    let (woken, mut lost, flawed) = (Worker::asleep(&queue), queue.get(), flawed(1));
     assert!(Pin::new(&mut lost).poll(&mut Context::from_waker(&flawed)).is_pending());
-    [1, 2].into_iter().for_each(|key| _ = queue.add(key));
-    assert!(panics(|| worker.poll().is_ready()), "it has a key and wakes the other worker");
+    queue.add(1);
+    assert!(woken.is_woken());
+    let mut worker = Worker::new(job.done_and_get());
+    assert!(panics(|| worker.poll().is_ready()), "it has 1, and wakes a worker for 2");
     queue.shut_down();
     let jobs = [(); 2].map(|()| Worker::new(queue.get()).poll());
     let keys = jobs.each_ref().map(|job| if let Poll::Ready(Some(job)) = job { Some(*job.key()) } else { None });

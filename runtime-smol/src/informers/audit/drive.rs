@@ -1,6 +1,6 @@
 use super::failure::AuditFailure;
 use crate::caught::caught_call;
-use crate::client::{Client, panic_of};
+use crate::client::{Client, Unanswered};
 use crate::clock::Clock;
 use core::time::Duration;
 use listwatch_core::Resource;
@@ -26,10 +26,11 @@ pub(super) async fn drive(
         if let Some(request) = audit.poll_request() {
             clock.sleep(pause).await;
             pause = PAUSE;
-            let answer = client.read(&request.unrecorded()).await;
-            if let Some(message) = answer.as_ref().err().and_then(panic_of) {
-                return Err(AuditFailure::Panicked(message.into()));
-            }
+            let answer = match client.read(&request.unrecorded()).await {
+                Err(Unanswered::Panicked(message)) => return Err(AuditFailure::Panicked(message.into())),
+                Err(Unanswered::Failed(error)) => Err(error),
+                Ok(answer) => Ok(answer),
+            };
             unpanicking(|| audit.handle_answer(clock.now(), replica, answer))?;
         } else if let Some(at) = audit.poll_timeout() {
             clock.sleep_until(at).await;

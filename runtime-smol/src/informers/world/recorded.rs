@@ -1,6 +1,6 @@
 //! A world that is recorded on a tape.
 
-use super::World;
+use super::{World, WorldId};
 use crate::caught::caught_call;
 use crate::stderr;
 use listwatch_core::Resource;
@@ -74,6 +74,7 @@ impl World {
         if !self.renewing.shares_transport(&self.client) {
             self.renewing.record(tape);
         }
+        self.id = WorldId::new();
         let (transports, recorder) = (self.transports, tape.clone());
         self.transports = Arc::new(move |resource, name| Box::new(recorder.transport(transports(resource, name))));
         (self.tape, self.seed) = (Some(tape.clone()), tape.start().seed.or(self.seed));

@@ -57,11 +57,15 @@ impl Audience {
 
     async fn until(&self, holds: impl Fn(&BTreeMap<u64, bool>) -> bool) {
         poll_fn(|cx| {
+            let waker = cx.waker().clone();
             let mut seats = self.seats();
             if holds(&seats.watches) {
                 return Poll::Ready(());
             }
-            seats.waiting = Some(cx.waker().clone());
+            let last = seats.waiting.replace(waker);
+            // The drop of a waker may drop a watch.
+            drop(seats);
+            drop(last);
             Poll::Pending
         })
         .await;
@@ -91,5 +95,29 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.audience.change(|seats| seats.watches.remove(&self.number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use listwatch_tests::wait::{in_time, waker_with_drop};
+    use std::task::Context;
+
+    #[test]
+    fn a_waker_that_asks_for_the_audience_where_it_is_dropped_does_not_wait_for_ever() {
+        in_time(|| {
+            let audience = Audience::default();
+            let asks = || {
+                let audience = audience.clone();
+                waker_with_drop(move || drop(audience.seats()))
+            };
+            let (seat, mut absent) = (audience.join(), Box::pin(audience.absent()));
+            for _ in 0..2 {
+                assert!(absent.as_mut().poll(&mut Context::from_waker(&asks())).is_pending());
+            }
+            drop(seat);
+            assert!(absent.as_mut().poll(&mut Context::from_waker(&asks())).is_ready());
+        });
     }
 }

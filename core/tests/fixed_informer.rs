@@ -490,3 +490,16 @@ fn a_full_queue_tells_what_one_on_the_heap_tells() {
         }
     }
 }
+
+#[test]
+fn an_older_event_takes_no_object_back_in_fixed_memory_either() {
+    let mut talk = small::<4, 1>();
+    talk.answers("/pods", &list(1, &[pod("a", 1), pod("b", 1)]), true);
+    let _ = talk.told();
+    let events = [event("MODIFIED", &pod("a", 9)), event("MODIFIED", &pod("a", 7)), event("DELETED", &pod("b", 1))];
+    talk.brings("watch=1", &events.concat().replace('\n', " "));
+    assert_eq!(talk.told(), ["updated a@1 n1 a@9 n2", "deleted true b@1 n1"], "events of one line, too");
+    assert_eq!((talk.cached(), talk.informer.received_version()), (vec!["a@9 n2".to_owned()], Some("9")));
+    talk.answers("resourceVersion=9", &list(9, &[pod("a", 9)]), true);
+    assert_eq!(talk.failed, [FailureClass::BackInTime]);
+}

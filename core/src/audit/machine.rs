@@ -1,4 +1,4 @@
-use super::page::{Row, page};
+use super::page::{Row, Start, page};
 use super::{AuditConfig, AuditError, AuditReport, Difference, Replica};
 use crate::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ObjectList};
 use crate::object::{Key, Version, compare_versions, digits};
@@ -63,6 +63,8 @@ pub struct Audit {
     is_open: bool,
     pages: u32,
     restarts: u32,
+    /// The list of one object is read, which shows the version.
+    asks_version: bool,
     token: String,
     /// The keys of the list. Those whose listed version the store did not have then are suspects, with that version.
     listed: BTreeMap<Key, Option<Version>>,
@@ -95,21 +97,24 @@ impl Audit {
         let path = Resource::new(resource.path());
         let path = path.with_label_selector(resource.label_selector().unwrap_or_default());
         let resource = path.with_field_selector(resource.field_selector().unwrap_or_default()).metadata_only();
-        Self {
-            call: Some(page(&resource, config, None)),
+        let mut audit = Self {
+            call: None,
             resource,
             config,
             phase: Phase::Listing,
             is_open: false,
             pages: 0,
             restarts: 0,
+            asks_version: false,
             token: String::new(),
             listed: BTreeMap::new(),
             unnamed: 0,
             report: AuditReport::default(),
             lacking: BTreeMap::new(),
             confirmed: BTreeMap::new(),
-        }
+        };
+        audit.begin_list();
+        audit
     }
 
     /// The request to send now; `None` while one is open, while the audit waits for the store, and at its end.
@@ -195,6 +200,10 @@ impl Audit {
         if digits(version).is_err() {
             return self.end(Err(AuditError::Unordered));
         }
+        if mem::take(&mut self.asks_version) {
+            self.call = Some(page(&self.resource, self.config, Start::At(&Version::from(version))));
+            return;
+        }
         // Every page has the version of the first one; another one would be of another state.
         let is_first = self.token.is_empty();
         if !is_first && !self.is_confirming() && version != &*self.report.version {
@@ -210,7 +219,7 @@ impl Audit {
             "" => self.on_end(now, store),
             token if token == self.token || self.pages >= self.config.max_pages => self.end(Err(AuditError::Endless)),
             token => {
-                self.call = Some(page(&self.resource, self.config, Some(token)));
+                self.call = Some(page(&self.resource, self.config, Start::Behind(token)));
                 self.token = token.to_string();
             }
         }
@@ -257,7 +266,9 @@ impl Audit {
             self.listed.clear();
             self.unnamed = 0;
         }
-        self.call = Some(page(&self.resource, self.config, None));
+        self.asks_version = self.config.exact;
+        let start = if self.asks_version { Start::Version } else { Start::Newest };
+        self.call = Some(page(&self.resource, self.config, start));
     }
 
     /// The last page has come.

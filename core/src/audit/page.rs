@@ -30,21 +30,42 @@ impl Row {
     }
 }
 
-/// The request for a page. Without a token it is the first one, of the newest state.
-pub(super) fn page(resource: &Resource, config: AuditConfig, token: Option<&str>) -> ApiCall<ObjectList<Row>> {
+/// What a page is of.
+#[derive(Clone, Copy)]
+pub(super) enum Start<'a> {
+    /// The newest state.
+    Newest,
+    /// One object of it, for its version.
+    Version,
+    /// The state of this version.
+    At(&'a Version),
+    /// What follows behind this token.
+    Behind(&'a str),
+}
+
+/// The request for a page.
+pub(super) fn page(resource: &Resource, config: AuditConfig, start: Start<'_>) -> ApiCall<ObjectList<Row>> {
     let verb = Verb::List { limit: None, continue_token: None, resource_version: None };
     let accept = Request { resource: resource.clone(), verb }.accept();
-    let mut call = Api::<Row>::new(resource).list().map_request(|mut request| {
+    let call = Api::<Row>::new(resource).list().map_request(|mut request| {
         request.accept = accept;
         request
     });
-    let selectors = [
+    let (at, token) = match start {
+        Start::Newest | Start::Version => (None, None),
+        Start::At(version) => (Some(&**version), None),
+        Start::Behind(token) => (None, Some(token)),
+    };
+    let limit = if matches!(start, Start::Version) { 1 } else { config.page_size };
+    let limit = Some(format!("{limit}")).filter(|_| limit > 0);
+    let parameters = [
         ("labelSelector", resource.label_selector()),
         ("fieldSelector", resource.field_selector()),
+        ("resourceVersion", at),
+        ("resourceVersionMatch", at.map(|_| "Exact")),
         ("continue", token),
+        ("limit", limit.as_deref()),
     ];
-    for (name, value) in selectors {
-        call = value.into_iter().fold(call, |call, value| call.with_query(name, value));
-    }
-    if config.page_size == 0 { call } else { call.with_query("limit", format!("{}", config.page_size)) }
+    let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    given.fold(call, |call, (name, value)| call.with_query(name, value))
 }

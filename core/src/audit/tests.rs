@@ -97,6 +97,25 @@ fn the_list_is_of_metadata_with_the_selectors_and_without_a_table() {
     assert_eq!(Audit::new(Resource::new("/p"), whole).poll_request().unwrap().to_string(), "/p");
 }
 
+/// The watch cache of a server may be what has lost an event.
+#[test]
+fn an_exact_audit_compares_with_lists_of_one_version_each() {
+    let config = AuditConfig { exact: true, page_size: 1, ..AuditConfig::default() };
+    let mut audit = Audit::new(Resource::new("/api/v1/pods").with_label_selector("a=b"), config);
+    let store = Stored::at("9", &[("a", "3")]);
+    let pages = [
+        ("limit=1", list("9", "more", &[("a", "3")])),
+        ("resourceVersion=9&resourceVersionMatch=Exact&limit=1", list("9", "t", &[("a", "3")])),
+        ("continue=t&limit=1", list("9", "", &[("b", "4")])),
+        ("limit=1", list("10", "more", &[("a", "3")])),
+        ("resourceVersion=10&resourceVersionMatch=Exact&limit=1", list("10", "", &[("a", "3"), ("b", "4")])),
+    ];
+    for (asked, page) in pages {
+        assert_eq!(answer(&mut audit, &store, page), format!("/api/v1/pods?labelSelector=a%3Db&{asked}"));
+    }
+    assert_eq!(found(&report(&mut audit)), [("b", "missing")]);
+}
+
 #[test]
 fn a_store_that_has_what_the_list_has_is_clean_although_it_does_not_know_the_lists_version() {
     let (mut audit, store) = (audit(), Stored::at("5", &[("web/a", "3"), ("b", "5")]));

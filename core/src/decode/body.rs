@@ -4,7 +4,7 @@ use super::answer::{Ending, Part};
 use super::error::{DecodeError, Reason};
 use super::list::ListMeta;
 use super::status::Status;
-use crate::framing::{Buffer, CONCATENATED_JSON, Frame, Framer, Framing};
+use crate::framing::{Buffer, Frame, Framer, Framing};
 use crate::object::{Key, ObjectHandle};
 use crate::request::Query;
 use crate::transport::ResponseHead;
@@ -51,7 +51,7 @@ impl Body {
     pub(super) fn new(lists: Framing, frame_limit: usize) -> Self {
         Self {
             buffer: Buffer::default(),
-            framer: Framer::new(Framing::Lines, frame_limit),
+            framer: Framer::new(Framing::Values, frame_limit),
             frame_limit,
             lists,
             kind: Kind::None,
@@ -63,10 +63,7 @@ impl Body {
     pub(super) fn start(&mut self, query: Query, head: &ResponseHead) {
         let framing = match query {
             Query::List => self.lists,
-            Query::Watch | Query::WatchList if head.content_type.as_deref() == Some(CONCATENATED_JSON) => {
-                Framing::Values
-            }
-            Query::Watch | Query::WatchList => Framing::Lines,
+            Query::Watch | Query::WatchList => Framing::Values,
         };
         self.kind = match (head.status, query) {
             (200, Query::List) => Kind::List,
@@ -103,6 +100,18 @@ impl Body {
         if self.decoding {
             self.decoding = false;
             return Some(unreadable("the Deserialize of the object's type panicked".into()));
+        }
+        if self.kind == Kind::Watch {
+            while let Some(line) = self.framer.guess_line(self.buffer.filled()) {
+                self.decoding = true;
+                let part = decode(Content::Event(line));
+                self.decoding = false;
+                match part {
+                    Some(Part::Undecodable(_)) if self.framer.misguessed(self.buffer.filled()) => {}
+                    Some(part) => return Some(part),
+                    None => {}
+                }
+            }
         }
         loop {
             let Some(frame) = self.framer.next_frame(self.buffer.filled()) else {

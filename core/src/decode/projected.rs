@@ -1,6 +1,5 @@
 use super::answer::{Decode, Ending, Part};
 use super::error::{DecodeErrorOf, Reason};
-use crate::framing::CONCATENATED_JSON;
 use crate::object::Version;
 use crate::projection::{self, Body, Projected, Projection, Projector, Refused, Text};
 use crate::request::Query;
@@ -43,7 +42,6 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJso
         self.unread = 0..0;
         self.projector.start(match (head.status, query) {
             (200, Query::List) => Body::List,
-            (200, _) if head.content_type.as_deref() == Some(CONCATENATED_JSON) => Body::ConcatenatedWatch,
             (200, _) => Body::Watch,
             (code, _) => Body::Refusal(code),
         });

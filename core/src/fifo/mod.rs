@@ -269,12 +269,17 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// the same can be staged as a clone of this handle, so that it is held in memory once.
     #[must_use]
     pub fn newest(&self, key: &V::Key) -> Option<&V> {
+        self.newest_delta(key).map(Delta::object)
+    }
+
+    /// The delta of the [newest](Self::newest) object.
+    pub(crate) fn newest_delta(&self, key: &V::Key) -> Option<&Delta<V>> {
         if let Some(alone) = self.alone.get() {
-            return Some(alone.object()).filter(|object| object.key() == key);
+            return Some(alone).filter(|delta| delta.object().key() == key);
         }
         let found = Some(self.nodes.find(key)?);
         let [staged, queued] = [self.staged(found), self.queued(found)].map(|slot| self.nodes[slot?].delta());
-        staged.or(queued).map(Delta::object)
+        staged.or(queued)
     }
 
     /// The number of the newest arrival. Each queued delta is one, and so is each committed list with all of its

@@ -150,6 +150,11 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.unreadable = false;
     }
 
+    /// The object that was staged last under `key`.
+    pub(crate) fn staged_object(&self, key: &V::Key) -> Option<&V> {
+        self.nodes[self.newest_staged(key)?].delta().map(Delta::object)
+    }
+
     fn newest_staged(&self, key: &V::Key) -> Option<Slot> {
         self.staged(self.nodes.find(key))
     }

@@ -24,11 +24,7 @@ pub(crate) use event_type::EventKind;
 pub use event_type::EventType;
 pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "fixed")]
-pub(crate) use framer::{is_escaped, is_no_value};
+pub(crate) use framer::{is_escaped, is_no_value, may_begin_behind};
 pub use scan::Scanner;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use scan::{ends_scalar, is_space};
-
-/// The media type of concatenated JSON values of any layout. If a watch has it, its events are read by
-/// [`Framing::Values`], not by lines.
-pub const CONCATENATED_JSON: &str = "application/concatenated-json";

@@ -57,6 +57,11 @@ impl Scanner {
         end
     }
 
+    /// Whether the bytes so far end in a string.
+    pub(crate) fn is_in_string(&self) -> bool {
+        self.in_string
+    }
+
     #[cfg(feature = "fixed")]
     pub(crate) const NEW: Self = Self { place: Place::Before, depth: 0, in_string: false, escaping: false };
 

@@ -9,10 +9,9 @@ use super::unfit::Unfit;
 use crate::cache::Cache;
 use crate::decode::{Decode, EventType, Versioned};
 use crate::fifo::Delta;
-use crate::object::compare_versions;
+use crate::object::is_older;
 use crate::reflector::{Input, Phase};
 use crate::storage::{Keyed, Mem};
-use core::cmp::Ordering;
 
 /// What became of a delta.
 #[derive(Debug)]
@@ -158,11 +157,9 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Whether the cache has a newer state of an object in a part of a list. Only the end of a list shows its version: it may
     /// come from a replica that lags behind.
     pub(super) fn is_overtaken(&self, object: &D::Object) -> bool {
-        let is_older = |known: &D::Object| {
-            compare_versions(object.resource_version(), known.resource_version()) == Ok(Ordering::Less)
-        };
+        let is_before = |known: &D::Object| is_older(object.resource_version(), known.resource_version());
         let may_be_old = self.reflector.phase() == Phase::Listing && self.reflector.trusts_versions();
-        may_be_old && self.cache.read(|objects| objects.get(object.key()).is_some_and(is_older))
+        may_be_old && self.cache.read(|objects| objects.get(object.key()).is_some_and(is_before))
     }
 
     /// Queues the staged part of a list. Objects that could not be decoded are not deleted at its end.

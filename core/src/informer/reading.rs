@@ -6,6 +6,7 @@ use super::{InformerIn, KeyOf};
 use crate::cache::{Cache, IndexerIn, Note};
 use crate::decode::{Decode, DecodeErrorOf, Ending, EventType, Part, Versioned};
 use crate::fifo::Order;
+use crate::object::{Version, is_older};
 use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
 use crate::storage::{Keyed, KnownObjects, Mem};
@@ -111,14 +112,35 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             // The list has it twice, and both are told.
             Staging::Known(place) => self.known(place).map_or(Ok(()), |again| self.try_stage(again)),
             Staging::Object(object) => self.try_stage(object),
+            Staging::Outdated(object, known) => {
+                if self.reflector.trusts_versions() {
+                    self.on_outdated(object.resource_version(), &known);
+                }
+                self.try_stage(object)
+            }
         };
         self.note_staged(None, staged);
     }
 
     pub(super) fn on_event(&mut self, event_type: EventType, mut object: D::Object) {
         let step = self.place(object.resource_version(), Some(event_type));
-        if step == Step::Apply {
-            self.share(&mut object);
+        let known = match step {
+            Step::Apply => self.share(&mut object),
+            Step::Stage if event_type == EventType::Deleted => self.staged_version(object.key()),
+            _ => None,
+        };
+        let is_before = |known: &Version| is_older(object.resource_version(), known);
+        match (known, self.reflector.version()) {
+            (Some(known), _) if is_before(&known) => return self.on_outdated(object.resource_version(), &known),
+            (None, Some(reached)) if step == Step::Apply && event_type != EventType::Deleted && is_before(reached) => {
+                let reached = reached.clone();
+                self.on_outdated(object.resource_version(), &reached);
+                // A change of an object that is gone. A creation may have been overtaken by other events.
+                if event_type == EventType::Modified {
+                    return;
+                }
+            }
+            _ => {}
         }
         let queued = match (step, event_type) {
             (Step::Stage, EventType::Deleted) => {
@@ -147,20 +169,23 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
                 return Staging::Object(queued.clone());
             }
             object.share_with(queued);
-            return Staging::Object(object);
+            let newer = newer_version(queued, &object);
+            return Staging::changed(object, newer);
         }
+        let mut newer = None;
         let by_place = self.fifo.order() == Order::Arrival;
         let held = self.cache.read(|objects| {
             let (place, known) = objects.find(object.key())?;
             if !self.is_same_state(known, &object) {
                 object.share_with(known);
+                newer = newer_version(known, &object);
                 return None;
             }
             let by_place = by_place && self.cache.covers(known);
             Some(if by_place { Staging::Known(place) } else { Staging::Object(known.clone()) })
         });
         // The cache is not locked any more where an object is dropped.
-        held.unwrap_or(Staging::Object(object))
+        held.unwrap_or_else(|| Staging::changed(object, newer))
     }
 
     /// Whether two objects of one key are the same state: the server's versions say so, if they are of one history.
@@ -168,16 +193,32 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.reflector.trusts_versions() && known.is_same_state(object)
     }
 
-    /// Lets a changed object share memory with the newest state before it.
-    fn share(&self, object: &mut D::Object) {
-        if let Some(queued) = self.fifo.newest(object.key()) {
-            return object.share_with(queued);
+    /// Lets a changed object share memory with the newest state before it, whose version is returned unless it is deleted.
+    fn share(&self, object: &mut D::Object) -> Option<Version> {
+        if let Some(queued) = self.fifo.newest_delta(object.key()) {
+            object.share_with(queued.object());
+            return if queued.is_deletion() { None } else { Version::copied(queued.object().resource_version()) };
         }
         self.cache.read(|objects| {
-            if let Some(known) = objects.get(object.key()) {
-                object.share_with(known);
-            }
-        });
+            let known = objects.get(object.key())?;
+            object.share_with(known);
+            Version::copied(known.resource_version())
+        })
+    }
+
+    /// The version of the object that is staged under a key.
+    fn staged_version(&self, key: &KeyOf<D>) -> Option<Version> {
+        let placed = self.listed_place(key).and_then(|place| self.known(place));
+        Version::copied(placed.as_ref().or_else(|| self.fifo.staged_object(key))?.resource_version())
+    }
+
+    fn is_behind_stage(&self, object: &D::Object) -> bool {
+        self.staged_version(object.key()).is_some_and(|staged| is_older(object.resource_version(), &staged))
+    }
+
+    /// Tells the reflector of an object that is older than the known one.
+    fn on_outdated(&mut self, version: &str, known: &str) {
+        self.answer(self.now, self.id, Response::Outdated { version, known });
     }
 
     /// The object in a place of the cache.
@@ -202,16 +243,22 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     fn try_restage(&mut self, object: D::Object) -> Result<(), D::Object> {
         let listed = self.listed_place(object.key());
         match (self.staging(object), listed) {
+            (Staging::Outdated(object, known), _) if self.is_behind_stage(&object) => {
+                self.on_outdated(object.resource_version(), &known);
+                Ok(())
+            }
             (Staging::Known(_), Some(_)) => Ok(()),
             (Staging::Known(place), None) => self.try_stage_known(place),
-            (Staging::Object(object), Some(place)) => {
+            (Staging::Object(object) | Staging::Outdated(object, _), Some(place)) => {
                 let staged = self.fifo.try_unstage_known(place, Some(object)).map_err(M::into_item);
                 if staged.is_ok() {
                     self.listed.remove(place);
                 }
                 staged.or_else(|object| object.map_or(Ok(()), Err))
             }
-            (Staging::Object(object), None) => self.fifo.try_restage(object).map_err(M::into_item),
+            (Staging::Object(object) | Staging::Outdated(object, _), None) => {
+                self.fifo.try_restage(object).map_err(M::into_item)
+            }
         }
     }
 
@@ -278,11 +325,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
                 }
             }
             (Step::Stage, None) => self.fifo.stage_unreadable(),
-            (Step::Apply, Some(key)) if deleted => {
-                if let Some(Err(full)) = self.newest(key).map(|last| self.try_delete(last)) {
-                    self.hold(Some(EventType::Deleted), M::into_item(full));
-                }
-            }
+            (Step::Apply, Some(key)) if deleted => self.delete_undecodable(key, version),
             (Step::Apply, _) => {}
             (Step::Nothing | Step::Commit | Step::Discard, _) => return,
         }
@@ -292,6 +335,16 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.undecodable = Some(undecodable);
         if staged {
             self.count_staged();
+        }
+    }
+
+    /// Deletes the last state of an object whose final one could not be decoded.
+    fn delete_undecodable(&mut self, key: &KeyOf<D>, version: &str) {
+        let Some(last) = self.newest(key) else { return };
+        if is_older(version, last.resource_version()) {
+            self.on_outdated(version, last.resource_version());
+        } else if let Err(full) = self.try_delete(last) {
+            self.hold(Some(EventType::Deleted), M::into_item(full));
         }
     }
 
@@ -392,6 +445,23 @@ enum Staging<V> {
     /// By the place of the object in the cache, which is the same state.
     Known(u32),
     Object(V),
+    /// The object is older than the newest known state, which has this version.
+    Outdated(V, Version),
+}
+
+impl<V> Staging<V> {
+    fn changed(object: V, newer: Option<Version>) -> Self {
+        match newer {
+            Some(newer) => Self::Outdated(object, newer),
+            None => Self::Object(object),
+        }
+    }
+}
+
+/// The version of the known state of an object, if that is newer.
+fn newer_version<V: Versioned>(known: &V, object: &V) -> Option<Version> {
+    let known = known.resource_version();
+    is_older(object.resource_version(), known).then(|| Version::copied(known)).flatten()
 }
 
 /// The objects of the cache that the informer's lists cover, without those whose places are staged.

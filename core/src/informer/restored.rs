@@ -9,8 +9,9 @@ use crate::decode::{DecodeOptions, FromJson, Json};
 #[cfg(feature = "json")]
 use crate::object::ObjectHandle;
 use crate::object::Version;
+use crate::reflector::Input;
 #[cfg(feature = "alloc")]
-use crate::reflector::{Input, Phase};
+use crate::reflector::Phase;
 use crate::request::Resource;
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
@@ -57,10 +58,23 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.reflector.resource()
     }
 
+    /// Follows another collection of the same objects from the next request on, such as another version of their kind. The
+    /// cache keeps its objects until a list of that collection replaces them.
+    pub fn set_resource(&mut self, resource: Resource) {
+        self.reflector.set_resource(resource);
+    }
+
     /// How many bytes a list may have ([`InformerConfig::max_list_bytes`](super::InformerConfig::max_list_bytes)).
     #[must_use]
     pub fn max_list_bytes(&self) -> usize {
         self.max_list_bytes
+    }
+
+    /// Reads the state again soon, by a list: an audit has found that the cache differs from the server in so many
+    /// objects. The report is a [`Failure::Drifted`](crate::reflector::Failure::Drifted). Delays grow from call to call,
+    /// until a watch has lived for two minutes.
+    pub fn note_drift(&mut self, now: Instant, objects: usize) {
+        self.steer(now, Input::Drifted { objects });
     }
 
     /// Whether the informer waits for [`confirm`](Self::confirm), and for nothing else.

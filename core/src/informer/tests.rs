@@ -8,6 +8,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+mod back_in_time;
 mod bodies;
 mod decoding;
 mod pressure;

@@ -131,6 +131,11 @@ pub fn compare_versions(one: &str, other: &str) -> Result<Ordering, ParseVersion
     Ok(one.len().cmp(&other.len()).then_with(|| one.cmp(other)))
 }
 
+/// Whether `one` is a version before `other`. It is not if they have no order.
+pub(crate) fn is_older(one: &str, other: &str) -> bool {
+    compare_versions(one, other) == Ok(Ordering::Less)
+}
+
 /// A resource version is not a decimal number, so it can be compared for equality only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseVersionError;

@@ -14,10 +14,8 @@ use core::time::Duration;
 pub enum Body {
     /// A list.
     List,
-    /// A watch whose events are lines, as an API server sends it.
+    /// A watch, of events in any layout.
     Watch,
-    /// A watch whose events are laid out in any way: [`CONCATENATED_JSON`](crate::framing::CONCATENATED_JSON).
-    ConcatenatedWatch,
     /// One object. What follows on it is not read.
     Object,
     /// The status of an answer that has this code, which is not 200.

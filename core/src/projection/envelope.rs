@@ -1,10 +1,10 @@
-//! What stands around the objects of an answer: lines, the fields of a list.
+//! What stands around the objects of an answer: the gaps between events, the fields of a list.
 
 use super::answer::Body;
 use super::fields::{LIST_META, Shape, bits};
 use super::problem::{Cause, Problem};
 use super::walk::{Slots, Walk};
-use crate::framing::{Scanner, is_escaped, is_no_value, is_space};
+use crate::framing::{Scanner, is_escaped, is_no_value, is_space, may_begin_behind};
 use memchr::memchr;
 
 /// The place in an answer. It agrees with the [`Framer`](crate::framing::Framer), which needs whole frames.
@@ -17,6 +17,8 @@ pub(super) struct Envelope {
     raw: heapless::Vec<u8, RAW>,
     /// The list's `items` was seen, perhaps empty or null.
     items_seen: bool,
+    /// The last byte of an unfinished event that is no space.
+    last: u8,
 }
 
 /// One byte more than `items` in quotes, each letter an escape.
@@ -27,8 +29,8 @@ enum State {
     /// Between the events of a watch, or before the value.
     Gap,
     Value,
-    /// Behind the value in a line, and so many spaces.
-    LineEnd(usize),
+    /// At the beginning of a further line of an event.
+    Indentation,
     /// In a line that is no event.
     BadLine(Problem),
     /// Before the bracket that opens a list.
@@ -68,6 +70,7 @@ impl Envelope {
             scanner: Scanner::NEW,
             raw: heapless::Vec::new(),
             items_seen: false,
+            last: 0,
         }
     }
 
@@ -84,7 +87,7 @@ impl Envelope {
     /// The shape of the values of the answer.
     pub(super) fn shape(&self) -> Shape {
         match self.body {
-            Body::Watch | Body::ConcatenatedWatch => Shape::Event,
+            Body::Watch => Shape::Event,
             Body::List | Body::Object => Shape::Object,
             Body::Refusal(_) => Shape::Status,
         }
@@ -110,10 +113,10 @@ impl Envelope {
     /// Reads on; returns how many bytes belong to what was read besides those that the walk took.
     fn step(&mut self, byte: u8, bytes: &mut &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
         match self.state {
-            State::Value if self.body == Body::Watch => self.on_line(bytes, walk, slots),
+            State::Value if self.body == Body::Watch => self.on_event(bytes, walk, slots),
+            State::Indentation => self.on_indentation(byte, bytes, walk, slots),
             State::Value | State::Metadata | State::Item => self.on_value(bytes, walk, slots),
             State::BadLine(problem) => self.on_bad_line(problem, bytes),
-            State::LineEnd(spaces) => self.on_line_end(byte, spaces, walk),
             State::Name => self.on_name(bytes),
             State::Field { is_items } => self.on_field(is_items, bytes),
             State::Done | State::NotAList => (bytes.len(), None),
@@ -129,7 +132,7 @@ impl Envelope {
     /// The value begins at the byte, unless no event begins so.
     fn begin_value(&mut self, byte: u8, walk: &mut Walk) -> usize {
         walk.start(self.shape());
-        self.state = if self.body == Body::ConcatenatedWatch && !matches!(byte, b'{' | b'[') {
+        self.state = if self.body == Body::Watch && !matches!(byte, b'{' | b'[') {
             State::BadLine(Problem { field: None, cause: Cause::Syntax("expected an event"), at: 0 })
         } else {
             State::Value
@@ -145,7 +148,6 @@ impl Envelope {
         let (state, ended) = match (self.state, self.body) {
             (State::Metadata, _) => (State::Fields, Ended::ListMeta),
             (State::Item, _) => (State::Items, Ended::Value(None)),
-            (_, Body::ConcatenatedWatch) => (State::Gap, Ended::Value(None)),
             (_, Body::Refusal(_)) => (State::Done, Ended::Status),
             _ => (State::Done, Ended::Value(None)),
         };
@@ -153,34 +155,45 @@ impl Envelope {
         (0, Some(ended))
     }
 
-    /// An event in a line, which ends where the line does.
-    fn on_line(&mut self, bytes: &mut &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
-        let end = memchr(b'\n', bytes);
-        walk.feed(bytes, end.unwrap_or(bytes.len()), slots);
+    /// Goes on to the end of an event, at most to the end of the line.
+    fn on_event(&mut self, bytes: &mut &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
+        let (rest, line) = (*bytes, memchr(b'\n', bytes).map(|end| end + 1));
+        let most = line.unwrap_or(rest.len());
+        walk.feed(bytes, most, slots);
         if walk.is_done() {
-            self.state = State::LineEnd(0);
-            return (0, None);
+            self.state = State::Gap;
+            return (0, Some(Ended::Value(None)));
         }
-        if end.is_none() {
-            return (0, None);
+        self.last = rest[..most].iter().rfind(|byte| !is_space(**byte)).copied().unwrap_or(self.last);
+        match line {
+            Some(_) if walk.is_in_string() => return self.cut(walk, "the line ends within a string"),
+            Some(_) => self.state = State::Indentation,
+            None => {}
         }
-        self.state = State::Gap;
-        let cause = Cause::Syntax("the line ends within the event");
-        (1, Some(Ended::Value(Some(Problem { field: None, cause, at: walk.offset() }))))
+        (0, None)
     }
 
-    fn on_line_end(&mut self, byte: u8, spaces: usize, walk: &Walk) -> (usize, Option<Ended>) {
-        if byte == b'\n' {
-            self.state = State::Gap;
-            return (1, Some(Ended::Value(None)));
-        }
+    fn on_indentation(
+        &mut self,
+        byte: u8,
+        bytes: &mut &[u8],
+        walk: &mut Walk,
+        slots: &mut dyn Slots,
+    ) -> (usize, Option<Ended>) {
         if is_space(byte) {
-            self.state = State::LineEnd(spaces + 1);
+            walk.feed(bytes, 1, slots);
+        } else if byte == b'{' && !may_begin_behind(self.last) {
+            return self.cut(walk, "the event breaks off");
         } else {
-            let at = walk.offset() + spaces;
-            self.state = State::BadLine(Problem { field: None, cause: Cause::Syntax("trailing characters"), at });
+            self.state = State::Value;
         }
-        (1, None)
+        (0, None)
+    }
+
+    /// Ends an event that breaks off.
+    fn cut(&mut self, walk: &Walk, why: &'static str) -> (usize, Option<Ended>) {
+        self.state = State::Gap;
+        (0, Some(Ended::Value(Some(Problem { field: None, cause: Cause::Syntax(why), at: walk.offset() }))))
     }
 
     fn on_bad_line(&mut self, problem: Problem, bytes: &[u8]) -> (usize, Option<Ended>) {

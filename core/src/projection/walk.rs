@@ -85,6 +85,15 @@ impl Walk {
         self.state == State::Done
     }
 
+    /// Whether the bytes so far end in a string.
+    pub(super) fn is_in_string(&self) -> bool {
+        match self.state {
+            State::Name | State::Text => true,
+            State::PassingOver => self.scanner.is_in_string(),
+            _ => false,
+        }
+    }
+
     /// The place where the value turned out to be no JSON.
     pub(super) fn broken(&self) -> Option<Problem> {
         self.broken

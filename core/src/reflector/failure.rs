@@ -77,8 +77,13 @@ pub enum Failure {
         /// The version that was seen before.
         last: Version,
     },
-    /// A long watch ended without an event or a bookmark.
+    /// A long watch ended without an event or a newer bookmark.
     Silent,
+    /// An audit has found that the cache differs from the server.
+    Drifted {
+        /// In how many objects.
+        objects: usize,
+    },
 }
 
 /// An operation that can fail.
@@ -160,13 +165,15 @@ pub enum FailureClass {
     Unreadable,
     /// A watch ended within a second and without an event.
     VeryShort,
-    /// A long watch ended without an event or a bookmark.
+    /// A long watch ended without an event or a newer bookmark.
     Silent,
+    /// An audit has found that the cache differs from the server.
+    Drifted,
 }
 
 impl FailureClass {
     /// All classes.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Expired,
         Self::VersionTooLarge,
         Self::BackInTime,
@@ -188,6 +195,7 @@ impl FailureClass {
         Self::Unreadable,
         Self::VeryShort,
         Self::Silent,
+        Self::Drifted,
     ];
 
     /// Whether retries alone cannot succeed: credentials, RBAC rules, the request, limits or the server need a manual
@@ -265,6 +273,7 @@ impl Failure {
             Self::Stalled { .. } | Self::TooSlow => FailureClass::Stalled,
             Self::BackInTime { .. } => FailureClass::BackInTime,
             Self::Silent => FailureClass::Silent,
+            Self::Drifted { .. } => FailureClass::Drifted,
         }
     }
 
@@ -328,7 +337,10 @@ impl fmt::Display for Failure {
                 let [version, last] = [version, last].map(Printable::new);
                 write!(f, "the response has version {version}, which is older than the known version {last}")
             }
-            Self::Silent => f.write_str("the watch was open for long and ended without an event or a bookmark"),
+            Self::Silent => f.write_str("the watch was open for long and ended without an event or a newer bookmark"),
+            Self::Drifted { objects } => {
+                write!(f, "objects of which the cache has another state than the server: {objects}")
+            }
         }
     }
 }
@@ -359,6 +371,7 @@ impl fmt::Display for FailureClass {
             Self::Unreadable => "unreadable",
             Self::VeryShort => "ended at once",
             Self::Silent => "ended without an event",
+            Self::Drifted => "drifted",
         })
     }
 }

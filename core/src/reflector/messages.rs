@@ -34,6 +34,11 @@ pub enum Input<'a> {
     /// A list is complete, and parts of it were older than the cache: the server's history is another one than before. The
     /// state is read again, and versions are not compared.
     Overtaken,
+    /// An audit has found that the cache differs from the server, in so many objects. The state is read again soon.
+    Drifted {
+        /// The number of objects.
+        objects: usize,
+    },
     /// The caller knows whether the server is that of the saved state ([`Reflector::resume`](crate::Reflector::resume)).
     Confirmed {
         /// Whether it is. If not, a list follows.
@@ -59,6 +64,13 @@ pub enum Response<'a> {
     },
     /// An item or an event without a readable key.
     Unreadable,
+    /// An item or an event that is older than what is known of its object.
+    Outdated {
+        /// The object's version.
+        version: &'a str,
+        /// The version that is known, or that the watch has passed.
+        known: &'a str,
+    },
     /// A list, or a page of it, is complete.
     ListEnd {
         /// The version of the list; empty where it has none.

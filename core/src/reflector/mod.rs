@@ -2,6 +2,7 @@
 
 mod backoff;
 mod config;
+mod doubt;
 mod failure;
 mod failures;
 mod lacking;
@@ -213,6 +214,7 @@ impl Reflector {
             Input::Fits => self.on_fits(),
             Input::Room => self.on_room(),
             Input::Overtaken => self.on_overtaken(),
+            Input::Drifted { objects } => self.on_drifted(objects),
             Input::Confirmed { same } => self.on_confirmed(same),
             Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
             Input::Response(..) => Step::Nothing,
@@ -237,7 +239,7 @@ impl Reflector {
             State::Waiting { until, .. } => Some(until),
             _ => None,
         };
-        earliest(earliest(waiting, self.due_for_room()), self.stalled_at())
+        earliest(earliest(waiting, self.relists_at()), self.stalled_at())
     }
 
     /// Takes the report of the last failure.
@@ -277,8 +279,8 @@ impl Reflector {
         }
     }
 
-    /// The version of the last accepted event, bookmark or list, from which the next watch resumes (client-go
-    /// `LastSyncResourceVersion`). `None` before the first list, and after a list without a version.
+    /// The version of the last list, or the newest one of an event or bookmark since, from which the next watch resumes
+    /// (client-go `LastSyncResourceVersion`). `None` before the first list, and after a list without a version.
     #[must_use]
     pub fn last_version(&self) -> Option<&str> {
         self.version.as_deref()
@@ -325,6 +327,16 @@ impl Reflector {
         &self.resource
     }
 
+    /// Requests another collection of the same objects from now on.
+    pub(crate) fn set_resource(&mut self, resource: Resource) {
+        self.resource = resource;
+        // Versions do not tell two forms of one state apart.
+        self.relist.foreign = true;
+        if let State::Waiting { then, .. } = &mut self.state {
+            *then = Then::Relist;
+        }
+    }
+
     fn on_start(&mut self) -> Step {
         if matches!(self.state, State::Idle | State::Stopped) {
             self.begin();
@@ -357,11 +369,8 @@ impl Reflector {
                 Then::Watch => self.watch(),
                 Then::Resume => self.ask_version(),
             },
-            State::Watching if self.due_for_room().is_some_and(|due| due <= self.now) => {
-                if let Some(open) = self.abandon() {
-                    self.note_health(&open, open.answered);
-                }
-                self.synchronize();
+            State::Watching if self.relists_at().is_some_and(|due| due <= self.now) => {
+                self.relist_in_watch();
             }
             _ => {}
         }

@@ -1,4 +1,5 @@
 use super::ReflectorConfig;
+use crate::object::Version;
 use crate::request::{Request, RequestId};
 use crate::time::{Instant, earliest, eighths};
 use crate::transport::ResponseHead;
@@ -21,8 +22,14 @@ pub(super) struct Open {
     pub(super) watching: Option<Instant>,
     /// An event or a bookmark arrived.
     pub(super) proven: bool,
-    /// A part without a readable key arrived, so a change may be missing.
+    /// A part without a readable key arrived, or a watch went back in time, so a change may be missing.
     pub(super) doubtful: bool,
+    /// When a watch in which a change may be missing gives way to a relist.
+    pub(super) relist_at: Option<Instant>,
+    /// The version of an object that is older than the known one, and that one.
+    pub(super) outdated: Option<(Version, Version)>,
+    /// In how many objects an audit has found the cache to differ.
+    pub(super) drifted: usize,
     /// No item arrived.
     pub(super) empty: bool,
     /// When the last bookmark arrived.
@@ -52,6 +59,9 @@ impl Open {
             watching: None,
             proven: false,
             doubtful: false,
+            relist_at: None,
+            outdated: None,
+            drifted: 0,
             empty: true,
             bookmark: None,
             since: now,

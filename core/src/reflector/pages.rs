@@ -1,6 +1,7 @@
 //! Checks that a list makes progress from page to page.
 
 use super::Failure;
+use crate::object::{Version, is_older};
 use crate::request::Token;
 
 /// More empty pages in a row than this are no progress. An API server sends none: it fills each page.
@@ -14,9 +15,18 @@ pub(super) struct Pages {
     /// An earlier token, replaced each time the number of pages has doubled. Tokens in a cycle return to it (Brent's
     /// algorithm).
     remembered: Option<Token>,
+    /// The oldest version of a page.
+    oldest: Option<Version>,
 }
 
 impl Pages {
+    /// The version from which a watch misses nothing after a page of `version` and those before: that of the oldest page.
+    pub(super) fn oldest(&mut self, version: &str) -> Version {
+        let before = self.oldest.take().filter(|before| is_older(before, version));
+        let oldest = before.or_else(|| Version::copied(version)).unwrap_or_default();
+        self.oldest.insert(oldest).clone()
+    }
+
     /// Notes the page of `token`, whose continue token is `next`. Returns the failure where the list makes no progress.
     pub(super) fn next(&mut self, token: Option<&Token>, next: &Token, empty: bool, limit: u32) -> Option<Failure> {
         self.read = self.read.saturating_add(1);

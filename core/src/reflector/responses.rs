@@ -3,7 +3,7 @@
 use super::open::Open;
 use super::{Failure, Reflector, Relist, Response, State, Step};
 use crate::decode::EventType;
-use crate::object::{Version, compare_versions};
+use crate::object::{Version, compare_versions, is_older};
 use crate::request::Token;
 use crate::transport::ResponseHead;
 use core::cmp::Ordering;
@@ -32,6 +32,7 @@ impl Reflector {
             Response::Data(len) => self.on_data(len),
             Response::Object { version, event_type } => self.on_object(version, event_type),
             Response::Unreadable => self.on_unreadable(),
+            Response::Outdated { version, known } => self.on_outdated(version, known),
             Response::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
             Response::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
             Response::Closed(Ok(())) => self.on_end(),
@@ -75,16 +76,19 @@ impl Reflector {
         }
     }
 
-    /// A change may be missing, for example a deletion. A relist finds it after this watch, or after the watch that
-    /// follows this list.
+    /// A change may be missing, for example a deletion. A relist finds it: soon if a watch brought it, else after the watch
+    /// that follows this list.
     fn on_unreadable(&mut self) -> Step {
         self.relist.doubtful |= matches!(self.state, State::Listing { .. });
-        if let Some(open) = &mut self.open {
-            open.doubtful = true;
-        }
         match self.state {
-            State::Listing { .. } | State::WatchListing => self.on_item(),
-            State::Watching => Step::Apply,
+            State::Listing { .. } | State::WatchListing => {
+                self.open.iter_mut().for_each(|open| open.doubtful = true);
+                self.on_item()
+            }
+            State::Watching => {
+                self.doubt();
+                Step::Apply
+            }
             State::Idle | State::Stopped | State::Resuming | State::Held | State::Waiting { .. } => Step::Nothing,
         }
     }
@@ -102,13 +106,14 @@ impl Reflector {
             State::Resuming => return self.on_shown(version),
             _ => return Step::Nothing,
         }
-        if !continue_token.is_empty() {
-            return self.on_page_end(continue_token);
-        }
         if let Some(failure) = self.back_in_time(version) {
             return self.on_closed(failure);
         }
-        self.complete(version);
+        let version = self.pages.oldest(version);
+        if !continue_token.is_empty() {
+            return self.on_page_end(continue_token);
+        }
+        self.complete(&version);
         self.refused = 0;
         self.watch();
         Step::Commit
@@ -132,7 +137,10 @@ impl Reflector {
         match self.state {
             State::WatchListing if initial_events_end => self.on_initial_events_end(version),
             State::Watching => {
-                self.note_activity();
+                // One that lags shows neither that the watch is alive, nor that the server is of the same history.
+                if !self.is_passed(version) {
+                    self.note_activity();
+                }
                 self.note_bookmark();
                 self.accept(version);
                 Step::Nothing
@@ -159,9 +167,10 @@ impl Reflector {
 
     fn on_end(&mut self) -> Step {
         match (&self.state, self.open.take()) {
-            (State::Watching, Some(open)) => match self.ended_badly(&open) {
-                Some(failure) => self.on_failure(failure, Some(open)),
-                None => self.watch_on(&open),
+            (State::Watching, Some(open)) => match (open.relist_at, self.ended_badly(&open)) {
+                (Some(until), _) => self.relist_as_planned(open, until),
+                (None, Some(failure)) => self.on_failure(failure, Some(open)),
+                (None, None) => self.watch_on(&open),
             },
             (State::WatchListing, open) => self.on_failure(Failure::Unfinished, open),
             (_, open) => self.on_failure(Failure::Truncated, open),
@@ -185,17 +194,20 @@ impl Reflector {
         asked.then_some(Failure::Silent)
     }
 
-    /// Rejects a list of a version that is older than the last one, so that a lagging replica cannot revert the cache.
-    /// If the most recent state is older twice in a row, it is accepted.
+    /// Rejects a list that is older than the last one, or has an object that is older than the known state of it, so that
+    /// a lagging replica cannot revert the cache. If the most recent state is older twice in a row, it is accepted.
     fn back_in_time(&mut self, version: &str) -> Option<Failure> {
-        let last = self.newest_known()?.clone();
-        if compare_versions(version, &last) != Ok(Ordering::Less) {
-            return None;
-        }
+        let is_list = matches!(self.state, State::Listing { .. });
+        let outdated = |open: &mut Open| if is_list { open.outdated.take() } else { None };
+        let (version, last) = self.older_than_known(version).or_else(|| self.open.as_mut().and_then(outdated))?;
         self.relist.older += u32::from(self.requested_version().is_none());
         self.relist.foreign |= self.relist.older > 0;
-        let version = Version::copied(version).unwrap_or_else(|| last.clone());
         (self.relist.older < BELIEVED).then_some(Failure::BackInTime { version, last })
+    }
+
+    fn older_than_known(&self, version: &str) -> Option<(Version, Version)> {
+        let last = self.newest_known().filter(|last| is_older(version, last))?;
+        Some((Version::copied(version).unwrap_or_else(|| last.clone()), last.clone()))
     }
 
     /// Notes the version of an object that was applied before the list that has it was complete: a list that is older is
@@ -243,12 +255,18 @@ impl Reflector {
         self.bookmarks = gap.or(self.bookmarks);
     }
 
+    /// Goes on from this version, unless it is older than the one that was reached.
     fn accept(&mut self, version: &str) {
-        if !version.is_empty() && self.version.as_deref() != Some(version) {
+        if !version.is_empty() && self.version.as_deref() != Some(version) && !self.is_passed(version) {
             self.version = Version::copied(version).or_else(|| self.version.take());
         }
         if self.resume.is_some() {
             self.note_resumed();
         }
+    }
+
+    /// Whether the version is older than the one that was reached.
+    fn is_passed(&self, version: &str) -> bool {
+        self.version.as_deref().is_some_and(|reached| is_older(version, reached))
     }
 }

@@ -91,7 +91,7 @@ pub(super) const REFUSED_WATCHES: u32 = 3;
 
 use BackoffKind::{Exponential, Immediate, Probe, Room};
 use FailureClass::{
-    BackInTime, DoesNotFit, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled,
+    BackInTime, DoesNotFit, Drifted, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled,
     StreamError, TooLarge, TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted,
     VersionTooLarge, VeryShort,
 };
@@ -113,6 +113,7 @@ const REFUSALS: &[FailureClass] = &[
     Unreadable,
     VeryShort,
     Silent,
+    Drifted,
 ];
 
 /// The retry policy of a [`Reflector`](crate::Reflector): exactly one rule for each operation and each failure.
@@ -144,7 +145,7 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // The version is not good any more, or something that it stands for was missed.
     RetryRule::new(
         &[Watch],
-        &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, Unreadable, Silent],
+        &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, Unreadable, Silent, Drifted],
         Relist,
         Exponential,
     ),
@@ -164,7 +165,12 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // The saved state is of another history, or it may be.
     RetryRule::new(&[Resume], &[Expired, VersionTooLarge, BackInTime, Unsupported], Relist, Exponential)
         .asking_for_the_most_recent(),
-    RetryRule::new(&[Resume], &[NotFound, StreamError, TooLarge, Unreadable, VeryShort, Silent], Relist, Exponential),
+    RetryRule::new(
+        &[Resume],
+        &[NotFound, StreamError, TooLarge, Unreadable, VeryShort, Silent, Drifted],
+        Relist,
+        Exponential,
+    ),
     // The saved state is as good as it was, however long the outage is.
     RetryRule::new(&[Resume], &[Unreachable, Stalled, Unfinished], Reaction::Resume, Probe),
     RetryRule::new(

@@ -1,5 +1,3 @@
-#[cfg(not(feature = "alloc"))]
-use crate::framing::CONCATENATED_JSON;
 use crate::text::SharedText;
 use crate::time::{MAX_RETRY_AFTER, retry_after};
 use core::time::Duration;
@@ -44,6 +42,5 @@ fn media_type(value: &str) -> Option<SharedText> {
 fn media_type(value: &str) -> Option<SharedText> {
     let end = value.bytes().position(|byte| byte == b';').unwrap_or(value.len());
     let value = value.get(..end)?.trim_ascii();
-    let known = ["application/json", CONCATENATED_JSON].into_iter().find(|known| known.eq_ignore_ascii_case(value));
-    known.map(SharedText::constant)
+    value.eq_ignore_ascii_case("application/json").then(|| SharedText::constant("application/json"))
 }

@@ -2,14 +2,16 @@
 //!
 //! The machine is [`Audit`](listwatch_core::audit::Audit); its module says which differences count. This module sends its
 //! requests and reads the clock. Lists are of metadata only, in pages, with a pause between them; one request is open at a
-//! time. An audit reads the store as any reader does. It changes nothing, and the stream does not wait for it.
+//! time. An audit reads the store as any reader does, and the stream does not wait for it. A stream whose store differs
+//! reads its whole state again: after a second, and after up to a minute if that does not help.
 //!
 //! | question | answer |
 //! |---|---|
 //! | How is a store compared now? | [`InformerHandle::audit`](crate::InformerHandle::audit) |
 //! | How is it compared by a schedule? | [`InformerHandle::audit_every`](crate::InformerHandle::audit_every); all of a controller's by [`Reconciler::audit_every`](crate::controller::Reconciler::audit_every) |
+//! | What if the server's watch cache is wrong? | [`InformerHandle::audit_against`](crate::InformerHandle::audit_against) and [`Audits::against`] compare with another API server of the cluster, [`AuditConfig::exact`] with what a server before 1.34 reads from etcd |
 //! | Where are the differences? | by key in the [`AuditReport`] of each stream; in [`StreamStatus::audit`](super::StreamStatus::audit), the metrics, and the endpoint's `/debug/listwatch` |
-//! | What of a store that differs? | a controller [reports](crate::controller::Report::Audited) it; a restart of the program reads the whole state again |
+//! | What of a store that differs? | a controller [reports](crate::controller::Report::Audited) it; the stream reports a [failure](listwatch_core::reflector::Failure::Drifted), and lists |
 //! | Which permission does it need? | `list`, which the informer has |
 //!
 //! The audits of a [recorded](crate::World::recorded_to) world are not on its tape. In a world that is a recording, there

@@ -34,6 +34,10 @@ struct State {
     /// Since when a subscriber holds the stream back.
     held_since: Option<Instant>,
     undecodable: Undecodable,
+    /// In how many objects the last audit has found the store to differ, until the stream takes it.
+    drift: Option<usize>,
+    /// The stream's.
+    drift_waker: Option<Waker>,
     /// Of the tasks that wait for the next status.
     wakers: Vec<Waker>,
 }
@@ -60,7 +64,15 @@ impl Board {
             audit_age: None,
         };
         let undecodable = Undecodable::default();
-        let state = Mutex::new(State { status, at: now, held_since: None, undecodable, wakers: Vec::new() });
+        let state = Mutex::new(State {
+            status,
+            at: now,
+            held_since: None,
+            undecodable,
+            drift: None,
+            drift_waker: None,
+            wakers: Vec::new(),
+        });
         Self {
             name,
             clock,
@@ -120,10 +132,26 @@ impl Board {
         self.poll_status(cx, |state| matches!(state.status.status, InformerStatus::Stopped))
     }
 
-    /// Notes the result of an audit.
+    /// Notes the result of an audit. If the store differs, the stream is woken.
     pub(super) fn note_audit(&self, audit: &Arc<StreamAudit>) {
         let now = self.clock.now();
-        self.lock().status.audits.add(now, audit);
+        let waker = {
+            let mut state = self.lock();
+            state.status.audits.add(now, audit);
+            state.drift = audit.drift();
+            if state.drift.is_some() { state.drift_waker.take() } else { None }
+        };
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// In how many objects an audit has found the store to differ, once.
+    pub(super) fn poll_drift(&self, cx: &Context<'_>) -> Option<usize> {
+        let waker = cx.waker().clone();
+        let (drift, _last) = {
+            let mut state = self.lock();
+            (state.drift.take(), state.drift_waker.replace(waker))
+        };
+        drift
     }
 
     pub(super) fn synced(&self) -> Synced<StdLock> {

@@ -9,6 +9,7 @@ use super::stream_status::StreamStatus;
 use super::subscriber::Subscriber;
 use super::synced::{HandleSynced, WhenDenied};
 use super::wait_error::{WaitError, WaitFailure};
+use crate::client::Client;
 use crate::unwitnessed::unwitnessed;
 use core::any::Any;
 use core::fmt;
@@ -209,14 +210,17 @@ impl<T: Send + Sync + 'static> InformerHandle<T> {
 
     /// The same within other limits.
     pub fn audit_with(&self, config: AuditConfig) -> impl Future<Output = Vec<Arc<StreamAudit>>> + Send + use<T> {
-        let targets = self.audit_targets();
-        unwitnessed(Box::pin(async move {
-            let mut audits = Vec::new();
-            for target in &targets {
-                audits.push(target.audit(config).await);
-            }
-            audits
-        }))
+        audited(self.audit_targets(), config)
+    }
+
+    /// The same, compared with the lists of another API server of the same cluster: the watch cache of the informer's own
+    /// may be what has lost an event.
+    pub fn audit_against(
+        &self,
+        server: &Client,
+        config: AuditConfig,
+    ) -> impl Future<Output = Vec<Arc<StreamAudit>>> + Send + use<T> {
+        audited(self.audit_targets().into_iter().map(|target| target.against(server)).collect(), config)
     }
 
     /// Compares the cache with a fresh list about once in each `period`, beginning at a random time of the first one
@@ -249,6 +253,17 @@ impl<T: Send + Sync + 'static> InformerHandle<T> {
     pub(crate) fn identity(&self) -> Weak<dyn Any + Send + Sync> {
         Arc::<SharedState<T>>::downgrade(&self.0)
     }
+}
+
+/// Audits one stream after the other.
+fn audited(targets: Vec<Target>, config: AuditConfig) -> impl Future<Output = Vec<Arc<StreamAudit>>> + Send {
+    unwitnessed(Box::pin(async move {
+        let mut audits = Vec::new();
+        for target in &targets {
+            audits.push(target.audit(config).await);
+        }
+        audits
+    }))
 }
 
 impl<T> Deref for InformerHandle<T> {

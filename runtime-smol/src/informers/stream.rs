@@ -213,6 +213,10 @@ impl<T: FromJson> Stream<T> {
         }
         if matches!(polled, Ok(Poll::Pending)) {
             self.board.note_held(events.driver_mut().informer_mut().poll_room(cx).is_pending());
+            if let Some(objects) = self.board.poll_drift(cx) {
+                events.driver_mut().informer_mut().note_drift(self.clock().now(), objects);
+                cx.waker().wake_by_ref();
+            }
         }
         if !self.put_back(events) {
             self.let_go(polled);

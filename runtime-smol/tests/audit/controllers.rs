@@ -47,7 +47,7 @@ fn a_controller_reports_a_cache_that_differs_and_one_that_is_clean_again() {
     let [drifted @ .., clean] = &lines[..] else { panic!("{lines:#?}") };
     let is_drift = "maps: configmaps: drift at version 3: 1 stale of 1 objects: web/a stale";
     assert!(!drifted.is_empty() && drifted.iter().all(|line| line.starts_with(is_drift)), "{lines:#?}");
-    assert_eq!(clean, "maps: configmaps: no drift at version 4: 2 objects");
+    assert!(clean.starts_with("maps: configmaps: no drift at version "), "{clean}");
     assert_eq!(
         [stage.lists_of("/api/v1/configmaps"), stage.lists_of("/api/v1/pods")],
         [7, 7],
@@ -89,8 +89,9 @@ fn a_clean_cache_of_another_type_was_told_as_one_that_is_clean_again() {
     reconciler.run(async |_cx, _key| Ok(Outcome::Done)).unwrap();
     assert_eq!((clean.len(), stage.lists_of("/api/v1/configmaps")), (1, 10));
     let lines = lines.lock().unwrap();
-    assert_eq!(lines.len(), 5, "{lines:#?}");
-    assert!(lines.iter().all(|line| line.starts_with("configmaps: drift at version 3: 1 stale")), "{lines:#?}");
+    let [drifted, mended] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(drifted.starts_with("configmaps: drift at version 3: 1 stale"), "{lines:#?}");
+    assert!(mended.starts_with("configmaps: no drift at version 3"), "a list followed: {lines:#?}");
 }
 
 #[test]

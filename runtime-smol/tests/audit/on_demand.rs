@@ -5,6 +5,7 @@ use core::time::Duration;
 use listwatch::Resource;
 use listwatch::audit::{AuditConfig, AuditReport, Verdict};
 use listwatch::informer::Subscription;
+use listwatch::reflector::Failure;
 
 fn verdict(audit: &listwatch::audit::StreamAudit) -> Verdict {
     audit.result.as_ref().map(AuditReport::verdict).unwrap()
@@ -25,12 +26,15 @@ fn an_event_that_was_lost_is_reported_by_key_and_a_cache_that_lost_none_is_clean
         let drifted = only(maps.audit().await);
         assert_eq!(found(&drifted), ["web/extra extra", "web/missing missing", "web/stale stale"]);
         assert_eq!(verdict(&drifted), Verdict::Drifted);
-        assert!(
-            drifted.to_string().ends_with("; an event was lost; a restart of the program reads the whole state again")
-        );
+        assert!(drifted.to_string().ends_with("; an event was lost; the stream reads its whole state again"));
         assert_eq!(maps.len(), 4, "the cache is as it was");
         let noted = maps.streams()[0].audit.clone().unwrap();
         assert_eq!(noted, drifted);
+        stage.pass(2).await;
+        assert!(maps.get("web/missing").is_some() && maps.get("web/extra").is_none());
+        let failure = maps.streams()[0].failure.clone().unwrap();
+        assert_eq!(failure.failure, Failure::Drifted { objects: 3 });
+        assert!(only(maps.audit().await).is_clean());
     });
 }
 
@@ -118,5 +122,27 @@ fn a_cache_that_a_subscriber_holds_back_is_behind() {
         drop(slow);
         stage.pass(60).await;
         assert!(only(maps.audit().await).is_clean());
+    });
+}
+
+/// Its own server has lost it, too.
+#[test]
+fn a_cache_can_be_compared_with_another_server_or_with_one_exact_version() {
+    let stage = Stage::with(&["web/a"]);
+    let other = listwatch::api::ApiFn::new(|_: &listwatch::api::ApiRequest| {
+        let item = r#"{"metadata":{"name":"lost","namespace":"web","resourceVersion":"1"}}"#;
+        let list = format!(r#"{{"metadata":{{"resourceVersion":"2"}},"items":[{item}]}}"#);
+        Ok(listwatch::api::ApiResponse::new(200, list))
+    });
+    let other = listwatch::Client::new(other, stage.clock().clone());
+    stage.follow(async |maps| {
+        let mut exact = AuditConfig::default();
+        exact.exact = true;
+        assert!(only(maps.audit_with(exact).await).is_clean());
+        assert!(stage.listed()[1].contains("resourceVersionMatch=Exact"), "{:?}", stage.listed());
+        let expected = ["web/a extra", "web/lost missing"];
+        assert_eq!(found(&only(maps.audit_against(&other, AuditConfig::default()).await)), expected);
+        let mut audits = maps.audit_every(Duration::from_secs(60)).against(&other);
+        assert_eq!(found(&audits.next().await.unwrap()), expected);
     });
 }

@@ -20,9 +20,9 @@ fn a_schedule_audits_once_in_each_period_and_ends_with_the_informer() {
         assert!(audits.next().await.unwrap().is_clean());
         let mut last = stage.clock().now();
         assert!(last.saturating_since(begun) < HOUR);
-        for _ in 0..10 {
+        for number in 1..=10 {
             stage.lose(&["a"]);
-            stage.change("web/a");
+            stage.set("web/a", number);
             assert_eq!(found(&audits.next().await.unwrap()), ["web/a stale"]);
             let now = stage.clock().now();
             let passed = now.saturating_since(last);

@@ -9,23 +9,10 @@ use serde_json::value::RawValue;
 #[must_use]
 pub fn divide(framing: Framing, limit: usize, body: &[u8]) -> Option<(Vec<Frame<'_>>, bool)> {
     match framing {
-        Framing::Lines => Some(lines(limit, body)),
         Framing::Values => Some((values(limit, str::from_utf8(body).ok()?)?, true)),
         Framing::List => list(limit, str::from_utf8(body).ok()?, &["items"]),
         Framing::Table => list(limit, str::from_utf8(body).ok()?, &["items", "rows"]),
     }
-}
-
-/// Space in front of a line, and lines of nothing else, are no part of it.
-fn lines(limit: usize, body: &[u8]) -> (Vec<Frame<'_>>, bool) {
-    let mut lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').map(trim_start).collect();
-    let unfinished = lines.pop().is_some_and(|rest| !rest.is_empty());
-    let frames = lines.into_iter().filter(|line| !line.is_empty());
-    (frames.map(|line| limited(limit, line.len(), Frame::Value(line))).collect(), !unfinished)
-}
-
-fn trim_start(line: &[u8]) -> &[u8] {
-    &line[line.iter().take_while(|byte| b" \t\r".contains(byte)).count()..]
 }
 
 fn values(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {

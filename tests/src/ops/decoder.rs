@@ -4,6 +4,7 @@ use listwatch_core::Object;
 use listwatch_core::decode::{
     Decode, DecodeError, DecodeOptions, Decoder, EventType, ListMeta, MetadataOnly, Part, Raw, Tables, WatchEvent,
 };
+use listwatch_core::framing::Scanner;
 use listwatch_core::request::Query;
 use listwatch_core::transport::ResponseHead;
 use serde::Deserialize;
@@ -50,7 +51,7 @@ impl Frame<'_> {
     /// As an event of a watch, which is no Table, it is read as by the decoder of objects.
     fn check_without_table(&mut self) {
         let line = [self.frame, b"\n"].concat();
-        let is_line = !self.frame.contains(&b'\n') && !self.frame.iter().all(u8::is_ascii_whitespace);
+        let is_line = !self.frame.contains(&b'\n') && is_alone(self.frame.trim_ascii());
         let mut tables = Tables::<Raw>::new(self.options);
         tables.start(Query::Watch, &ResponseHead { status: 200, ..ResponseHead::default() });
         tables.extend_from_slice(&line);
@@ -129,5 +130,13 @@ fn readable<T>(decoded: Result<WatchEvent<T>, DecodeError>) -> Readable {
         }
         Ok(WatchEvent::Error(status)) => Ok(WatchEvent::Error(status)),
         Err(undecodable) => Err(DecodeError { error: "".into(), ..undecodable }),
+    }
+}
+
+/// Whether a watch has no other frame in this line.
+fn is_alone(text: &[u8]) -> bool {
+    match text {
+        [b'{' | b'[', ..] => Scanner::default().end_of_value(text) == Some(text.len()),
+        text => !text.is_empty(),
     }
 }

@@ -10,7 +10,7 @@ use listwatch_core::framing::{Frame, Framer, Framing};
 /// Where the frames depend on the pieces, are not the model's, or more than the limit is kept.
 pub fn run(data: &[u8]) {
     let Some((&[framing, limit, lengths @ ..], body)) = data.split_first_chunk::<5>() else { return };
-    let framing = [Framing::Lines, Framing::Values, Framing::List, Framing::Table][usize::from(framing % 4)];
+    let framing = [Framing::Values, Framing::Values, Framing::List, Framing::Table][usize::from(framing % 4)];
     let limit = if limit == u8::MAX { usize::MAX } else { limit.into() };
     let whole = frames(framing, limit, body, &[body.len() + 1]);
     assert_eq!(frames(framing, limit, body, &[1]), whole, "byte by byte");

@@ -38,19 +38,17 @@ pub fn run(data: &[u8]) {
         2 => check_body(Query::List, text, length),
         _ => check_body(Query::Watch, text, length),
     }
-    let refusal = if kind & 4 == 0 { Body::Refusal(500) } else { Body::ConcatenatedWatch };
-    in_pieces(refusal, text, length);
+    let body = if kind & 4 == 0 { Body::Refusal(500) } else { Body::Watch };
+    in_pieces(body, text, length);
 }
 
 /// The text as an item of a list, and as the object of an event, behind its type and before it.
 fn check_object(text: &[u8], length: usize) {
     let expected = serde_json::from_slice::<Value>(text).ok().map(|value| expected(&value));
-    let line: Vec<u8> = text.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect();
     let bodies = [
         (Body::List, [b"{\"items\":[", text, b"]}"].concat()),
-        (Body::Watch, [b"{\"type\":\"ADDED\",\"object\":", &*line, b"}\n"].concat()),
-        (Body::Watch, [b"{\"object\":", &*line, b",\"type\":\"DELETED\"}\n"].concat()),
-        (Body::ConcatenatedWatch, [b"{\"type\":\"MODIFIED\",\"object\":", text, b"}"].concat()),
+        (Body::Watch, [b"{\"type\":\"ADDED\",\"object\":", text, b"}\n"].concat()),
+        (Body::Watch, [b"{\"object\":", text, b",\"type\":\"DELETED\"}"].concat()),
     ];
     for (body, bytes) in bodies {
         let parts = in_pieces(body, &bytes, length);

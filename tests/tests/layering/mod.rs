@@ -23,7 +23,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("framing", &[]),
     ("projection", &["text", "storage::Keyed", "storage::Versioned", "framing"]),
     ("request", &["time", "text", "object"]),
-    ("transport", &["time", "text", "request", "framing::CONCATENATED_JSON"]),
+    ("transport", &["time", "text", "request"]),
     (
         "decode",
         &[

@@ -10,7 +10,6 @@ use crate::file::FileCursor;
 use event_lines::EventLines;
 use event_values::EventValues;
 use list::ListBody;
-use listwatch_core::framing::CONCATENATED_JSON;
 use serde::de::IgnoredAny;
 
 pub(crate) const JSON: &str = "application/json";
@@ -35,13 +34,6 @@ impl Body {
         } else {
             Self::EventValues(EventValues::new(cursor.line_limit(), skip_bad_lines))
         })
-    }
-
-    pub(crate) fn content_type(&self) -> &'static str {
-        match self {
-            Self::List(_) | Self::EventLines(_) => JSON,
-            Self::EventValues(_) => CONCATENATED_JSON,
-        }
     }
 
     /// The next bytes of the body; `None` at the end.

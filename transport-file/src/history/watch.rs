@@ -45,7 +45,7 @@ struct Event<'a> {
 impl WatchReader {
     /// A watch, or a watch-list, which begins with the state.
     pub(super) fn new(initial_events: bool) -> Self {
-        let framer = Framer::new(Framing::Lines, OBJECT_LIMIT);
+        let framer = Framer::new(Framing::Values, OBJECT_LIMIT);
         let progress = Progress { initial: initial_events.then(Vec::new), ..Progress::default() };
         Self { framer, buffer: Vec::new(), progress }
     }

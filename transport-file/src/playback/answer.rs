@@ -100,7 +100,7 @@ impl Answer {
 
     /// A file as the response to a list or a watch.
     pub(crate) fn file(body: Body) -> Self {
-        Self::from(Script::File(Some(success(body.content_type())), body))
+        Self::from(Script::File(Some(success(JSON)), body))
     }
 
     /// A list without items.

@@ -39,11 +39,68 @@ fn all(framing: Framing, limit: usize, body: &str) -> (Vec<String>, bool) {
 }
 
 #[test]
-fn a_watch_is_divided_by_line_ends_and_an_unfinished_line_is_no_frame() {
-    let (seen, complete) = all(Framing::Lines, 100, "{\"a\":1}\n\n \r\n{\"b\":\"\\n\"}\n{\"cut");
+fn a_watch_is_divided_into_its_values_and_an_unfinished_one_is_no_frame() {
+    let (seen, complete) = all(Framing::Values, 100, "{\"a\":1}\n\n \r\n{\"b\":\"\\n\"}\n{\"cut");
     assert_eq!(seen, ["{\"a\":1}", "{\"b\":\"\\n\"}"]);
     assert!(!complete);
-    assert!(all(Framing::Lines, 100, "{}\n").1);
+    assert!(all(Framing::Values, 100, "{}\n").1);
+}
+
+#[test]
+fn a_value_that_breaks_off_does_not_swallow_those_behind_it() {
+    for (broken, ends_with_its_line) in [
+        ("{\"a\":{\"b\":1}", false),
+        ("{\"a\":{\"b\":[1\n\n \"c\"]", false),
+        ("{\"a\":\"b", true),
+        ("{\"a\":\"b\\", true),
+    ] {
+        let (seen, complete) = all(Framing::Values, 100, &format!("{{}}\n{broken}\n  {{\"c\":1}}\n{{}}"));
+        let gap = if ends_with_its_line { "\n" } else { "\n  " };
+        assert_eq!(seen, ["{}", &*format!("{broken}{gap}"), "{\"c\":1}", "{}"]);
+        assert!(complete);
+    }
+}
+
+#[test]
+fn a_line_of_a_value_may_begin_with_a_brace_where_a_value_may_begin() {
+    let value = "{\"a\":\n{\"b\":[\n{},\n\n{}\n]}}";
+    assert_eq!(all(Framing::Values, 100, value).0, [value]);
+}
+
+/// What a decoder with one value for each line is told, and the frames behind the first line that is none.
+fn guessed(body: &str, chunk: usize) -> Vec<String> {
+    let (mut framer, mut buffer, mut seen) = (Framer::new(Framing::Values, 30), Vec::new(), Vec::new());
+    for piece in body.as_bytes().chunks(chunk) {
+        buffer.extend_from_slice(piece);
+        while let Some(line) = framer.guess_line(&buffer) {
+            let line = String::from_utf8(line.to_vec()).unwrap();
+            if !framer.misguessed(&buffer) {
+                seen.push(line.trim_end().into());
+            }
+        }
+        seen.extend(core::iter::from_fn(|| framer.next_frame(&buffer).map(show)));
+        buffer.drain(..framer.reclaim());
+    }
+    seen
+}
+
+#[test]
+fn guessed_lines_are_the_frames() {
+    for body in [
+        "{\"a\":1}\n{\"b\":2} \r\n\n {\"c\":3}\n{\"d",
+        "{\"a\":1}\n{\"b\":2}{\"c\":3}\n{\"d\":4}\n",
+        "{\"a\":1}\n{\n\"b\":2\n}\n{\"d\":4}\n",
+        "{\"a\":1}\n{\"b\":{\n{\"d\":4}\n",
+        "{\"a\":1}\nno value\n{\"d\":4}",
+        "{\"a\":1} no value\n{\"d\":4}",
+        "{\"a\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n{\"d\":4}\n",
+        "{\"a\":1} {\"b\":2} {\"c\":3} {\"d\":4} {\"e\":5}\n",
+    ] {
+        let expected = all(Framing::Values, 30, body).0;
+        for chunk in 1..=body.len() {
+            assert_eq!(guessed(body, chunk), expected, "{body:?} in pieces of {chunk}");
+        }
+    }
 }
 
 #[test]
@@ -115,7 +172,7 @@ fn a_field_without_a_value_took_the_next_field_for_it() {
 fn a_frame_over_the_limit_is_skipped_and_the_next_one_is_read() {
     let long = "x".repeat(200);
     let lines = format!("{{\"a\":\"{long}\"}}\n{{}}\n");
-    assert_eq!(all(Framing::Lines, 20, &lines).0, ["TooLong", "{}"]);
+    assert_eq!(all(Framing::Values, 20, &lines).0, ["TooLong", "{}"]);
     let values = format!("{{\"a\":\"{long}\"}}{{}}");
     assert_eq!(all(Framing::Values, 20, &values).0, ["TooLong", "{}"]);
     let list = format!(r#"{{"note":"{long}","items":[{{"a":"{long}"}},{{"b":2}}],"{long}":1}}"#);
@@ -124,8 +181,8 @@ fn a_frame_over_the_limit_is_skipped_and_the_next_one_is_read() {
 
 #[test]
 fn a_frame_as_long_as_the_limit_is_read() {
-    assert_eq!(all(Framing::Lines, 7, "{\"a\":1}\n").0, ["{\"a\":1}"]);
-    assert_eq!(all(Framing::Lines, 6, "{\"a\":1}\n").0, ["TooLong"]);
+    assert_eq!(all(Framing::Values, 7, "{\"a\":1}\n").0, ["{\"a\":1}"]);
+    assert_eq!(all(Framing::Values, 6, "{\"a\":1}\n").0, ["TooLong"]);
 }
 
 #[test]
@@ -138,7 +195,7 @@ fn a_name_with_escapes_does_not_end_early() {
 #[test]
 fn blank_lines_are_nothing_however_long() {
     let lines = format!("{}\n\n{{}}\n", " ".repeat(100));
-    assert_eq!(all(Framing::Lines, 20, &lines).0, ["{}"]);
+    assert_eq!(all(Framing::Values, 20, &lines).0, ["{}"]);
 }
 
 #[test]

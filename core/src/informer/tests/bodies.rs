@@ -40,11 +40,11 @@ fn an_answer_that_is_no_list_is_a_failure() {
 }
 
 #[test]
-fn a_line_that_is_cut_off_is_dropped_and_comes_again() {
+fn an_event_that_is_cut_off_is_dropped_and_comes_again() {
     let mut talk = talk(|_| {}).watching(&[]);
     let line = event("ADDED", &pod("a", "1", 6, "0"));
     talk.sends(&event("ADDED", &pod("b", "1", 5, "0")));
-    talk.sends(&line[..line.len() - 1]);
+    talk.sends(&line[..line.len() - 2]);
     talk.breaks();
     assert_eq!(talk.told(), ["failed Watch Rewatch", "added b@5"]);
     assert!(talk.asked().ends_with("resourceVersion=5"));
@@ -133,5 +133,56 @@ fn an_error_event_with_odd_details_is_still_an_error() {
         let mut talk = talk(|_| {}).watching(&[]);
         talk.sends(&event("ERROR", object));
         assert_eq!(talk.told(), ["failed Watch Relist"], "{object}");
+    }
+}
+
+/// A server may send its events in any layout, as client-go reads them.
+#[test]
+fn events_are_json_values_and_not_lines() {
+    let [b, a, c] = [
+        event("ADDED", &pod("b", "2", 2, "0")),
+        event("MODIFIED", &pod("a", "1", 3, "1")),
+        event("ADDED", &pod("c", "3", 4, "0")),
+    ]
+    .map(|line| line.trim_end().to_string());
+    let on_lines = |event: &str| event.replace(',', ",\r\n ").replace('{', "{\n");
+    for (body, piece) in [
+        (format!("{b}{a}{c}"), 1000),
+        (format!("{b} {a}\r\n\r\n\t{c}"), 1000),
+        (on_lines(&b) + &on_lines(&a) + &c, 7),
+        (format!("{b}\n{}\n{c}\n", on_lines(&a)), 1),
+        (format!("{b}\n{}{c}", on_lines(&a)), 11),
+    ] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        body.as_bytes().chunks(piece).for_each(|piece| talk.sends(core::str::from_utf8(piece).unwrap()));
+        assert_eq!(talk.told(), ["added b@2", "updated a@1 a@3", "added c@4"], "{body:?}");
+    }
+}
+
+#[test]
+fn an_event_is_told_as_soon_as_it_is_whole_though_its_line_is_not() {
+    let mut talk = talk(|_| {}).watching(&[]);
+    talk.sends(event("ADDED", &pod("a", "1", 2, "0")).trim_end());
+    assert_eq!(talk.told(), ["added a@2"]);
+    talk.sends(&(event("ADDED", &pod("b", "2", 3, "0")).trim_end().to_string() + "{\"type\""));
+    assert_eq!(talk.told(), ["added b@3"]);
+}
+
+#[test]
+fn events_of_one_line_may_be_longer_together_than_one_of_them_may_be() {
+    let mut talk = talk(|config| config.decode.frame_limit = 200).watching(&[]);
+    let events: String = (2..9).map(|n| event("ADDED", &pod(&format!("pod-{n}"), &n.to_string(), n, "0"))).collect();
+    talk.sends(&(events.replace('\n', " ") + "\n"));
+    assert_eq!(talk.told().len(), 7);
+}
+
+#[test]
+fn an_event_that_breaks_off_does_not_swallow_those_behind_it() {
+    for broken in
+        [r#"{"type":"ADDED","object":{"metadata":{"name":"b"}"#, r#"{"type":"ADDED","object":{"metadata":{"na"#]
+    {
+        let mut talk = talk(|_| {}).watching(&[]);
+        talk.sends(&format!("{broken}\n{}", event("ADDED", &pod("a", "1", 2, "0"))));
+        assert_eq!(talk.told(), ["undecodable None", "added a@2"], "{broken}");
     }
 }

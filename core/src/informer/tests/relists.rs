@@ -172,3 +172,20 @@ fn an_unchanged_item_was_dropped_under_the_lock_of_the_cache() {
     assert_eq!(heard(&mut informer, &event("ERROR", GONE)), 1);
     assert_eq!(heard(&mut informer, &pods), 2);
 }
+
+/// A custom resource may come back in another version of its kind.
+#[test]
+fn an_informer_can_go_on_with_another_collection_of_the_same_objects() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0"), pod("b", "2", 1, "0")]);
+    talk.ends();
+    let _ = talk.asked();
+    talk.head(404);
+    talk.ends();
+    talk.informer.set_resource(Resource::new("/v2/pods"));
+    assert!(talk.asked().starts_with("/v2/pods?"));
+    talk.head(200);
+    talk.sends(&list(9, &[pod("a", "1", 1, "2")]));
+    talk.ends();
+    assert_eq!(talk.told().split_off(2), ["vanished b@1", "updated a@1 a@1"]);
+    assert_eq!(talk.informer.cache().get("a").unwrap().n, 2, "the state of one version has two forms");
+}

@@ -235,3 +235,106 @@ fn watches_without_a_word_are_followed_by_relists_ever_less_often_but_never_by_n
     }
     assert_eq!(relists, [1, 2, 4, 8, 16, 32, 48, 64], "a server that is merely quiet is left in peace");
 }
+
+/// Versions without an order: the last one counts.
+#[test]
+fn a_watch_whose_versions_are_no_numbers_goes_on_from_the_last_one() {
+    let mut talk = asking(Consistency::NotOlderThan).listed("?limit=500");
+    for version in ["v9", "v7"] {
+        assert_eq!(talk.says(|id| object(id, version)), Step::Apply);
+    }
+    assert_eq!(talk.reflector.last_version(), Some("v7"));
+}
+
+/// A server that was restored, and goes on with the watch, sends bookmarks of its own history.
+#[test]
+fn a_watch_that_brings_bookmarks_of_the_past_alone_is_followed_by_a_relist() {
+    let mut talk = asking(Consistency::NotOlderThan).listed("?limit=500");
+    talk.head(200);
+    for _ in 0..5 {
+        talk.now = talk.now + Duration::from_secs(60);
+        assert_eq!(talk.says(|_| Input::Timeout), Step::Nothing);
+        assert_eq!(talk.says(|id| bookmark(id, "4", false)), Step::Nothing);
+    }
+    let _ = talk.says(|id| closed(id, Ok(())));
+    assert_eq!(talk.reflector.poll_failure().map(|report| report.failure), Some(Failure::Silent));
+    talk.waits();
+    assert_eq!(talk.asks(), Some(std::format!("?resourceVersion=5{BACK}")));
+}
+
+fn outdated(id: RequestId) -> Input<'static> {
+    Input::Response(id, Response::Outdated { version: "3", known: "5" })
+}
+
+#[test]
+fn events_that_are_older_than_the_known_state_are_followed_by_one_relist() {
+    let mut talk = asking(Consistency::NotOlderThan).listed("?limit=500");
+    talk.head(200);
+    for _ in 0..3 {
+        let _ = talk.says(outdated);
+    }
+    assert_eq!(talk.reflector.phase(), Phase::Watching, "the watch goes on meanwhile");
+    assert!(talk.waits_in_any_phase() < Duration::from_secs(2));
+    let report = talk.reflector.poll_failure().unwrap();
+    assert!(matches!(report.failure, Failure::BackInTime { .. }), "{report}");
+    assert_eq!((report.operation, report.reaction), (Operation::Watch, Reaction::Relist));
+    assert_eq!(talk.asks(), Some(std::format!("?resourceVersion=5{BACK}")));
+}
+
+#[test]
+fn relists_after_events_of_the_past_come_less_and_less_often() {
+    let mut talk = asking(Consistency::NotOlderThan).listed("?limit=500");
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        talk.head(200);
+        let _ = talk.says(outdated);
+        waits.push(talk.waits_in_any_phase());
+        let _ = talk.asks();
+        let _ = talk.says(|id| list_end(id, "5", ""));
+        let _ = talk.asks();
+    }
+    assert!(waits[0] < Duration::from_secs(2) && waits[11] >= Duration::from_secs(30), "{waits:?}");
+}
+
+#[test]
+fn a_watch_that_ends_before_its_relist_is_reported_then() {
+    let mut talk = asking(Consistency::NotOlderThan).listed("?limit=500");
+    talk.lives(HEALTHY);
+    let _ = talk.says(outdated);
+    let _ = talk.says(|id| closed(id, Ok(())));
+    let report = talk.reflector.poll_failure().unwrap();
+    assert!(matches!(report.failure, Failure::BackInTime { .. }), "{report}");
+    assert_eq!(talk.waits(), report.retry_in);
+    assert_eq!(talk.asks(), Some(std::format!("?resourceVersion=5{BACK}")));
+}
+
+/// Its other pages may have changed since that one.
+#[test]
+fn a_list_whose_pages_have_several_versions_has_that_of_the_oldest_page() {
+    let mut talk = asking(Consistency::MostRecent);
+    let _ = talk.says(|_| Input::Start);
+    for (version, token) in [("8", "t1"), ("7", "t2"), ("10", "")] {
+        let _ = talk.asks();
+        let _ = talk.says(|id| list_end(id, version, token));
+    }
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=7"));
+}
+
+#[test]
+fn a_page_that_is_older_than_what_was_seen_ends_its_list() {
+    let mut talk = asking(Consistency::MostRecent).listed("?limit=500");
+    let _ = talk.relists(status(410));
+    assert_eq!(talk.says(|id| list_end(id, "4", "t1")), Step::Discard);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
+}
+
+#[test]
+fn a_list_with_an_item_of_the_past_is_believed_as_one_that_is_older() {
+    let mut talk = asking(Consistency::MostRecent).listed("?limit=500");
+    let _ = talk.relists(status(410));
+    let _ = talk.says(outdated);
+    assert_eq!(talk.disbelieves("9"), "?limit=500");
+    assert!(!talk.reflector.trusts_versions(), "the next one is not compared");
+    assert_eq!(talk.says(|id| list_end(id, "9", "")), Step::Commit);
+}

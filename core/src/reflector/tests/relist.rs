@@ -35,6 +35,32 @@ fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist() {
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
 }
 
+/// The cache stayed wrong until the watch ended.
+#[test]
+fn a_watch_in_which_something_was_unreadable_gives_way_to_a_relist_within_seconds() {
+    let mut talk = lists().synced();
+    talk.head(200);
+    assert_eq!(talk.says(|id| Input::Response(id, Response::Unreadable)), Step::Apply);
+    assert!(talk.waits_in_any_phase() < Duration::from_secs(2));
+    let report = talk.reflector.poll_failure().unwrap();
+    assert_eq!((report.failure, report.reaction), (Failure::Unreadable, Reaction::Relist));
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
+#[test]
+fn what_a_list_could_not_read_either_brings_no_list_forward() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| Input::Response(id, Response::Unreadable)), Step::Stage);
+    assert_eq!(talk.says(|id| list_end(id, "5", "")), Step::Commit);
+    let _ = talk.asks();
+    talk.head(200);
+    assert_eq!(talk.says(|id| Input::Response(id, Response::Unreadable)), Step::Apply);
+    assert!(talk.reflector.poll_failure().is_none());
+    assert_eq!(talk.reflector.poll_timeout(), None);
+}
+
 #[test]
 fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist_even_if_it_breaks() {
     let mut talk = lists().synced();
@@ -95,4 +121,23 @@ fn a_relist_without_a_version_leaves_no_old_one() {
     let _ = talk.asks();
     assert_eq!(talk.says(|id| list_end(id, "", "")), Step::Commit);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1"));
+}
+
+#[test]
+fn a_cache_that_differs_is_listed_again_in_its_most_recent_state() {
+    let mut talk = talk(ReflectorConfig { consistency: Consistency::NotOlderThan, ..alone() });
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    let _ = talk.says(|id| bookmark(id, "5", true));
+    for _ in 0..2 {
+        let _ = talk.says(|_| Input::Drifted { objects: 3 });
+    }
+    assert!(talk.waits_in_any_phase() < Duration::from_secs(2));
+    let report = talk.reflector.poll_failure().unwrap();
+    assert_eq!((report.failure, report.reaction), (Failure::Drifted { objects: 3 }, Reaction::Relist));
+    assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
+    let _ = talk.says(|_| Input::Drifted { objects: 3 });
+    let _ = talk.says(|id| list_end(id, "6", ""));
+    assert!(talk.asks().unwrap().contains("watch=1"));
+    assert_eq!(talk.reflector.poll_timeout(), None, "what is found before a list is mended by it");
 }

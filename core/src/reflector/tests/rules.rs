@@ -158,6 +158,7 @@ pub(super) fn failure(class: FailureClass) -> Failure {
         FailureClass::VeryShort => Failure::VeryShort,
         FailureClass::DoesNotFit => Failure::DoesNotFit { wanted: 3 },
         FailureClass::Silent => Failure::Silent,
+        FailureClass::Drifted => Failure::Drifted { objects: 1 },
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
         Failure::Stalled { .. } => format!("silent for too long {place}"),
         Failure::BackInTime { .. } => format!("back in time {place}"),
         Failure::Silent => format!("no bookmark {place}"),
+        Failure::Drifted { .. } => "drifted".to_owned(),
         other => other.to_string(),
     }
 }

@@ -170,6 +170,15 @@ impl Outage {
     }
 }
 
+/// All resources of a server that answers at once.
+pub(super) async fn discovered_once(client: impl ApiClient + Send + Sync + 'static) -> Option<Discovery> {
+    let (client, mut discovery) = (Arc::new(client), Discovery::new());
+    while let Some(request) = discovery.poll_request() {
+        send(&client, &request, &mut discovery).await.ok()?;
+    }
+    Some(discovery)
+}
+
 /// Sends a request on a thread that is left alone if the future is dropped.
 async fn send<C>(client: &Arc<C>, request: &ApiRequest, discovery: &mut Discovery) -> Result<(), ApiError>
 where

@@ -50,6 +50,14 @@ pub(crate) async fn resources(
     Ok(resources)
 }
 
+/// The resource that a name means now. `None` if the server does not tell, or the name itself has the version.
+pub(crate) async fn found_anew(cluster: &Cluster, options: &FollowOptions, name: &str) -> Option<Resource> {
+    let wanted = Wanted::read(name).ok().filter(|wanted| wanted.collection.is_none())?;
+    let client = HangUp(cluster.client().ok()?);
+    let discovery = discovery::discovered_once(client.0.clone()).await?;
+    Some(selected(find(wanted.kind, options, &discovery).ok()?, options, &wanted))
+}
+
 /// The parts of a name that was typed.
 struct Wanted<'a> {
     name: &'a str,

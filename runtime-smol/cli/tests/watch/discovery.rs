@@ -305,3 +305,28 @@ fn a_plugin_was_left_behind_by_who_had_asked_what_there_is_and_was_ended() {
     });
     assert!(gone, "process {plugin} goes on");
 }
+
+/// A CRD was deleted, and came back without the version that was followed.
+#[test]
+fn a_name_is_resolved_anew_once_its_resource_is_not_found() {
+    const V1: &[Group] = &[("demo.io", "v1", &[("foos", "foo", "", true, true)])];
+    const V2: &[Group] = &[("demo.io", "v2", &[("foos", "foo", "", true, true)])];
+    let asked = AtomicU32::new(0);
+    let server = Server::of(move |path| {
+        let is_back = asked.load(Ordering::SeqCst) > 2;
+        match path.split_once('?').unwrap_or((path, "")) {
+            ("/api", _) => groups(CORE),
+            ("/apis", _) => groups(if is_back { V2 } else { V1 }),
+            ("/apis/demo.io/v1/foos", _) if asked.fetch_add(1, Ordering::SeqCst) > 0 => refusal(404, "NotFound", "no"),
+            _ => answer(path),
+        }
+    });
+    let arguments = format!("watch foos --no-watch-list {EVENTS} --server {}", server.url);
+    let mut following = Following::start(arguments.split_whitespace());
+    following.read_lines(3);
+    let run = following.end_by("-INT");
+    let told = Notifications::read(&run.stdout);
+    let keys: Vec<_> = told.by_key.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["apis.demo.io.v1.foos", "apis.demo.io.v2.foos"]);
+    assert!(run.stderr.contains("the server has it at /apis/demo.io/v2/foos now"), "{}", run.stderr);
+}

@@ -1,5 +1,6 @@
 use super::stream_audit::StreamAudit;
 use super::target::Target;
+use crate::client::Client;
 use crate::clock::Clock;
 use core::fmt;
 use core::future::poll_fn;
@@ -30,6 +31,18 @@ impl Audits {
     pub(crate) fn new(targets: Vec<Target>, clock: Clock, mut schedule: AuditSchedule, config: AuditConfig) -> Self {
         let begins = schedule.next(clock.now());
         Self { targets, clock, schedule, config, begins, done: 0 }
+    }
+
+    /// The same within other limits.
+    pub fn with_config(self, config: AuditConfig) -> Self {
+        Self { config, ..self }
+    }
+
+    /// The same, compared with the lists of another API server of the same cluster: the watch cache of the informer's own
+    /// may be what has lost an event.
+    pub fn against(mut self, server: &Client) -> Self {
+        self.targets = self.targets.into_iter().map(|target| target.against(server)).collect();
+        self
     }
 
     /// The next audit of a stream; `None` once the informer has ended.

@@ -42,7 +42,7 @@ impl StreamAudit {
         let check = |class| self.name.help(class, Operation::List);
         match (&self.result, self.verdict()) {
             (Ok(_), Some(Verdict::Drifted)) => {
-                Some("an event was lost; a restart of the program reads the whole state again".to_owned())
+                Some("an event was lost; the stream reads its whole state again".to_owned())
             }
             (Ok(_), Some(Verdict::Behind)) => {
                 Some("the stream is slow or stuck; its own status says since when it has brought nothing".to_owned())
@@ -56,6 +56,12 @@ impl StreamAudit {
                 _ => None,
             },
         }
+    }
+
+    /// In how many objects the store differs at a version that it has reached.
+    pub(in crate::informers) fn drift(&self) -> Option<usize> {
+        let report = self.result.as_ref().ok()?;
+        (report.verdict() == Verdict::Drifted).then(|| report.total())
     }
 
     fn verdict(&self) -> Option<Verdict> {

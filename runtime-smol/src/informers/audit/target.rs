@@ -2,6 +2,7 @@ use super::drive::drive;
 use super::failure::AuditFailure;
 use super::stored::Stored;
 use super::stream_audit::StreamAudit;
+use crate::client::Client;
 use crate::informers::board::Board;
 use crate::informers::world::World;
 use crate::traced;
@@ -17,6 +18,8 @@ pub(crate) struct Target {
     board: Arc<Board>,
     replica: Arc<dyn Replica + Send + Sync>,
     world: World,
+    /// Whose lists the store is compared with.
+    client: Client,
 }
 
 impl Target {
@@ -28,9 +31,14 @@ impl Target {
     ) -> Vec<Self> {
         let target = |(place, board): (usize, &Arc<Board>)| {
             let replica = Arc::new(Stored { store: store.clone(), place, board: Arc::clone(board) });
-            Self { board: Arc::clone(board), replica, world: world.clone() }
+            Self { board: Arc::clone(board), replica, world: world.clone(), client: world.client().clone() }
         };
         boards.iter().enumerate().map(target).collect()
+    }
+
+    /// The same, compared with the lists of another server.
+    pub(in crate::informers) fn against(self, server: &Client) -> Self {
+        Self { client: server.clone(), ..self }
     }
 
     /// Compares the stream's part of the store with a list.
@@ -40,7 +48,7 @@ impl Target {
         let result = if self.world.is_recording() {
             Err(AuditFailure::Recording)
         } else {
-            let compared = drive(self.world.client(), clock, name.resource(), &*self.replica, config);
+            let compared = drive(&self.client, clock, name.resource(), &*self.replica, config);
             let stopped = async {
                 self.stopped().await;
                 Err(AuditFailure::Stopped)

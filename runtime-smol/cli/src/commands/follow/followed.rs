@@ -28,6 +28,7 @@ pub(super) struct Followed<T: DeserializeOwned> {
     pub(super) repeats: Repeats,
     /// The server refused the first request. Nothing more is requested.
     pub(super) refused: bool,
+    as_table: bool,
 }
 
 impl<T: DeserializeOwned> Followed<T> {
@@ -41,7 +42,15 @@ impl<T: DeserializeOwned> Followed<T> {
         clock: &Clock,
     ) -> Self {
         let events = row_events(resource.clone(), as_table, config, source, clock);
-        Self { name, resource, events, counts: Counts::default(), repeats: Repeats::default(), refused: false }
+        let (counts, repeats) = (Counts::default(), Repeats::default());
+        Self { name, resource, events, counts, repeats, refused: false, as_table }
+    }
+
+    /// Goes on with another collection of the same objects.
+    pub(super) fn go_on_with(&mut self, resource: Resource) {
+        let requested = if self.as_table { resource.clone().as_table() } else { resource.clone() };
+        self.events.driver_mut().informer_mut().set_resource(requested);
+        self.resource = resource;
     }
 
     pub(super) fn source(&self) -> &Source {

@@ -13,12 +13,13 @@ use crate::output::progress::Progress;
 use crate::output::shown::Shown;
 use crate::report::reason::detailed;
 use crate::report::undecodable;
+use crate::resource::found_anew;
 use crate::system::stop::Stop;
 use listwatch::decode::Row;
 use listwatch::http::Cluster;
 use listwatch::informer::InformerStatus;
 use listwatch::reactor::AsyncIo;
-use listwatch::reflector::{FailureReport, Reaction};
+use listwatch::reflector::{FailureClass, FailureReport, Reaction};
 use listwatch::text::Printable;
 use listwatch::time::Span;
 use listwatch::{Clock, Event};
@@ -33,6 +34,8 @@ use std::time::Duration;
 
 /// The events after which a request for the end is heard at the latest.
 const TURN: u64 = 64;
+/// How long a server has to tell its resources, while the others wait.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two updates of the progress line.
 pub(super) const TICK: Duration = Duration::from_millis(500);
 
@@ -77,7 +80,12 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
     async fn follow(&mut self, stop: &mut Stop) -> Result<(), CommandError> {
         loop {
             match self.next(stop).await {
-                Wakeup::Event(index, event) => self.on_event(index, &event)?,
+                Wakeup::Event(index, event) => {
+                    self.on_event(index, &event)?;
+                    if is_not_found(&event) && or(stopped(stop), self.find_anew(index)).await {
+                        return Ok(());
+                    }
+                }
                 Wakeup::Printed(printed) => printed.map_err(CommandError::Output)?,
                 Wakeup::Tick => {}
                 Wakeup::Stop => return Ok(()),
@@ -171,6 +179,25 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
             self.report(index, format_args!("{reason}; {status}"));
         }
         Ok(())
+    }
+
+    /// Finds a resource anew that the server does not know any more: its kind may be there in another version. Attempts are as
+    /// rare as the requests that fail. A recording names the version, and keeps it. Returns that the end was not requested.
+    async fn find_anew(&mut self, index: usize) -> bool {
+        let Followed { name, resource, refused, .. } = &self.followed[index];
+        if self.recorded.is_some() || *refused {
+            return false;
+        }
+        let late = async {
+            self.clock.sleep(PATIENCE).await;
+            None
+        };
+        let found = or(found_anew(self.cluster, self.options, name), late).await;
+        if let Some(found) = found.filter(|found| found != resource) {
+            self.report(index, format_args!("the server has it at {} now", Printable::new(found.path())));
+            self.followed[index].go_on_with(found);
+        }
+        false
     }
 
     /// Follows a resource anew, whose server refuses a table instead of answering with objects.
@@ -329,6 +356,17 @@ fn synced(ages: &[Option<Duration>]) -> String {
 /// Whether the server refuses to answer in the requested form. One that has no Tables should send objects instead.
 fn is_not_acceptable(failed: &FailureReport) -> bool {
     failed.request.resource.is_table() && failed.failure.status().is_some_and(|status| status.code == 406)
+}
+
+/// Whether the server does not know the resource.
+fn is_not_found<T>(event: &Event<T>) -> bool {
+    matches!(event, Event::Failed(failed) if failed.failure.class() == FailureClass::NotFound)
+}
+
+/// The end was requested.
+async fn stopped(stop: &mut Stop) -> bool {
+    stop.await;
+    true
 }
 
 #[cfg(test)]

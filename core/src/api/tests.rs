@@ -145,6 +145,8 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
     use crate::queue::Outcome;
     let transport = |kind| ApiError::from(TransportError::new(kind, ""));
     let reason = |reason: &str| refused(409, &format!(r#"{{"reason":"{reason}","code":409}}"#));
+    let managers =
+        || refused(409, r#"{"reason":"Conflict","code":409,"details":{"causes":[{"reason":"FieldManagerConflict"}]}}"#);
     for (error, is_transient) in [
         (refused(429, ""), true),
         (refused(499, ""), false),
@@ -152,6 +154,7 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
         (refused(503, ""), true),
         (reason("Conflict"), true),
         (reason("AlreadyExists"), false),
+        (managers(), false),
         (refused(403, ""), false),
         (refused(422, ""), false),
         (transport(TransportErrorKind::Refused), true),

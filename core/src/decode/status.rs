@@ -157,7 +157,7 @@ impl Status {
     pub fn is_version_too_large(&self) -> bool {
         let causes = &self.details.causes;
         let said = causes.iter().map(|cause| &cause.message).chain([&self.message]);
-        causes.iter().any(|cause| cause.reason == VERSION_TOO_LARGE)
+        self.has_cause(VERSION_TOO_LARGE)
             || (self.reason == "Timeout" && said.into_iter().any(|said| said.contains("Too large resource version")))
     }
 
@@ -171,6 +171,12 @@ impl Status {
     #[must_use]
     pub fn uid(&self) -> Option<Uid> {
         Some(self.details.uid.as_str()).filter(|uid| !uid.is_empty()).map(Uid::from)
+    }
+
+    /// Whether one of the causes (`details.causes`) has this reason, such as `FieldManagerConflict`.
+    #[must_use]
+    pub fn has_cause(&self, reason: &str) -> bool {
+        self.details.causes.iter().any(|cause| cause.reason == reason)
     }
 
     /// The delay that the server requests (`details.retryAfterSeconds`); `None` where it is zero or absent.

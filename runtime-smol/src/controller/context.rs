@@ -3,6 +3,7 @@ use super::cleaned::Cleaned;
 use super::expected::Expected;
 use super::obstacle::Obstacle;
 use super::report::Report;
+use super::settled::Answer;
 use super::state::State;
 use super::writes::Writes;
 use super::written::Written;
@@ -14,7 +15,6 @@ use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ReconcileId};
-use listwatch_core::change::Desired;
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::election::FencingToken;
 use listwatch_core::object::Version;
@@ -281,15 +281,24 @@ impl Context {
         &self.0.state.cleaned
     }
 
-    /// Whether all of the object was compared with this body in this state.
-    pub(super) fn was_compared<T>(&self, object: &Found<T>, body: &Desired) -> bool {
-        ObjectId::of(object).is_some_and(|id| self.0.state.compared.has(&id, body, object.meta()))
+    /// Whether the object is as after such an answer.
+    pub(super) fn is_settled<T>(&self, object: &Found<T>, is_answer: impl Fn(&Answer) -> bool) -> bool {
+        ObjectId::of(object).is_some_and(|id| self.0.state.settled.has(&id, is_answer))
     }
 
-    /// All of the object has what the body names.
-    pub(super) fn add_compared<T: Send + Sync + 'static>(&self, object: &Found<T>, body: &Desired) {
+    /// Nothing is to be sent while the object is as after this answer.
+    pub(super) fn settle<T: Send + Sync + 'static>(&self, object: &Found<T>, answer: Answer) {
         if let Some(id) = ObjectId::of(object) {
-            self.0.state.compared.insert(&id, body, object.meta(), is_there(object));
+            self.0.state.settled.insert(&id, answer, is_there(object));
+        }
+    }
+
+    /// Tells, once for each kind, in which places the server has not stored what was written.
+    pub(super) fn warn_stored_otherwise<T>(&self, object: &Found<T>, places: &[String]) {
+        let message = format!("the server has not stored what was written: {}", places.join(", "));
+        let kind = object.informer().resource().path();
+        if !places.is_empty() && self.0.state.told.is_new(&(kind, &message)) {
+            self.warn(object, "StoredOtherwise", &message);
         }
     }
 

@@ -37,7 +37,11 @@ pub(crate) struct Server {
     limits: Limits,
     /// Of its transports and clients.
     permits: Arc<Permits>,
+    on_warning: Option<OnWarning>,
 }
+
+/// Gets the warnings of lists and watches.
+pub(crate) type OnWarning = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The credential and the TLS configuration of one request.
 #[derive(Clone)]
@@ -77,7 +81,7 @@ impl Server {
         let auth = Auth::new(login, impersonate, limits.exec_timeout, &user_place)?;
         let base = server.trim_end_matches('/').to_owned();
         let permits = Permits::new(limits.max_requests);
-        let found = Self { base, authority, proxy, tls, auth, limits, permits };
+        let found = Self { base, authority, proxy, tls, auth, limits, permits, on_warning: None };
         found.check()?;
         Ok(found)
     }
@@ -85,6 +89,16 @@ impl Server {
     /// Fails if the certificates, as they are now, cannot be used.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.config(None).map(drop))
+    }
+
+    /// Passes warnings of lists and watches on.
+    pub(crate) fn on_warning(self, on_warning: Option<OnWarning>) -> Self {
+        Self { on_warning, ..self }
+    }
+
+    /// The server warns of something.
+    pub(crate) fn warn(&self, text: &str) {
+        self.on_warning.iter().for_each(|on_warning| on_warning(text));
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -14,7 +14,7 @@ use crate::stable_hash::StableHash;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ReconcileId};
+use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ReconcileId};
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::election::FencingToken;
 use listwatch_core::object::Version;
@@ -162,12 +162,33 @@ impl Context {
         kind: &InformerHandle<T>,
         call: ApiCall<R>,
     ) -> Result<(R, Vec<u8>), ApiError> {
-        let (call, response) = self.client_of(kind).respond(call).await?;
+        let (call, response) = self.respond(kind, call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response) {
             self.on_written(kind, call.request()?, written);
         }
         Ok((call.read(&response)?, response.body))
+    }
+
+    /// Sends a request to the world of `kind`. What the server warns of is told, once for each kind.
+    pub(super) async fn respond<T: Send + Sync + 'static, R>(
+        &self,
+        kind: &InformerHandle<T>,
+        call: ApiCall<R>,
+    ) -> Result<(ApiCall<R>, ApiResponse), ApiError> {
+        let (call, response) = self.client_of(kind).respond(call).await?;
+        for text in &response.warnings {
+            if self.0.state.told.is_new(&(kind.resource().path(), text)) {
+                let (key, about) = (self.key(), kind.title());
+                self.0.state.report(&Report::Warning {
+                    key,
+                    about: Some(about),
+                    reason: "ServerWarning",
+                    message: text,
+                });
+            }
+        }
+        Ok((call, response))
     }
 
     pub(super) fn state(&self) -> &State {

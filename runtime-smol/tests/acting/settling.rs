@@ -37,6 +37,8 @@ type Admission = fn(&mut Value);
 struct Stage {
     cluster: SimulatedCluster,
     admission: Admission,
+    /// What it warns of with each answer.
+    warnings: &'static [&'static str],
     requests: Arc<Mutex<Vec<String>>>,
     lines: Arc<Mutex<Vec<String>>>,
 }
@@ -47,7 +49,7 @@ impl Stage {
         let foo =
             json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "foo", "namespace": "web" } });
         cluster.create(foo).unwrap();
-        Self { cluster, admission, requests: Arc::default(), lines: Arc::default() }
+        Self { cluster, admission, warnings: &[], requests: Arc::default(), lines: Arc::default() }
     }
 
     fn world(&self) -> World {
@@ -55,6 +57,7 @@ impl Stage {
         let time = clock.clone();
         let streams = self.cluster.on_clock(move || time.now());
         let (cluster, admission, requests) = (self.cluster.clone(), self.admission, Arc::clone(&self.requests));
+        let warnings: Vec<String> = self.warnings.iter().map(|text| (*text).to_owned()).collect();
         let answer = ApiFn::new(move |request: &ApiRequest| {
             let mut request = request.clone();
             if request.path.contains("/events") {
@@ -65,7 +68,7 @@ impl Stage {
                 admission(&mut body);
                 request.body = body.to_string().into_bytes();
             }
-            cluster.send(&request)
+            cluster.send(&request).map(|response| response.with_warnings(warnings.clone()))
         });
         let (client, lines) = (Client::new(answer, clock.clone()), Arc::clone(&self.lines));
         let world = World::from_parts(clock, client, move |_| Box::new(streams.transport()));
@@ -375,4 +378,24 @@ fn a_change_that_goes_on_from_its_answer_is_sent_each_time() {
     stage.act_with_foos::<Part, _>(act, nothing_happens);
     assert_eq!(stage.cluster.object::<Foo>("web/foo").unwrap().status, json!({ "size": 10 }));
     assert_eq!((stage.methods().len(), stage.told()), (10, Vec::new()));
+}
+
+/// It is about the type of the objects, and not about one of them.
+#[test]
+fn a_warning_of_the_server_is_reported_once_for_each_kind_and_text() {
+    let stage = Stage { warnings: &["unknown field \"status.x\"", "v1 is old"], ..Stage::new(pruning) };
+    let sizes = Mutex::new(0);
+    let act = async |cx: &Context, parts: &InformerHandle<Part>, foos: &InformerHandle<Foo>| {
+        *sizes.lock().unwrap() += 1;
+        let size = *sizes.lock().unwrap();
+        cx.change_status(&foos.get("web/foo").unwrap(), |foo| foo.status = json!({ "size": size })).await?;
+        ensure(cx, parts, &json!({ "data": { "size": size.to_string() } })).await
+    };
+    stage.act_with_foos::<Part, _>(act, nothing_happens);
+    assert_eq!(stage.methods().len(), 20);
+    let lines = stage.lines.lock().unwrap();
+    let told: Vec<_> = lines.iter().filter_map(|line| Some(line.split_once("ServerWarning: ")?)).collect();
+    let [foo, part] = ["sample: web/foo: Foo: ", "sample: web/foo: ConfigMap: "];
+    let [field, old] = [r#"unknown field "status.x""#, "v1 is old"];
+    assert_eq!(told, [(foo, field), (foo, old), (part, field), (part, old)]);
 }

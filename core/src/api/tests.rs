@@ -178,6 +178,21 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
 }
 
 #[test]
+fn a_request_that_was_not_answered_is_named() {
+    struct Nobody;
+    impl ApiClient for Nobody {
+        fn send(&self, _: &ApiRequest) -> Result<ApiResponse, TransportError> {
+            Err(TransportError::new(TransportErrorKind::Refused, "127.0.0.1:1"))
+        }
+    }
+    let error = Api::<Value>::new(&Resource::new("/api/v1/pods")).get("a").send(&Nobody).unwrap_err();
+    assert_eq!(error.to_string(), "GET /api/v1/pods/a: connection refused: 127.0.0.1:1");
+    let ApiError::Transport(error) = error else { panic!("{error}") };
+    assert_eq!(error.request(), Some("GET /api/v1/pods/a"));
+    assert_eq!(error.clone().of_request("another"), error);
+}
+
+#[test]
 fn a_wait_comes_from_the_header_or_else_from_the_status() {
     let wait = Some(Duration::from_secs(3));
     let server = Server::new(|_| ApiResponse::new(429, *b"").with_retry_after(Some(Duration::from_secs(3))));

@@ -22,8 +22,10 @@ impl<T: 'static> Current<T> {
     /// All of the object as JSON, if the server sent it, or the type is JSON.
     pub(super) fn raw(&self) -> Result<Option<Cow<'_, Value>>, ActError> {
         let Some(body) = &self.body else {
+            // A list and watch of metadata shows no more of an object.
+            let is_whole = !self.object.informer().resource().is_metadata_only();
             let value: &dyn Any = &**self.object.object();
-            return Ok(value.downcast_ref().map(Cow::Borrowed));
+            return Ok(value.downcast_ref::<Value>().filter(|_| is_whole).map(Cow::Borrowed));
         };
         let unreadable = |error: serde_json::Error| ApiError::Unreadable(error.to_string());
         let raw = serde_json::from_slice(body).map_err(unreadable);

@@ -157,13 +157,15 @@ impl Client {
     pub(crate) async fn respond<T>(&self, call: ApiCall<T>) -> Result<(ApiCall<T>, ApiResponse), ApiError> {
         let call = call.map_request(|request| self.signed(request));
         let (timeout, request) = (call.timeout().or(self.timeout), call.request()?);
+        let line = request.line();
+        let failed = |error: TransportError| error.of_request(&line);
         let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) else {
-            let response = self.open(request, timeout).await.map_err(TransportError::from)?;
+            let response = self.open(request, timeout).await.map_err(|it| failed(it.into()))?;
             return Ok((call, response));
         };
-        let (entry, asked) = Entry::enter(gate, request.line())?;
+        let (entry, asked) = Entry::enter(gate, line.clone()).map_err(failed)?;
         let call = call.map_request(|request| request.behind(asked));
-        let response = GatedCall::new(entry, self.open(call.request()?, timeout)).await?;
+        let response = GatedCall::new(entry, self.open(call.request()?, timeout)).await.map_err(|it| failed(it.into()))?;
         Ok((call, response))
     }
 

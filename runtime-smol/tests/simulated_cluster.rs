@@ -340,3 +340,29 @@ fn a_controller_installs_its_definition_and_cleans_up_by_a_finalizer() {
     assert!(!directory.exists());
     std::fs::remove_dir_all(root).unwrap();
 }
+
+/// Runs a controller that applies a value which another manager has set, and parks after three failures.
+fn applies_anothers_field(fault: Option<Fault>) -> usize {
+    let cluster = with_foo();
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "web" }, "data": { "k": "theirs" } });
+    cluster.create(map).unwrap();
+    let world = World::from(cluster.clone()).lasting(Duration::from_secs(3600));
+    for _ in 0..fault.iter().count() * 20 {
+        cluster.fail_next("PATCH /api/v1/namespaces/web/configmaps/a", fault.clone().unwrap()).unwrap();
+    }
+    let controller = Controller::new("c", world.on_report_line(|_| {}));
+    let foos = controller.informer_of::<Value>(FOOS);
+    let maps = controller.informer_of::<Value>("v1/configmaps").with_kind("ConfigMap");
+    let ended = controller.reconciles(&foos).park_after(3).run(async |cx, key| {
+        cx.apply(&maps, &key, &json!({ "data": { "k": "mine" } })).await?;
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    requests(&cluster).len()
+}
+
+#[test]
+fn a_conflict_of_field_managers_parks_its_key_and_one_of_versions_does_not() {
+    assert_eq!(applies_anothers_field(None), 3);
+    assert!(applies_anothers_field(Some(Fault::Refused(409))) > 3);
+}

@@ -4,7 +4,7 @@ use crate::config::in_cluster;
 use crate::config::settings::{Login, Settings};
 use crate::error::ConfigError;
 use crate::limits::Limits;
-use crate::server::Server;
+use crate::server::{OnWarning, Server};
 use crate::warning::ConfigWarning;
 use std::fmt;
 use std::io::IsTerminal;
@@ -35,6 +35,7 @@ pub struct ClusterOptions {
     env: Env,
     interactive: bool,
     limits: Limits,
+    on_warning: Option<OnWarning>,
 }
 
 /// The longest time limit. Clocks can still add it.
@@ -57,6 +58,7 @@ impl ClusterOptions {
             env: Arc::new(|name| std::env::var(name).ok()),
             interactive: std::io::stdin().is_terminal(),
             limits: Limits::default(),
+            on_warning: None,
         }
     }
 
@@ -187,6 +189,17 @@ impl ClusterOptions {
         self
     }
 
+    /// Calls `warn` with each warning of a list or a watch: the text of a header `Warning`, as the server wrote it, without
+    /// credentials (client-go `WarningHandler`). A relist brings the same again. It is called where the transport is
+    /// polled. By default, these warnings are dropped; those of single requests are in the
+    /// [response](listwatch_core::api::ApiResponse::warnings).
+    #[must_use]
+    #[doc(alias = "WarningHandler")]
+    pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_warning = Some(Arc::new(warn));
+        self
+    }
+
     /// Finds a cluster: by `$KUBECONFIG`, else by `~/.kube/config`, else by the service account of this pod.
     ///
     /// # Errors
@@ -265,6 +278,7 @@ impl ClusterOptions {
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());
         let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;
+        let server = server.on_warning(self.on_warning.clone());
         if let Some(place) = user.filter(|_| server.sends_plaintext()) {
             warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });
         }

@@ -38,7 +38,11 @@ pub(crate) struct Server {
     /// The open lists and single requests.
     requests: Arc<Permits>,
     watches: Arc<Permits>,
+    on_warning: Option<OnWarning>,
 }
+
+/// Gets the warnings of lists and watches.
+pub(crate) type OnWarning = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The credential and the TLS configuration of one request.
 #[derive(Clone)]
@@ -81,7 +85,7 @@ impl Server {
         let requests = Permits::new(Limit { what: "requests", most, option: "max_requests", wait });
         let most = limits.max_watches;
         let watches = Permits::new(Limit { what: "watches", most, option: "max_watches", wait });
-        let found = Self { base, authority, proxy, tls, auth, limits, requests, watches };
+        let found = Self { base, authority, proxy, tls, auth, limits, requests, watches, on_warning: None };
         found.check()?;
         Ok(found)
     }
@@ -89,6 +93,16 @@ impl Server {
     /// Fails if the certificates, as they are now, cannot be used.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.config(None).map(drop))
+    }
+
+    /// Passes warnings of lists and watches on.
+    pub(crate) fn on_warning(self, on_warning: Option<OnWarning>) -> Self {
+        Self { on_warning, ..self }
+    }
+
+    /// The server warns of something.
+    pub(crate) fn warn(&self, text: &str) {
+        self.on_warning.iter().for_each(|on_warning| on_warning(text));
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -119,7 +119,10 @@ impl ListerWatcher for HttpTransport {
         let Some((id, exchange)) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
         let id = *id;
         let end = match ready!(exchange.poll(context.cx, buf)) {
-            Piece::Head(head) => return Poll::Ready(Incoming::Head { id, head }),
+            Piece::Head(head) => {
+                exchange.take_warnings().iter().for_each(|text| self.server.warn(text));
+                return Poll::Ready(Incoming::Head { id, head });
+            }
             Piece::Data(len) => return Poll::Ready(Incoming::Data { id, len }),
             Piece::End(end) => end,
         };

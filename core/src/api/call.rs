@@ -100,7 +100,8 @@ impl<T> ApiCall<T> {
     /// Those of [`request`](Self::request) and [`read`](Self::read), and [`ApiError::Transport`] if no complete answer
     /// arrived.
     pub fn send(&self, client: &(impl ApiClient + ?Sized)) -> Result<T, ApiError> {
-        let response = client.send(self.request()?)?;
+        let request = self.request()?;
+        let response = client.send(request).map_err(|error| error.of_request(request.line()))?;
         self.read(&response)
     }
 }

@@ -1,4 +1,4 @@
-use super::RequestLine;
+use super::{Prospect, RequestLine};
 use crate::decode::Status;
 use crate::queue::Outcome;
 use crate::text::Printable;
@@ -48,7 +48,8 @@ impl ApiError {
         }
     }
 
-    /// Whether the object has changed meanwhile: the caller reads it again.
+    /// Whether the object has changed meanwhile: the caller reads it again. A conflict of field managers is one, too, and
+    /// [lasts](Self::is_transient).
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.is(409, "Conflict") && !self.is_already_exists()
@@ -96,12 +97,12 @@ impl ApiError {
         self.is(429, "TooManyRequests")
     }
 
-    /// Whether the failure does not lie in the request: the server is unreachable or overloaded (429, 5xx), or the
-    /// object changed meanwhile (a conflict). The same work may succeed later.
+    /// Whether the failure does not lie in the request: the server is unreachable or overloaded, or the object changed
+    /// meanwhile. The same work may succeed later. Of a refusal, [`REFUSALS`](super::REFUSALS) decides it.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Status { status, .. } => status.code >= 500 || self.is_too_many_requests() || self.is_conflict(),
+            Self::Status { status, .. } => Prospect::of(status) == Prospect::Passes,
             Self::Transport(error) => error.kind != TransportErrorKind::Unsendable,
             Self::Unreadable(_) | Self::Unwritable(_) => false,
         }

@@ -65,6 +65,8 @@ pub struct ApiResponse {
     pub status: u16,
     /// The delay that the server requests (`Retry-After`); `None` if it requests none.
     pub retry_after: Option<Duration>,
+    /// What the server warns of: the texts of the headers `Warning`, such as an unknown field that it drops.
+    pub warnings: Vec<String>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -191,16 +193,23 @@ impl fmt::Display for ApiRequest {
 }
 
 impl ApiResponse {
-    /// An answer without `Retry-After`.
+    /// An answer without `Retry-After` and warnings.
     #[must_use]
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, retry_after: None, body: body.into() }
+        Self { status, retry_after: None, warnings: Vec::new(), body: body.into() }
     }
 
     /// Sets the delay that the server requests.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
+        self
+    }
+
+    /// Sets what the server warns of.
+    #[must_use]
+    pub fn with_warnings(mut self, texts: Vec<String>) -> Self {
+        self.warnings = texts;
         self
     }
 }

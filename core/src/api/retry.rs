@@ -44,9 +44,10 @@ impl ConflictRetry {
         Self { left: attempts.saturating_sub(1), wait, random: Random::new(seed) }
     }
 
-    /// The time to wait before the next attempt. `None` if no attempt is left, or if the error is not a conflict.
+    /// The time to wait before the next attempt. `None` if no attempt is left, or if the error is not a conflict, or is
+    /// one of field managers.
     pub fn again(&mut self, error: &ApiError) -> Option<Duration> {
-        if !error.is_conflict() {
+        if !(error.is_conflict() && error.is_transient()) {
             return None;
         }
         self.left = self.left.checked_sub(1)?;

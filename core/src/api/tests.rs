@@ -145,6 +145,8 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
     use crate::queue::Outcome;
     let transport = |kind| ApiError::from(TransportError::new(kind, ""));
     let reason = |reason: &str| refused(409, &format!(r#"{{"reason":"{reason}","code":409}}"#));
+    let managers =
+        || refused(409, r#"{"reason":"Conflict","code":409,"details":{"causes":[{"reason":"FieldManagerConflict"}]}}"#);
     for (error, is_transient) in [
         (refused(429, ""), true),
         (refused(499, ""), false),
@@ -152,6 +154,7 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
         (refused(503, ""), true),
         (reason("Conflict"), true),
         (reason("AlreadyExists"), false),
+        (managers(), false),
         (refused(403, ""), false),
         (refused(422, ""), false),
         (transport(TransportErrorKind::Refused), true),
@@ -172,6 +175,21 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
     };
     assert_eq!(Outcome::from(&asked(503)), Outcome::Transient(Duration::from_secs(7)));
     assert_eq!(Outcome::from(&asked(403)), Outcome::RetryAfter(Duration::from_secs(7)));
+}
+
+#[test]
+fn a_request_that_was_not_answered_is_named() {
+    struct Nobody;
+    impl ApiClient for Nobody {
+        fn send(&self, _: &ApiRequest) -> Result<ApiResponse, TransportError> {
+            Err(TransportError::new(TransportErrorKind::Refused, "127.0.0.1:1"))
+        }
+    }
+    let error = Api::<Value>::new(&Resource::new("/api/v1/pods")).get("a").send(&Nobody).unwrap_err();
+    assert_eq!(error.to_string(), "GET /api/v1/pods/a: connection refused: 127.0.0.1:1");
+    let ApiError::Transport(error) = error else { panic!("{error}") };
+    assert_eq!(error.request(), Some("GET /api/v1/pods/a"));
+    assert_eq!(error.clone().of_request("another"), error);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::elements::sources;
 use super::error::{ChangeError, ChangeErrorKind};
 use super::part::Part;
 use super::place::Place;
+use super::seen::{Lists, Shows, View, view};
 use super::value::{fields, same};
 use super::{check_levels, patch_to, written};
 use crate::object::Meta;
@@ -157,6 +158,33 @@ impl Desired {
         Ok(patch)
     }
 
+    /// What the body names of an object, as its type shows it. Labels are those of `meta`, too.
+    ///
+    /// # Errors
+    /// As [`drift_of`](Self::drift_of).
+    pub fn view_of<T: Serialize + DeserializeOwned>(&self, object: &T, meta: &Meta) -> Result<View, ChangeError> {
+        let before = written(object)?;
+        let labels: Vec<_> = fields(&self.body["metadata"]["labels"]).map(|(name, _)| meta.label(name)).collect();
+        let seen = Value::from_iter([self.view_of_raw(&before), Value::from_iter(labels)]);
+        let mut laid = before;
+        self.lay_over(&mut laid)?;
+        // A type that cannot read it shows nothing of it.
+        let after = T::deserialize(&laid).map_or(Ok(Value::Null), |after| written(&after))?;
+        let shows = match () {
+            () if self.exact.is_empty() && self.is_shown_in(&after, meta) => Shows::All,
+            () if self.is_metadata_shown_in(&after, meta) => Shows::Metadata,
+            () => Shows::Part,
+        };
+        Ok(View { seen, shows })
+    }
+
+    /// What the body names of a raw object: values that are equal as long as these are.
+    #[must_use]
+    pub fn view_of_raw(&self, raw: &Value) -> Value {
+        let exact = self.exact.iter().map(|place| raw.pointer(place).cloned().unwrap_or_default());
+        Value::from_iter([view(Place::Root, &self.body, raw, Lists::Whole)].into_iter().chain(exact))
+    }
+
     /// Gives `target` what the body names.
     fn lay_over(&self, target: &mut Value) -> Result<(), ChangeError> {
         let absent: Vec<bool> = self.exact.iter().map(|place| target.pointer(place).is_none()).collect();
@@ -172,13 +200,14 @@ impl Desired {
 
     /// Whether an object as its type writes it has all that the body names, or its metadata has.
     fn is_shown_in(&self, written: &Value, meta: &Meta) -> bool {
+        let mut others = fields(&self.body).filter(|(name, _)| *name != "metadata");
+        self.is_metadata_shown_in(written, meta) && others.all(|(name, value)| has(&written[name], value))
+    }
+
+    fn is_metadata_shown_in(&self, written: &Value, meta: &Meta) -> bool {
         let is_kept = |name| name == "labels" || (name == "annotations" && meta.annotations().is_some());
-        fields(&self.body).all(|(name, value)| match name {
-            "metadata" => fields(value)
-                .filter(|(name, _)| !is_kept(*name))
-                .all(|(name, value)| has(&written["metadata"][name], value)),
-            name => has(&written[name], value),
-        })
+        let mut others = fields(&self.body["metadata"]).filter(|(name, _)| !is_kept(*name));
+        others.all(|(name, value)| has(&written["metadata"][name], value))
     }
 
     /// Whether the labels and annotations are those that the body names.

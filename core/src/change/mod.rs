@@ -54,6 +54,7 @@ mod lay;
 mod merge_patch;
 mod part;
 mod place;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -62,6 +63,7 @@ pub use desired::{Desired, Drift};
 pub use error::{ChangeError, ChangeErrorKind};
 pub use merge_patch::apply_merge_patch;
 pub use part::Part;
+pub use seen::{Shows, View, Wish};
 
 use alloc::string::ToString;
 use place::Place;

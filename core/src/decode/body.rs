@@ -9,6 +9,7 @@ use crate::object::{Key, ObjectHandle};
 use crate::request::Query;
 use crate::transport::ResponseHead;
 use alloc::format;
+use alloc::vec::Vec;
 
 /// The body of one answer at a time. It keeps bytes until they make a frame.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Body {
     lists: Framing,
     kind: Kind,
     list: ListMeta,
+    /// The fields of a list that those of a status are, as JSON: it may be one.
+    status: Vec<u8>,
     /// A frame is with the caller's type. If this is true at the next call, the type panicked and the frame is gone.
     decoding: bool,
 }
@@ -56,6 +59,7 @@ impl Body {
             lists,
             kind: Kind::None,
             list: ListMeta::default(),
+            status: Vec::new(),
             decoding: false,
         }
     }
@@ -74,6 +78,7 @@ impl Body {
         self.framer = Framer::new(framing, self.frame_limit);
         self.buffer.clear();
         self.list.clear();
+        self.status.clear();
     }
 
     pub(super) fn space(&mut self) -> &mut [u8] {
@@ -124,15 +129,19 @@ impl Body {
                 Frame::Value(event) => Content::Event(event),
                 Frame::Field { name, value } => {
                     self.list.read_field(name, value);
+                    add_status_field(&mut self.status, name, value);
                     Content::Field(name, value)
                 }
                 Frame::ListEnd => continue,
-                Frame::NotAList => return Some(Part::NotAList),
+                Frame::NotAList => return Some(self.status_instead().map_or(Part::NotAList, Part::Error)),
                 Frame::TooLong => return Some(unreadable(self.too_long())),
             };
+            let event = if let Frame::Value(event) = frame { Some(event) } else { None };
             self.decoding = true;
             let part = decode(content);
             self.decoding = false;
+            let status = event.filter(|_| matches!(part, Some(Part::Undecodable(_)))).and_then(Status::instead);
+            let part = status.map(Part::Error).or(part);
             if part.is_some() {
                 return part;
             }
@@ -146,13 +155,31 @@ impl Body {
                 continue_token: self.list.continue_token(),
             },
             Kind::List => Ending::TruncatedList,
-            Kind::Watch | Kind::None => Ending::Watch,
+            // The last line of a body may have no end.
+            Kind::Watch => Status::instead(self.buffer.filled()).map_or(Ending::Watch, Ending::Refusal),
+            Kind::None => Ending::Watch,
             Kind::Status(code) => Ending::Refusal(Status::read(code, self.buffer.filled())),
         }
     }
 
+    /// The status in place of a list.
+    fn status_instead(&self) -> Option<Status> {
+        Status::instead(&[b"{", self.status.strip_prefix(b",")?, b"}"].concat())
+    }
+
     fn too_long(&self) -> Reason {
         format!("longer than the limit of {} bytes", self.frame_limit).into()
+    }
+}
+
+/// Keeps a field that a status has, as far as there is room. No list has one.
+fn add_status_field(status: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let is_of_status = match name {
+        b"kind" => value == b"\"Status\"",
+        name => matches!(name, b"status" | b"code" | b"reason" | b"message" | b"details"),
+    };
+    if is_of_status && status.len() + value.len() <= STATUS_LIMIT {
+        [b",\"", name, b"\":", value].iter().for_each(|piece| status.extend_from_slice(piece));
     }
 }
 

@@ -1,5 +1,6 @@
 use super::readable::readable;
 use super::reader::{Reader, UNREAD};
+use super::text::Text;
 use crate::object::Uid;
 use crate::text::write_status;
 use alloc::string::String;
@@ -55,6 +56,8 @@ struct Cause {
 
 /// A longer text of a status is cut, in characters. No name or reason of Kubernetes is as long.
 const LONGEST: usize = 4096;
+/// The code of a status that names none, where the response has that of a success.
+const UNNAMED: u16 = 500;
 /// The reason of a cause where the requested version is newer than the server's.
 const VERSION_TOO_LARGE: &str = "ResourceVersionTooLarge";
 /// The most causes that are kept.
@@ -145,6 +148,21 @@ impl Status {
         }
     }
 
+    /// Reads a refusal that came where something else should have been, such as in the body of a 200.
+    pub(super) fn instead(body: &[u8]) -> Option<Self> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Kind<'a> {
+            #[serde(borrow)]
+            kind: Text<'a>,
+            #[serde(borrow)]
+            status: Text<'a>,
+        }
+        let Kind { kind, status } = str::from_utf8(body).ok().and_then(|body| Reader::value(body).ok())?;
+        let is_refusal = kind.as_str() == "Status" && status.as_str() != "Success";
+        is_refusal.then(|| Self::read(UNNAMED, body))
+    }
+
     /// Whether the requested version or continue token has expired: `410`, by code or by reason (client-go
     /// `isExpiredError`).
     #[must_use]
@@ -157,7 +175,7 @@ impl Status {
     pub fn is_version_too_large(&self) -> bool {
         let causes = &self.details.causes;
         let said = causes.iter().map(|cause| &cause.message).chain([&self.message]);
-        causes.iter().any(|cause| cause.reason == VERSION_TOO_LARGE)
+        self.has_cause(VERSION_TOO_LARGE)
             || (self.reason == "Timeout" && said.into_iter().any(|said| said.contains("Too large resource version")))
     }
 
@@ -171,6 +189,12 @@ impl Status {
     #[must_use]
     pub fn uid(&self) -> Option<Uid> {
         Some(self.details.uid.as_str()).filter(|uid| !uid.is_empty()).map(Uid::from)
+    }
+
+    /// Whether one of the causes (`details.causes`) has this reason, such as `FieldManagerConflict`.
+    #[must_use]
+    pub fn has_cause(&self, reason: &str) -> bool {
+        self.details.causes.iter().any(|cause| cause.reason == reason)
     }
 
     /// The delay that the server requests (`details.retryAfterSeconds`); `None` where it is zero or absent.

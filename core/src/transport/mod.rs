@@ -104,14 +104,17 @@ pub enum Incoming {
     },
 }
 
-/// The cause of a failure in the transport.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The cause of a failure in the transport. Two are equal if kind and detail are.
+#[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TransportError {
     /// The kind of failure, by which the reflector reacts.
     pub kind: TransportErrorKind,
     /// The description for operators. It never holds a credential.
     pub detail: SharedText,
+    /// The single request that failed.
+    #[cfg(feature = "alloc")]
+    request: Option<SharedText>,
 }
 
 /// The kinds of transport failures.
@@ -163,9 +166,37 @@ impl TransportError {
     /// An error of this kind.
     #[must_use]
     pub fn new(kind: TransportErrorKind, detail: impl Into<SharedText>) -> Self {
-        Self { kind, detail: detail.into() }
+        Self {
+            kind,
+            detail: detail.into(),
+            #[cfg(feature = "alloc")]
+            request: None,
+        }
+    }
+
+    /// Names the request that failed, such as `GET /api/v1/pods`, unless it is named already.
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn of_request(mut self, request: impl fmt::Display) -> Self {
+        self.request.get_or_insert_with(|| alloc::string::ToString::to_string(&request).into());
+        self
+    }
+
+    /// The single request that failed, such as `GET /api/v1/pods`, if that is known.
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn request(&self) -> Option<&str> {
+        self.request.as_deref()
     }
 }
+
+impl PartialEq for TransportError {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.detail == other.detail
+    }
+}
+
+impl Eq for TransportError {}
 
 impl fmt::Display for TransportErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -186,6 +217,10 @@ impl fmt::Display for TransportErrorKind {
 
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[cfg(feature = "alloc")]
+        if let Some(request) = &self.request {
+            write!(f, "{}: ", Printable::new(request))?;
+        }
         write!(f, "{}", self.kind)?;
         if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", Printable::new(&self.detail)) }
     }

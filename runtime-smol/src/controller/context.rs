@@ -3,6 +3,7 @@ use super::cleaned::Cleaned;
 use super::expected::Expected;
 use super::obstacle::Obstacle;
 use super::report::Report;
+use super::settled::Answer;
 use super::state::State;
 use super::writes::Writes;
 use super::written::Written;
@@ -13,8 +14,7 @@ use crate::stable_hash::StableHash;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ReconcileId};
-use listwatch_core::change::Desired;
+use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ReconcileId};
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::election::FencingToken;
 use listwatch_core::object::Version;
@@ -162,12 +162,33 @@ impl Context {
         kind: &InformerHandle<T>,
         call: ApiCall<R>,
     ) -> Result<(R, Vec<u8>), ApiError> {
-        let (call, response) = self.client_of(kind).respond(call).await?;
+        let (call, response) = self.respond(kind, call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response) {
             self.on_written(kind, call.request()?, written);
         }
         Ok((call.read(&response)?, response.body))
+    }
+
+    /// Sends a request to the world of `kind`. What the server warns of is told, once for each kind.
+    pub(super) async fn respond<T: Send + Sync + 'static, R>(
+        &self,
+        kind: &InformerHandle<T>,
+        call: ApiCall<R>,
+    ) -> Result<(ApiCall<R>, ApiResponse), ApiError> {
+        let (call, response) = self.client_of(kind).respond(call).await?;
+        for text in &response.warnings {
+            if self.0.state.told.is_new(&(kind.resource().path(), text)) {
+                let (key, about) = (self.key(), kind.title());
+                self.0.state.report(&Report::Warning {
+                    key,
+                    about: Some(about),
+                    reason: "ServerWarning",
+                    message: text,
+                });
+            }
+        }
+        Ok((call, response))
     }
 
     pub(super) fn state(&self) -> &State {
@@ -281,15 +302,24 @@ impl Context {
         &self.0.state.cleaned
     }
 
-    /// Whether all of the object was compared with this body in this state.
-    pub(super) fn was_compared<T>(&self, object: &Found<T>, body: &Desired) -> bool {
-        ObjectId::of(object).is_some_and(|id| self.0.state.compared.has(&id, body, object.meta()))
+    /// Whether the object is as after such an answer.
+    pub(super) fn is_settled<T>(&self, object: &Found<T>, is_answer: impl Fn(&Answer) -> bool) -> bool {
+        ObjectId::of(object).is_some_and(|id| self.0.state.settled.has(&id, is_answer))
     }
 
-    /// All of the object has what the body names.
-    pub(super) fn add_compared<T: Send + Sync + 'static>(&self, object: &Found<T>, body: &Desired) {
+    /// Nothing is to be sent while the object is as after this answer.
+    pub(super) fn settle<T: Send + Sync + 'static>(&self, object: &Found<T>, answer: Answer) {
         if let Some(id) = ObjectId::of(object) {
-            self.0.state.compared.insert(&id, body, object.meta(), is_there(object));
+            self.0.state.settled.insert(&id, answer, is_there(object));
+        }
+    }
+
+    /// Tells, once for each kind, in which places the server has not stored what was written.
+    pub(super) fn warn_stored_otherwise<T>(&self, object: &Found<T>, places: &[String]) {
+        let message = format!("the server has not stored what was written: {}", places.join(", "));
+        let kind = object.informer().resource().path();
+        if !places.is_empty() && self.0.state.told.is_new(&(kind, &message)) {
+            self.warn(object, "StoredOtherwise", &message);
         }
     }
 

@@ -20,8 +20,8 @@ pub type Reconciled = Result<Outcome, Error>;
 /// [sources](StdError::source), three rules more apply:
 ///
 /// - `Retry-After` of the answer is the least delay ([`ApiError::retry_after`]).
-/// - A conflict, a 429, a 5xx and a request without an answer do not count towards
-///   [`park_after`](super::Reconciler::park_after).
+/// - A request without an answer, and a refusal that passes by itself, such as a conflict, a 429 or a 5xx, do not count
+///   towards [`park_after`](super::Reconciler::park_after). [`REFUSALS`](crate::api::REFUSALS) lists them.
 /// - A [terminal](Self::terminal) error is not retried: the key waits until it changes (controller-runtime
 ///   `reconcile.TerminalError`).
 ///
@@ -97,16 +97,9 @@ impl Error {
         is_resource.then(|| collection.help())
     }
 
-    /// Whether the failure says nothing about the object: a conflict, a 429, a 5xx, or no answer.
+    /// Whether the failure says nothing about the object.
     pub(super) fn is_transient(&self) -> bool {
-        let is_transient = |error: &ApiError| match error {
-            ApiError::Transport(_) => true,
-            error => {
-                let is_server_error = error.status().is_some_and(|status| (500..600).contains(&status.code));
-                error.is_conflict() || error.is_too_many_requests() || is_server_error
-            }
-        };
-        self.find::<ApiError>().is_some_and(is_transient) || self.find::<TransportError>().is_some()
+        self.find::<ApiError>().is_some_and(ApiError::is_transient) || self.find::<TransportError>().is_some()
     }
 
     /// The cause and its sources, which may be endless.

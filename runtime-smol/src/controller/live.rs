@@ -42,7 +42,7 @@ impl Live<'_> {
         key: &Key,
     ) -> Result<(Found<T>, Vec<u8>), ApiError> {
         let get = kind.api_for::<T>(key).get(key.name()).with_meta();
-        let (get, response) = self.0.client_of(kind).respond(get).await?;
+        let (get, response) = self.0.respond(kind, get).await?;
         let read = get.read(&response);
         // The server has the object, whether or not it can be read as a `T`.
         let version = read.as_ref().map_or_else(|_| version_in(&response), |object| version_of(&object.meta));

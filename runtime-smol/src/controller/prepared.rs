@@ -1,14 +1,15 @@
 //! The state of a controller before it begins.
 
 use super::cleaned::Cleaned;
-use super::compared::Compared;
 use super::followed::Followed;
 use super::own_kind::OwnKind;
 use super::recording::recorder;
 use super::settings::Settings;
+use super::settled::Settled;
 use super::sources::Sources;
 use super::state::{Inbox, State, guarded};
 use super::tally::Tally;
+use super::told::Told;
 use super::waits::Waits;
 use crate::election::Leadership;
 use crate::informers::Informers;
@@ -45,7 +46,8 @@ pub(super) fn prepare(
         tally: Tally::new(settings.workers),
         followed,
         cleaned: Cleaned::default(),
-        compared: Compared::default(),
+        settled: Settled::default(),
+        told: Told::default(),
         waits: Waits::default(),
         blocking: Arc::default(),
         on_report: settings.on_report.take(),

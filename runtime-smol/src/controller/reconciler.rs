@@ -255,9 +255,10 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Parks a key after `failures` failures in a row: it is reconciled again when it changes. By default a key is
     /// retried for ever, after 5 ms to 1000 s.
     ///
-    /// Conflicts, answers 429 and 5xx and requests without an answer do not count. A 403 counts, although a server that
-    /// has just started may deny everything for some seconds. While nothing changes, twelve failures in a row take ten
-    /// seconds. So with twelve or more, no key is parked for that.
+    /// Requests without an answer do not count, nor do refusals that pass by themselves, such as conflicts of versions, 429
+    /// and 5xx; [`REFUSALS`](crate::api::REFUSALS) lists them. A 403 counts, although a server that has just started may
+    /// deny everything for some seconds. While nothing changes, twelve failures in a row take ten seconds. So with twelve
+    /// or more, no key is parked for that.
     pub fn park_after(mut self, failures: u32) -> Self {
         self.settings.park_after = Some(failures);
         self

@@ -161,7 +161,8 @@ pub enum Report<'a> {
         /// What it found.
         findings: &'a super::Findings,
     },
-    /// A reconcile [warned](super::Context::warn).
+    /// A reconcile [warned](super::Context::warn), or the controller did. A server's header `Warning` has the reason
+    /// `ServerWarning`, and is told once for each kind and text.
     Warning {
         /// The key that is reconciled.
         key: &'a Key,

@@ -2,13 +2,14 @@
 
 use super::blocking_work::BlockingWork;
 use super::cleaned::Cleaned;
-use super::compared::Compared;
 use super::expected::Expected;
 use super::followed::Followed;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
+use super::settled::Settled;
 use super::sources::Sources;
 use super::tally::Tally;
+use super::told::Told;
 use super::waits::Waits;
 use crate::caught::caught_call;
 use crate::client::Client;
@@ -53,7 +54,8 @@ pub(super) struct State {
     pub(super) tally: Tally,
     pub(super) followed: Followed,
     pub(super) cleaned: Cleaned,
-    pub(super) compared: Compared,
+    pub(super) settled: Settled,
+    pub(super) told: Told,
     pub(super) waits: Waits,
     pub(super) blocking: Arc<BlockingWork>,
     pub(super) on_report: Option<OnReport>,

@@ -10,5 +10,6 @@ mod deleting;
 mod ensuring;
 mod finalizing;
 mod refused;
+mod settling;
 mod stage;
 mod worlds;

@@ -40,7 +40,8 @@ impl Redactor {
         (!(200..300).contains(&head.status) || !is_json).then(|| BodyRedactor { redactor: self, held: Vec::new() })
     }
 
-    fn text(&self, text: &str) -> String {
+    /// Removes the credentials.
+    pub(crate) fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.redact(text.as_bytes(), true).0).into_owned()
     }
 

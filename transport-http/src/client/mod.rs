@@ -94,7 +94,7 @@ impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
         let (connection, limit) = (self.pool.checkout()?, self.server.limits().max_response_to(request.method));
         let answer = Answer::ask(&connection, &self.server, &OutgoingRequest::single(request, self.server.limits()))?;
-        let head = answer.head.clone();
+        let (head, warnings) = (answer.head.clone(), answer.warnings.clone());
         let (mut pieces, mut body, mut piece) = (answer.pieces()?, Vec::new(), Vec::new());
         loop {
             let is_end = pieces.read(&mut piece)? == 0;
@@ -103,7 +103,8 @@ impl ApiClient for HttpClient {
                 return Err(too_long(request.method, limit));
             }
             if is_end {
-                return Ok(ApiResponse::new(head.status, body).with_retry_after(head.retry_after));
+                let response = ApiResponse::new(head.status, body).with_retry_after(head.retry_after);
+                return Ok(response.with_warnings(warnings));
             }
         }
     }

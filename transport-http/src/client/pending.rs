@@ -65,7 +65,8 @@ impl PendingResponse {
     fn end(&mut self) -> ApiResponse {
         self.has_ended = true;
         let (status, body) = (self.head.status, std::mem::take(&mut self.body));
-        ApiResponse::new(status, body).with_retry_after(self.head.retry_after)
+        let response = ApiResponse::new(status, body).with_retry_after(self.head.retry_after);
+        response.with_warnings(self.exchange.take_warnings())
     }
 }
 

@@ -1,7 +1,7 @@
 use super::body::Content;
 use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
-use super::{error, head};
+use super::{error, head, warnings};
 use crate::auth::{BodyRedactor, Redactor};
 use crate::connect::ReadSize;
 use crate::server::Server;
@@ -13,6 +13,8 @@ use ureq::http::Response;
 /// A response whose head has arrived, cleared of the request's credentials.
 pub(crate) struct Answer {
     pub(crate) head: ResponseHead,
+    /// What the server warns of.
+    pub(crate) warnings: Vec<String>,
     response: Response<Body>,
     redactor: Redactor,
 }
@@ -26,7 +28,8 @@ impl Answer {
     ) -> Result<Self, TransportError> {
         let (response, redactor) = connection.send(server, &request.call())?;
         error::redirection(&response).map_err(|error| redactor.error(error))?;
-        Ok(Self { head: redactor.head(head::of(&response)), response, redactor })
+        let warnings = warnings::of(&response).iter().map(|text| redactor.text(text)).collect();
+        Ok(Self { head: redactor.head(head::of(&response)), warnings, response, redactor })
     }
 
     /// The body.

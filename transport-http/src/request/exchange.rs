@@ -17,7 +17,10 @@ const STACK: usize = 256 * 1024;
 
 /// A request whose response is read by its own thread, or by the task. To end it early, close its [`Connection`].
 #[derive(Debug)]
-pub(crate) struct Exchange(State);
+pub(crate) struct Exchange {
+    state: State,
+    warnings: Arc<Mutex<Vec<String>>>,
+}
 
 #[derive(Debug)]
 enum State {
@@ -46,14 +49,16 @@ impl Exchange {
         };
         let ((sender, answer), unread) = (pipe::new(), Arc::<Unread>::default());
         let (server, connection) = (server.clone(), connection.clone());
-        let job = Job { server, connection, request, reactor, unread: unread.clone() };
+        let warnings = Arc::<Mutex<Vec<String>>>::default();
+        let (left, warned) = (unread.clone(), warnings.clone());
+        let job = Job { server, connection, request, reactor, unread: left, warnings: warned };
         let worker = move || {
             // The caller may open its next request when it sees the end: the limit must have room by then.
             let end = admitted(entry, &sender).and_then(|permit| job.receive(&sender, permit));
             sender.end(end);
         };
         match thread::Builder::new().name("listwatch-http".into()).stack_size(STACK).spawn(worker) {
-            Ok(_) => Self(State::Piped { answer, unread, claim }),
+            Ok(_) => Self { state: State::Piped { answer, unread, claim }, warnings },
             Err(error) => {
                 let detail = format!("no thread can be started: {error}");
                 Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail))
@@ -65,20 +70,25 @@ impl Exchange {
     fn failed(error: TransportError) -> Self {
         let (sender, answer) = pipe::new();
         sender.end(Err(error));
-        Self(State::Piped { answer, unread: Arc::default(), claim: None })
+        Self { state: State::Piped { answer, unread: Arc::default(), claim: None }, warnings: Arc::default() }
     }
 
     /// What the request waits for before it is sent, while it does.
     pub(crate) fn waits_for(&self) -> Option<String> {
-        match &self.0 {
+        match &self.state {
             State::Piped { claim, .. } => claim.as_ref()?.waits_for(),
             State::Polled(_) => None,
         }
     }
 
+    /// What the server warns of, once the head of the response was polled.
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
         loop {
-            let (answer, unread) = match &mut self.0 {
+            let (answer, unread) = match &mut self.state {
                 State::Polled(body) => return body.poll(cx, buf),
                 State::Piped { answer, unread, .. } => (answer, unread),
             };
@@ -86,7 +96,7 @@ impl Exchange {
             let body = if let Piece::End(Ok(())) = piece { unread.lock().take() } else { None };
             let Some(body) = body else { return Poll::Ready(piece) };
             match body.register() {
-                Ok(body) => self.0 = State::Polled(Box::new(body)),
+                Ok(body) => self.state = State::Polled(Box::new(body)),
                 Err(error) => return Poll::Ready(Piece::End(Err(error))),
             }
         }
@@ -106,12 +116,14 @@ struct Job {
     request: OutgoingRequest,
     reactor: Option<Arc<dyn Reactor>>,
     unread: Arc<Unread>,
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl Job {
     /// Reads the head of the response, and the body unless the task can.
     fn receive(self, sender: &Sender, permit: Permit) -> Result<(), TransportError> {
         let answer = Answer::ask(&self.connection, &self.server, &self.request)?;
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&answer.warnings);
         sender.head(answer.head.clone());
         let pieces = answer.pieces()?;
         let waits = self.reactor.filter(|_| pieces.is_plain()).zip(self.connection.wire());

@@ -11,6 +11,7 @@ mod outgoing;
 mod pipe;
 mod polled;
 mod pool;
+mod warnings;
 
 pub(crate) use answer::Answer;
 pub(crate) use connection::Connection;

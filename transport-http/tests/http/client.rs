@@ -85,6 +85,24 @@ fn what_the_server_says_of_a_refusal_comes_back() {
 }
 
 #[test]
+fn what_a_server_warns_of_comes_with_its_answer_and_the_echo_of_a_token_does_not() {
+    let warnings = "warning: 299 - \"unknown field \\\"spec.x\\\"\", 299 - \"old\"\r\nwarning: 299 - \"echo hunter2\"";
+    for status in [200, 422] {
+        let server = Server::saying(format!("HTTP/1.1 {status} X\r\n{warnings}\r\ncontent-length: 2\r\n\r\n{{}}"));
+        let text = format!(
+            "{{current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+             clusters: [{{name: c, cluster: {{server: '{}'}}}}], users: [{{name: u, user: {{token: hunter2}}}}]}}",
+            server.url()
+        );
+        let mut client = options(&[]).kubeconfig_text(&text).unwrap().client().unwrap();
+        let expected = [r#"unknown field "spec.x""#, "old", "echo [redacted]"];
+        assert_eq!(client.send(&get("/pods")).unwrap().warnings, expected);
+        client.open(RequestId(1), &get("/pods"));
+        assert_eq!(polled(&mut client, 1).unwrap().warnings, expected);
+    }
+}
+
+#[test]
 fn a_page_of_html_is_an_error_and_no_object() {
     let client = client(&Server::saying("HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n<html></html>"));
     assert!(matches!(pods().get("a").send(&client), Err(ApiError::Unreadable(_))));

@@ -186,3 +186,29 @@ fn an_event_that_breaks_off_does_not_swallow_those_behind_it() {
         assert_eq!(talk.told(), ["undecodable None", "added a@2"], "{broken}");
     }
 }
+
+/// Aggregated servers and proxies answer so.
+#[test]
+fn a_status_under_a_success_is_told_in_lists_watches_and_watch_lists() {
+    let status = r#"{"message":"no leader","kind":"Status","status":"Failure","reason":"Down","code":503}"#;
+    let said = |talk: &mut Talk, end: &str| {
+        let _ = talk.asked();
+        talk.head(200);
+        talk.sends(&format!("{status}{end}"));
+        talk.ends();
+        let Some(Event::Failed(failed)) = talk.informer.poll_event() else { panic!("no failure") };
+        failed.failure.to_string()
+    };
+    for end in ["", "\n"] {
+        for streams in [false, true] {
+            let mut talk = talk(|config| config.reflector.watch_list = streams);
+            let said = said(&mut talk, end);
+            assert!(said.ends_with("status 503 Down: no leader"), "{said}");
+        }
+        let mut watching = talk(|_| {}).watching(&[]);
+        watching.sends(&format!("{status}{end}"));
+        watching.ends();
+        let Some(Event::Failed(failed)) = watching.informer.poll_event() else { panic!("no failure") };
+        assert!(failed.failure.to_string().ends_with("status 503 Down: no leader"), "{}", failed.failure);
+    }
+}

@@ -5,6 +5,7 @@ use super::date::date;
 use crate::arguments::hide_credentials;
 use listwatch::Clock;
 use listwatch::text::Printable;
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::io::{Stderr, Write};
@@ -17,6 +18,11 @@ const LONG: usize = 4096;
 
 /// Standard error, from the first message until [`finish`].
 static STDERR: Mutex<Option<Lines<Stderr>>> = Mutex::new(None);
+
+/// The warnings that were printed last.
+static WARNINGS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+/// How many of them are known.
+const MOST_WARNINGS: usize = 64;
 
 /// Prints a message as one line.
 pub(crate) fn print(message: impl Display) {
@@ -31,6 +37,20 @@ pub(crate) fn report(message: impl Display) {
 /// Prints a message without another thread, and waits until the reader has taken it.
 pub(crate) fn print_blocking(message: impl Display) {
     let _no_reader = std::io::stderr().write_all(line(message).as_bytes());
+}
+
+/// Prints a warning of the server as kubectl does. The last texts are not printed again.
+pub(crate) fn warn(text: &str) {
+    let mut printed = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if printed.iter().any(|known| known == text) {
+        return;
+    }
+    if printed.len() == MOST_WARNINGS {
+        printed.pop_front();
+    }
+    printed.push_back(text.to_owned());
+    let text = hide_credentials(text.to_owned());
+    print_lines(&format!("Warning: {}\n", Printable::new(text).at_most(LONG)));
 }
 
 /// Prints lines as they are.

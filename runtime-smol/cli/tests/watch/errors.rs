@@ -122,6 +122,20 @@ fn a_server_that_cannot_be_reached_is_tried_again_and_that_is_said() {
     );
 }
 
+/// The same text comes with each list, and is printed once.
+#[test]
+fn what_a_server_warns_of_is_printed_as_kubectl_prints_it() {
+    const TYPE: &str = "application/json\r\nwarning: 299 - \"v1 pods are \\\"old\\\" \u{202e}\", 299 - \"soon gone\"";
+    let list = r#"{"kind":"PodList","metadata":{"resourceVersion":"9"},"items":[]}"#;
+    let server = Server::of(move |path| match path.contains("watch=") {
+        true => Answer::json(500, "{}"),
+        false => Answer::Whole(200, TYPE, list.into()),
+    });
+    let run = until_it_complains(&format!("watch v1/pods --no-watch-list --server {}", server.url));
+    let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("Warning")).collect();
+    assert_eq!(warnings, [r#"Warning: v1 pods are "old" \u{202e}"#, "Warning: soon gone"], "{}", run.stderr);
+}
+
 #[test]
 fn a_page_for_people_is_no_list_and_that_is_said() {
     let page = || Answer::Whole(200, "text/html", "<html><body>Please log in\n</body></html>".into());

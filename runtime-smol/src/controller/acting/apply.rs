@@ -1,13 +1,17 @@
 use super::body::Body;
+use super::current::Current;
 use super::error::ActError;
 use crate::controller::context::Context;
 use crate::controller::own_kind::SAY_KIND;
+use crate::controller::settled::{Act, Answer, State, hash_of};
 use crate::informers::{Found, InformerHandle};
 use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
-use listwatch_core::api::Patch;
+use listwatch_core::api::{Api, Patch};
+use listwatch_core::change::{Shows, Wish};
+use listwatch_core::object::Meta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -27,7 +31,10 @@ impl Context {
     /// field that is null is left out. As with [`write`](Self::write), the key that is reconciled waits until the store
     /// shows the object.
     ///
-    /// Each call sends a request, whether or not the fields differ; [`change`](Self::change) sends none if nothing does.
+    /// While body and object are as after the last apply by this controller, no request is sent. The object is compared by
+    /// its generation, labels, owners and finalizers. By its version, if it has no generation, or if the body names
+    /// annotations or a status. If `T` is a `serde_json::Value`, it is compared by the fields that the body names. What the
+    /// server has not stored is told as by [`ensure`](Self::ensure).
     pub fn apply<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
@@ -58,10 +65,74 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Apply<'a, T
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { body, force } = self;
-        let manager = body.cx.field_manager();
-        Box::pin(body.send(move |api, key, object| api.patch(key.name(), &Patch::Apply { manager, force, object })))
+        Box::pin(async move {
+            let Self { body, force } = self;
+            let (cx, manager, json) = (body.cx, body.cx.field_manager(), body.json()?.clone());
+            let wanted = hash_of(&(force, &json));
+            let known = body.informer.get(&body.key).map(Current::cached);
+            if let Some(known) = known.filter(|known| !cx.is_outdated(&known.object))
+                && is_applied(cx, &known, wanted, &json)?
+            {
+                return Ok(known.object);
+            }
+            let call = |api: &Api<T>, key: &Key, object: &Value| {
+                api.patch(key.name(), &Patch::Apply { manager, force, object })
+            };
+            let applied = body.send(call).await?;
+            settle(cx, &applied, wanted, json)?;
+            Ok(applied.object)
+        })
     }
+}
+
+/// Whether this was the last that was applied, and the object is as it was after it.
+fn is_applied<T: 'static>(cx: &Context, known: &Current<T>, wanted: u64, json: &Value) -> Result<bool, ActError> {
+    let (meta, shows) = (known.object.meta(), shown_of(json));
+    let shown = hash_of_meta(json, meta);
+    let stored = known.raw()?.map(|raw| hash_of(&Wish::of_applied(json.clone(), &raw)));
+    Ok(cx.is_settled(&known.object, |answer| {
+        (answer.act, answer.wanted) == (Act::Apply, wanted)
+            && match stored {
+                Some(stored) => answer.is_stored(stored, meta),
+                None => answer.shown == shown && answer.state.is_that_of(meta, shows),
+            }
+    }))
+}
+
+/// Remembers what the server made of the body.
+fn settle<T: Send + Sync + 'static>(
+    cx: &Context,
+    applied: &Current<T>,
+    wanted: u64,
+    json: Value,
+) -> Result<(), ActError> {
+    let Some(raw) = applied.raw()? else { return Ok(()) };
+    let (object, meta) = (&applied.object, applied.object.meta());
+    let shown = hash_of_meta(&json, meta);
+    let wish = Wish::of_applied(json, &raw);
+    cx.warn_stored_otherwise(object, &wish.places());
+    let (stored, is_lost) = (hash_of(&wish), wish.is_lost());
+    cx.settle(object, Answer { act: Act::Apply, wanted, shown, stored, is_lost, state: State::of(meta) });
+    Ok(())
+}
+
+/// What a body names of the metadata that a cache has of each object.
+fn hash_of_meta(json: &Value, meta: &Meta) -> u64 {
+    let metadata = &json["metadata"];
+    let labels = metadata["labels"].as_object().into_iter().flatten().map(|(name, _)| meta.label(name));
+    let owners = meta.owner_references().map(|owner| (owner.uid, owner.controller));
+    let owners = owners.filter(|_| !metadata["ownerReferences"].is_null());
+    let finalizers = meta.finalizers().filter(|_| !metadata["finalizers"].is_null());
+    hash_of(&(labels.collect::<Vec<_>>(), owners.collect::<Vec<_>>(), finalizers.collect::<Vec<_>>()))
+}
+
+/// What metadata tells of an object to which this is applied.
+fn shown_of(json: &Value) -> Shows {
+    let is_kept = |name: &str| matches!(name, "name" | "namespace" | "labels" | "ownerReferences" | "finalizers");
+    let metadata = json["metadata"].as_object();
+    let is_shown =
+        json.get("status").is_none() && metadata.is_none_or(|fields| fields.keys().all(|name| is_kept(name)));
+    if is_shown { Shows::Metadata } else { Shows::Part }
 }
 
 /// The fields of the metadata that the server alone sets.

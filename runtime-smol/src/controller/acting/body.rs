@@ -1,5 +1,6 @@
 //! The body of a request that says what an object is to be.
 
+use super::current::Current;
 use super::error::ActError;
 use super::owners::{add_controller, reference_to};
 use super::patch::send;
@@ -63,17 +64,28 @@ impl<'a, T> Body<'a, T> {
     }
 
     /// Sends the request that `call` makes of the body.
-    pub(super) async fn send(self, call: impl FnOnce(&Api<T>, &Key, &Value) -> ApiCall<T>) -> Result<Found<T>, ActError>
+    pub(super) async fn send(
+        self,
+        call: impl FnOnce(&Api<T>, &Key, &Value) -> ApiCall<T>,
+    ) -> Result<Current<T>, ActError>
     where
         T: DeserializeOwned + Send + Sync + 'static,
     {
-        let Self { cx, informer, key, json, terminating } = self;
-        let json = json.map_err(|why| ActError::refused(&key, why))?;
-        if let Some(owner) = terminating {
-            return Err(ActError::OwnerTerminating { key, owner });
+        let Self { cx, informer, key, .. } = &self;
+        let call = call(&informer.api_for(key), key, self.json()?);
+        send(cx, informer, key, call).await
+    }
+
+    /// What is sent.
+    ///
+    /// # Errors
+    /// It is not sent.
+    pub(super) fn json(&self) -> Result<&Value, ActError> {
+        let json = self.json.as_ref().map_err(|why| ActError::refused(&self.key, why))?;
+        match self.terminating.clone() {
+            Some(owner) => Err(ActError::OwnerTerminating { key: self.key.clone(), owner }),
+            None => Ok(json),
         }
-        let call = call(&informer.api_for(&key), &key, &json);
-        Ok(send(cx, informer, &key, call).await?.object)
     }
 }
 

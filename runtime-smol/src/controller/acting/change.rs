@@ -2,12 +2,15 @@
 
 use super::current::Current;
 use super::error::ActError;
-use super::newest::{Step, patch_newest};
+use super::newest::{Patched, Step, patch_newest};
 use crate::controller::context::Context;
+use crate::controller::settled::{Act, Answer, State, hash_of};
 use crate::informers::Found;
-use listwatch_core::change::{Change, Part, change};
+use listwatch_core::change::{Change, Part, Wish, change};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
 
 impl Context {
     /// Changes an object by its type: `change` gets a copy of it. The request has what differs, and is made only if
@@ -23,7 +26,8 @@ impl Context {
     /// differ from that default, and is not written. Give such a field an `Option`.
     ///
     /// The returned object is as the server has it then. As with [`write`](Self::write), the key waits until the store
-    /// shows it.
+    /// shows it. If the server has not stored a part of the change, `change` is called with the answer, too. If it wants the
+    /// same again, that is told and remembered as by [`ensure`](Self::ensure), and not sent again.
     ///
     /// # Errors
     /// [`ActError`]. A change of the status is refused: [`change_status`](Self::change_status) makes it.
@@ -31,7 +35,7 @@ impl Context {
     where
         T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
     {
-        patch_newest(self, object, Part::Object, |current| step(current, Part::Object, &change)).await
+        change_part(self, object, Part::Object, Act::Change, change).await
     }
 
     /// Changes the status of an object by its type, in the subresource `status`. Else it is as [`change`](Self::change).
@@ -42,22 +46,50 @@ impl Context {
     where
         T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
     {
-        patch_newest(self, object, Part::Status, |current| step(current, Part::Status, &change)).await
+        change_part(self, object, Part::Status, Act::ChangeStatus, change).await
     }
 }
 
-/// The patch that makes the change on this state.
-fn step<T: Serialize + DeserializeOwned + Clone>(
-    current: &Current<T>,
+async fn change_part<T>(
+    cx: &Context,
+    object: &Found<T>,
     part: Part,
-    f: &impl Fn(&mut T),
-) -> Result<Step, ActError> {
-    let key = current.object.key();
-    let refused = |error| ActError::Change { key: key.clone(), error };
-    let before: &T = &current.object;
-    let mut after = before.clone();
+    act: Act,
+    f: impl Fn(&mut T),
+) -> Result<Found<T>, ActError>
+where
+    T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    let wished = Mutex::new(None);
+    let step = |current: &Current<T>, _: Option<&Value>| {
+        let after = changed(&current.object, &f);
+        let wish = Wish::of(&**current.object.object(), &after).ok().flatten();
+        let is_settled =
+            wish.as_ref().is_some_and(|wish| cx.is_settled(&current.object, is_answer(&current.object, act, wish)));
+        *wished.lock().unwrap_or_else(PoisonError::into_inner) = wish;
+        if is_settled { Ok(Step::Done) } else { step(current, &after, part) }
+    };
+    let Patched { current, is_sent } = patch_newest(cx, Current::cached(object.clone()), part, step).await?;
+    let wished = wished.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(wished) = wished.filter(|_| is_sent) {
+        settle(cx, &current.object, act, &wished, &changed(&current.object, &f));
+    }
+    Ok(current.object)
+}
+
+fn changed<T: Clone>(object: &Found<T>, f: &impl Fn(&mut T)) -> T {
+    let mut after = T::clone(object);
     f(&mut after);
-    let pending = match change(before, &after, part).map_err(refused)? {
+    after
+}
+
+/// The patch that makes the change on this state.
+fn step<T>(current: &Current<T>, after: &T, part: Part) -> Result<Step, ActError>
+where
+    T: Serialize + DeserializeOwned + 'static,
+{
+    let refused = |error| ActError::Change { key: current.object.key().clone(), error };
+    let pending = match change(&**current.object.object(), after, part).map_err(refused)? {
         Change::Nothing => return Ok(Step::Done),
         Change::Patch(patch) => return Ok(Step::Patch(patch)),
         Change::NeedsRaw(pending) => pending,
@@ -65,4 +97,24 @@ fn step<T: Serialize + DeserializeOwned + Clone>(
     // What the server has may be newer than the state in the cache.
     let Some(raw) = current.raw()? else { return Ok(Step::Read) };
     Ok(pending.lay_over_as::<T>(&raw).map_err(refused)?.map_or(Step::Done, Step::Patch))
+}
+
+/// Remembers what the server has not taken of a change that was sent. A change that follows its answer, such as one more
+/// each time, is another one.
+fn settle<T>(cx: &Context, object: &Found<T>, act: Act, sent: &Wish, after: &T)
+where
+    T: Serialize + Send + Sync + 'static,
+{
+    let left = Wish::of(&**object.object(), after).ok().flatten();
+    let Some(left) = left.filter(|left| left.is_left_of(sent.patch())) else { return };
+    cx.warn_stored_otherwise(object, &left.places());
+    let wished = hash_of(&left);
+    let (is_lost, state) = (left.is_lost(), State::of(object.meta()));
+    cx.settle(object, Answer { act, wanted: wished, shown: wished, stored: wished, is_lost, state });
+}
+
+/// Whether an answer has left this wish.
+fn is_answer<T>(object: &Found<T>, act: Act, wish: &Wish) -> impl Fn(&Answer) -> bool {
+    let (meta, wished) = (object.meta(), hash_of(wish));
+    move |answer| answer.act == act && answer.wanted == wished && answer.is_stored(wished, meta)
 }

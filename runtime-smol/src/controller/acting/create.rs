@@ -70,14 +70,14 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, 
                     Some(known) => Ok(known),
                     None => Err(error),
                 },
-                sent => sent,
+                sent => Ok(sent?.object),
             }
         })
     }
 }
 
 /// Sends the creation.
-pub(super) async fn post<T>(body: Body<'_, T>) -> Result<Found<T>, ActError>
+pub(super) async fn post<T>(body: Body<'_, T>) -> Result<Current<T>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {

@@ -4,18 +4,19 @@ use super::body::Body;
 use super::create::{existing, post};
 use super::current::Current;
 use super::error::ActError;
-use super::newest::{Step, patch_current, unless_gone};
+use super::newest::{Patched, Step, patch_newest, unless_gone};
 use crate::controller::context::Context;
+use crate::controller::settled::{Act, Answer, State, hash_of};
 use crate::informers::{Found, InformerHandle};
 use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use listwatch_core::Key;
-use listwatch_core::change::{Desired, Drift, Part};
+use listwatch_core::change::{Desired, Drift, Part, Wish};
 use listwatch_core::object::Uid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// An object that is to exist: [`Context::ensure`](crate::controller::Context::ensure). Requests are sent when it is
 /// awaited.
@@ -51,15 +52,17 @@ impl Context {
     ///
     /// The cache is compared first. If `T` and the metadata show all that `wanted` names, and nothing differs, no request is
     /// sent. What they do not show is compared in the object as the server has it, by one read for each body and each
-    /// generation of the object; for each version, where the server keeps no generation. The controller remembers until
-    /// its end what it compared. If `T` has all fields, it never reads. After a conflict, `wanted` is laid over the newest
-    /// object.
+    /// generation of the object; for each version, where the server keeps no generation, or annotations are named. If `T` has
+    /// all fields, it never reads. After a conflict, `wanted` is laid over the newest object.
     ///
     /// If the object exists although the cache has none, it is read and changed. If it was deleted although the cache has
     /// it, it is created.
     ///
-    /// Servers store some values in another form, such as `1` for a CPU limit of `1000m`. Such a value differs each time,
-    /// if `T` shows it; write it in the form of the server.
+    /// Servers store some values in another form, such as `1` for a CPU limit of `1000m`, and drop others. The controller
+    /// remembers the answer, by hashes: of each object, for its last eight bodies, until the object is gone or the
+    /// controller ends. While body and object are as after that answer, nothing is sent. The first such answer of a kind is
+    /// [reported](Self::warn) as `StoredOtherwise`, with the places. A value that is stored in another place, as the
+    /// `stringData` of a Secret is, is sent again when the object changes.
     ///
     /// ```
     /// # #[derive(Clone, serde::Deserialize, serde::Serialize)]
@@ -135,8 +138,7 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
             let desired = desired.map_err(|error| ActError::Change { key: key.clone(), error })?;
             if let Some(known) = informer.get(&key) {
                 check_owner(cx, &known, owner.as_ref())?;
-                if let Some(changed) = unless_gone(lay_over(cx, Current { object: known, body: None }, &desired).await)?
-                {
+                if let Some(changed) = unless_gone(lay_over(cx, Current::cached(known), &desired).await)? {
                     return Ok(changed);
                 }
             }
@@ -144,10 +146,8 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
                 Err(error) if error.is_already_exists() => error,
                 Err(error) => return Err(error),
                 Ok(created) => {
-                    if matches!(desired.drift_of::<T>(&created, created.meta()), Ok(Drift::Unshown)) {
-                        cx.add_compared(&created, &desired);
-                    }
-                    return Ok(created);
+                    settle(cx, &created, &desired, true);
+                    return Ok(created.object);
                 }
             };
             let Some(current) = existing(cx, informer, &key).await? else { return Err(exists) };
@@ -167,35 +167,66 @@ async fn lay_over<T>(cx: &Context, current: Current<T>, desired: &Desired) -> Re
 where
     T: Serialize + DeserializeOwned + Send + Sync + 'static,
 {
-    let is_read = AtomicBool::new(false);
-    let step = |current: &Current<T>| {
-        is_read.fetch_or(current.body.is_some(), Relaxed);
-        step(current, desired, || cx.was_compared(&current.object, desired))
-    };
-    let changed = patch_current(cx, current, Part::Object, step).await?;
-    if is_read.into_inner() {
-        cx.add_compared(&changed, desired);
+    let step = |current: &Current<T>, sent: Option<&Value>| step(cx, current, desired, sent);
+    let Patched { current, is_sent } = patch_newest(cx, current, Part::Object, step).await?;
+    // What the cache has was looked up.
+    if current.body.is_some() {
+        settle(cx, &current, desired, is_sent);
     }
-    Ok(changed)
+    Ok(current.object)
 }
 
-/// The patch that is due in this state. `was_compared` tells whether all of the object was.
-fn step<T: Serialize + DeserializeOwned>(
-    current: &Current<T>,
-    desired: &Desired,
-    was_compared: impl Fn() -> bool,
-) -> Result<Step, ActError> {
-    let refused = |error| ActError::Change { key: current.object.key().clone(), error };
+/// The patch that is due in this state, which may be the answer to a patch.
+fn step<T>(cx: &Context, current: &Current<T>, desired: &Desired, sent: Option<&Value>) -> Result<Step, ActError>
+where
+    T: Serialize + DeserializeOwned + 'static,
+{
+    let (object, wanted) = (&current.object, hash_of(desired));
+    let refused = |error| ActError::Change { key: object.key().clone(), error };
+    let is_ours = |answer: &Answer| (answer.act, answer.wanted) == (Act::Ensure, wanted);
     if let Some(raw) = current.raw()? {
-        return Ok(desired.lay_over_as::<T>(&raw).map_err(refused)?.map_or(Step::Done, Step::Patch));
+        let Some(patch) = desired.lay_over_as::<T>(&raw).map_err(refused)? else { return Ok(Step::Done) };
+        let stored = hash_of(&desired.view_of_raw(&raw));
+        let is_answer = |answer: &Answer| is_ours(answer) && answer.is_stored(stored, object.meta());
+        let was_sent = sent.is_some_and(|sent| Wish::of_patch(patch.clone(), &raw).is_left_of(sent));
+        return Ok(if was_sent || cx.is_settled(object, is_answer) { Step::Done } else { Step::Patch(patch) });
     }
-    let drift = desired.drift_of::<T>(&current.object, current.object.meta()).map_err(refused)?;
+    let drift = desired.drift_of::<T>(object, object.meta()).map_err(refused)?;
+    if drift == Drift::None {
+        return Ok(Step::Done);
+    }
+    let view = desired.view_of::<T>(object, object.meta()).map_err(refused)?;
     Ok(match drift {
-        Drift::None => Step::Done,
-        Drift::Unshown if was_compared() => Step::Done,
+        _ if cx.is_settled(object, |answer| is_ours(answer) && answer.is_shown(&view, object.meta())) => Step::Done,
         Drift::Patch(patch) => Step::PatchFirst(patch),
-        Drift::Unshown | Drift::NeedsRaw => Step::Read,
+        _ => Step::Read,
     })
+}
+
+/// Remembers what the server made of the body, unless the type shows that it is what the body names.
+fn settle<T>(cx: &Context, current: &Current<T>, desired: &Desired, is_sent: bool)
+where
+    T: Serialize + DeserializeOwned + Send + Sync + 'static,
+{
+    let (object, meta) = (&current.object, current.object.meta());
+    let (Ok(Some(raw)), Ok(drift)) = (current.raw(), desired.drift_of::<T>(object, meta)) else { return };
+    let Ok(view) = desired.view_of::<T>(object, meta) else { return };
+    if drift == Drift::None {
+        return;
+    }
+    let left = desired.lay_over_as::<Value>(&raw).ok().flatten().map(|patch| Wish::of_patch(patch, &raw));
+    if is_sent && let Some(left) = &left {
+        cx.warn_stored_otherwise(object, &left.places());
+    }
+    let answer = Answer {
+        act: Act::Ensure,
+        wanted: hash_of(desired),
+        shown: hash_of(view.seen()),
+        stored: hash_of(&desired.view_of_raw(&raw)),
+        is_lost: left.is_some_and(|left| left.is_lost()),
+        state: State::of(meta),
+    };
+    cx.settle(object, answer);
 }
 
 /// Whether the object is that of its owner, if one was named. One that is not is awaited.

@@ -10,7 +10,7 @@ use crate::controller::error::Error;
 use crate::informers::Found;
 use listwatch_core::change::Part;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 impl Context {
     /// Keeps a finalizer on an object, and cleans up when it is deleted (kube-rs `finalizer`).
@@ -68,12 +68,13 @@ async fn add<T>(cx: &Context, object: &Found<T>, name: &str) -> Result<Option<Fo
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let step = |current: &Current<T>| {
+    let step = |current: &Current<T>, _: Option<&Value>| {
         let Current { object, .. } = current;
         let is_done = object.is_terminating() || has(object, name);
         Ok(if is_done { Step::Done } else { finalizers(object.meta().finalizers().chain([name])) })
     };
-    let added = unless_gone(patch_newest(cx, object, Part::Object, step).await)?;
+    let current = Current::cached(object.clone());
+    let added = unless_gone(patch_newest(cx, current, Part::Object, step).await)?.map(|added| added.current.object);
     Ok(added.filter(|object| !object.is_terminating()))
 }
 
@@ -114,12 +115,12 @@ async fn remove<T>(cx: &Context, object: &Found<T>, name: &str) -> Result<(), Ac
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let step = |current: &Current<T>| {
+    let step = |current: &Current<T>, _: Option<&Value>| {
         let Current { object, .. } = current;
         let left = object.meta().finalizers().filter(|known| *known != name);
         Ok(if has(object, name) { finalizers(left) } else { Step::Done })
     };
-    unless_gone(patch_newest(cx, object, Part::Object, step).await).map(drop)
+    unless_gone(patch_newest(cx, Current::cached(object.clone()), Part::Object, step).await).map(drop)
 }
 
 /// The step after which an object has these finalizers.

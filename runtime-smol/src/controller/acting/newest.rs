@@ -23,26 +23,21 @@ pub(super) enum Step {
     Read,
 }
 
-/// Patches an object by the step that is due in its state. After a conflict, that is the step of the newest state.
-pub(super) async fn patch_newest<T>(
-    cx: &Context,
-    object: &Found<T>,
-    part: Part,
-    step: impl Fn(&Current<T>) -> Result<Step, ActError>,
-) -> Result<Found<T>, ActError>
-where
-    T: DeserializeOwned + Send + Sync + 'static,
-{
-    patch_current(cx, Current { object: object.clone(), body: None }, part, step).await
+/// An object to which no step is due any more.
+pub(super) struct Patched<T> {
+    pub(super) current: Current<T>,
+    /// Whether a patch was sent. Then it is the answer.
+    pub(super) is_sent: bool,
 }
 
-/// [`patch_newest`] of an object of which all may be known.
-pub(super) async fn patch_current<T>(
+/// Patches an object by the step that is due in its state. After a conflict, that is the step of the newest state. A step
+/// gets the patch whose answer the state is, if it is one.
+pub(super) async fn patch_newest<T>(
     cx: &Context,
     mut current: Current<T>,
     part: Part,
-    step: impl Fn(&Current<T>) -> Result<Step, ActError>,
-) -> Result<Found<T>, ActError>
+    step: impl Fn(&Current<T>, Option<&Value>) -> Result<Step, ActError>,
+) -> Result<Patched<T>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
@@ -52,23 +47,24 @@ where
     if current.body.is_none() && cx.is_outdated(object) {
         current = newest(cx, object).await?;
     }
+    let mut sent = None;
     loop {
-        let (patch, is_last) = match step(&current)? {
-            Step::Done => return Ok(current.object),
+        let (patch, is_last) = match step(&current, sent.as_ref())? {
+            Step::Done => return Ok(Patched { current, is_sent: sent.is_some() }),
             Step::Read => {
-                current = newest(cx, object).await?;
+                (current, sent) = (newest(cx, object).await?, None);
                 continue;
             }
             Step::Patch(patch) => (patch, true),
             Step::PatchFirst(patch) => (patch, false),
         };
-        current = match merge(cx, &current.object, part, patch).await {
-            Ok(changed) if is_last => return Ok(changed.object),
-            Ok(changed) => changed,
+        (current, sent) = match merge(cx, &current.object, part, patch.clone()).await {
+            Ok(current) if is_last => return Ok(Patched { current, is_sent: true }),
+            Ok(changed) => (changed, Some(patch)),
             Err(error) => match error.api().and_then(|error| retry.again(error)) {
                 Some(wait) => {
                     cx.clock().sleep(wait).await;
-                    newest(cx, object).await?
+                    (newest(cx, object).await?, None)
                 }
                 None => return Err(error),
             },

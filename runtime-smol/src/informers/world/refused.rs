@@ -24,7 +24,7 @@ impl World {
             "{REPLAY_WRITES} is set, so the program is run for a replay, and no cluster is asked; \
              let it take the tape, which `{{}}` in its command or its last argument names"
         );
-        let error = TransportError { kind: TransportErrorKind::Unsendable, detail: why.into() };
+        let error = TransportError::new(TransportErrorKind::Unsendable, why);
         let (clock, refused, failed) = (Clock::real(), error.detail.clone(), error.clone());
         let client = Client::new(ApiFn::new(move |_: &ApiRequest| Err(failed.clone())), clock.clone());
         let world =

@@ -2,16 +2,20 @@
 
 use crate::real_server::plane::{Plane, plane};
 use core::fmt::Debug;
+use core::time::Duration;
 use listwatch::controller::{ActError, Context, Controller, ControllerHandle, Error, Outcome};
+use listwatch::http::HttpClient;
+use listwatch::{Client, Clock};
 use listwatch::{Found, InformerHandle, World};
-use listwatch_core::api::{Api, DeleteOptions, Patch};
+use listwatch_core::api::{Api, ApiClient, ApiRequest, ApiResponse, DeleteOptions, Patch};
 use listwatch_core::decode::MetadataOnly;
+use listwatch_core::transport::TransportError;
 use listwatch_core::{Key, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Of a Deployment it knows little.
 #[derive(Clone, Deserialize, Serialize)]
@@ -417,4 +421,116 @@ fn a_finalizer_is_added_and_removed_after_one_clean_up() {
         }
     }
     assert_eq!((cleaned.into_inner(), scene.plane.get(&deployments, "web")), (1, None));
+}
+
+/// Counts the single requests.
+struct Counting(HttpClient, Arc<AtomicU32>);
+
+impl ApiClient for Counting {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.send(request)
+    }
+}
+
+/// Bodies of which the server stores something in another form, and drops or adds something.
+fn other_forms() -> Vec<(&'static str, &'static str, Value)> {
+    let labels = json!({ "app": "web" });
+    let limits = json!({ "limits": { "cpu": "1000m", "memory": "2048Mi" } });
+    let env = json!([{ "name": "A", "value": "" }]);
+    let container =
+        json!({ "name": "web", "image": "web:1", "resources": limits, "env": env, "tty": false, "args": [] });
+    let pod = json!({ "containers": [container], "hostNetwork": false, "nodeSelector": {}, "securityContext": {} });
+    let template = json!({ "metadata": { "labels": labels }, "spec": pod });
+    let mut once = template.clone();
+    once["spec"]["restartPolicy"] = json!("Never");
+    let selector = json!({ "matchLabels": labels });
+    let job = json!({ "backoffLimit": 0, "template": once });
+    let rules = json!([{ "apiGroups": [""], "resources": ["pods"], "verbs": ["get"], "resourceNames": [] }]);
+    let paths = json!([{ "path": "/", "pathType": "Prefix", "backend": { "service": { "name": "s", "port": { "number": 80 } } } }]);
+    let claim = json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1024Mi" } }, "storageClassName": "" });
+    let spec = |spec: Value| json!({ "spec": spec });
+    vec![
+        (
+            "apps/v1/deployments",
+            "Deployment",
+            spec(json!({ "replicas": 0, "selector": selector, "template": template })),
+        ),
+        (
+            "apps/v1/statefulsets",
+            "StatefulSet",
+            spec(json!({ "replicas": 0, "serviceName": "", "selector": selector, "template": template })),
+        ),
+        ("apps/v1/daemonsets", "DaemonSet", spec(json!({ "selector": selector, "template": template }))),
+        ("batch/v1/jobs", "Job", spec(json!({ "suspend": true, "backoffLimit": 0, "template": once }))),
+        (
+            "batch/v1/cronjobs",
+            "CronJob",
+            spec(json!({ "schedule": "0 0 1 1 *", "suspend": false, "jobTemplate": { "spec": job } })),
+        ),
+        (
+            "v1/services",
+            "Service",
+            spec(
+                json!({ "type": "NodePort", "clusterIP": "", "selector": labels, "ports": [{ "port": 443, "name": "tls" }, { "port": 80, "name": "web", "targetPort": "80" }] }),
+            ),
+        ),
+        (
+            "networking.k8s.io/v1/ingresses",
+            "Ingress",
+            spec(json!({ "rules": [{ "host": "a.example", "http": { "paths": paths } }] })),
+        ),
+        (
+            "networking.k8s.io/v1/networkpolicies",
+            "NetworkPolicy",
+            spec(json!({ "podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{ "ports": [{ "port": 80 }] }] })),
+        ),
+        ("rbac.authorization.k8s.io/v1/roles", "Role", json!({ "rules": rules })),
+        ("v1/persistentvolumeclaims", "PersistentVolumeClaim", spec(claim)),
+        (
+            "v1/configmaps",
+            "ConfigMap",
+            json!({ "metadata": { "annotations": { "a": "" } }, "data": { "k": "" }, "immutable": false }),
+        ),
+        ("v1/secrets", "Secret", json!({ "stringData": { "a": "b" } })),
+    ]
+}
+
+#[test]
+fn the_reconciles_after_the_first_of_a_workload_send_nothing() {
+    let Some(scene) = Scene::new("settled") else { return };
+    for (resource, kind, body) in other_forms() {
+        for applied in [false, true] {
+            let sent = Arc::new(AtomicU32::new(0));
+            let (clock, cluster) = (Clock::real(), scene.plane.cluster.clone());
+            let client = Client::from_blocking(Counting(cluster.client().unwrap(), Arc::clone(&sent)), clock.clone());
+            let world = World::from_parts(clock.clone(), client, move |_| Box::new(cluster.transport().unwrap()));
+            let controller = Controller::new("acting", world);
+            let informer = controller.informer_of::<Value>(scene.resource(resource)).with_kind(kind);
+            let key = Key::new(Some(&scene.namespace), if applied { "applied" } else { "ensured" });
+            let (handle, rounds) = (ControllerHandle::default(), Mutex::new(Vec::new()));
+            assert!(handle.add(key.clone()));
+            let controller = controller.reconciles(&informer).keys(&handle).on_report(|_, _| {});
+            let ended = controller.run(async |cx, woken: Key| {
+                if woken != key {
+                    return Ok(Outcome::Done);
+                }
+                if applied {
+                    cx.apply(&informer, &key, &body).await?;
+                } else {
+                    cx.ensure(&informer, &key, &body).await?;
+                }
+                // The controllers of the plane write the status meanwhile.
+                clock.sleep(Duration::from_millis(500)).await;
+                rounds.lock().unwrap().push(sent.swap(0, Ordering::Relaxed));
+                if rounds.lock().unwrap().len() == 4 {
+                    handle.stop();
+                }
+                Ok(Outcome::RequeueAfter(Duration::from_millis(1)))
+            });
+            assert_eq!(ended, Ok(()));
+            let rounds = rounds.into_inner().unwrap();
+            assert!(rounds[0] == 1 && rounds[2..].iter().all(|sent| *sent == 0), "{kind}, {applied}: {rounds:?}");
+        }
+    }
 }

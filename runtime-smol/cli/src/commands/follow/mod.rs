@@ -138,7 +138,8 @@ async fn find_resources(
 }
 
 fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, CommandError> {
-    let options = context.into_iter().fold(ClusterOptions::new(), ClusterOptions::context);
+    let options = ClusterOptions::new().on_warning(messages::warn);
+    let options = context.into_iter().fold(options, ClusterOptions::context);
     Ok(file.map_or_else(|| options.infer(), |file| options.kubeconfig(file))?)
 }
 

@@ -20,7 +20,7 @@ use exec::Exec;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
-/// The longest header value in bytes: ureq writes a header in one piece.
+/// The longest header value in bytes.
 const MAX_HEADER: usize = 15 << 10;
 
 /// The source of a cluster's credentials. It renews them when they expire.

@@ -8,6 +8,7 @@ mod socks;
 mod tcp;
 mod tls;
 mod tls_connector;
+mod veil;
 mod verifier;
 mod wire;
 
@@ -18,5 +19,6 @@ pub(crate) use socks::SocksConnector;
 pub(crate) use tcp::TcpConnector;
 pub(crate) use tls::Tls;
 pub(crate) use tls_connector::TlsConnector;
+pub(crate) use veil::{BUFFER, Veil, VeilConnector, VeiledBody};
 pub(crate) use verifier::WeakKey;
 pub(crate) use wire::{LastWire, Wire};

@@ -3,17 +3,16 @@ use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::{error, head};
 use crate::auth::{BodyRedactor, Redactor};
-use crate::connect::ReadSize;
+use crate::connect::{ReadSize, VeiledBody};
 use crate::server::Server;
 use listwatch_core::transport::{ResponseHead, TransportError};
 use std::io::Read;
-use ureq::Body;
 use ureq::http::Response;
 
 /// A response whose head has arrived, cleared of the request's credentials.
 pub(crate) struct Answer {
     pub(crate) head: ResponseHead,
-    response: Response<Body>,
+    response: Response<VeiledBody>,
     redactor: Redactor,
 }
 

@@ -127,7 +127,7 @@ impl Identity {
         self::serve(Arc::new(self.config(clients)), serve)
     }
 
-    fn config(&self, clients: Option<&Authority>) -> ServerConfig {
+    pub(crate) fn config(&self, clients: Option<&Authority>) -> ServerConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let builder = builder.with_safe_default_protocol_versions().unwrap();

@@ -33,6 +33,9 @@ use std::sync::Arc;
 /// If this process ends without dropping its transports, by `SIGKILL` or [`std::process::exit`], such a plugin runs on.
 /// It ends by itself; Ctrl-C does not reach it.
 ///
+/// Over plain HTTP, no plugin runs and no credential is sent, unless
+/// [`ClusterOptions::credentials_over_http`](crate::ClusterOptions::credentials_over_http) allows it.
+///
 /// `auth-provider` is not supported: Kubernetes removed it in 1.26.
 #[derive(Clone, Debug)]
 pub struct Cluster {

@@ -1,7 +1,7 @@
 use crate::cluster::Cluster;
 use crate::config::Kubeconfig;
 use crate::config::in_cluster;
-use crate::config::settings::{Login, Settings};
+use crate::config::settings::{Allowed, Login, Settings};
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::server::Server;
@@ -33,7 +33,7 @@ pub struct ClusterOptions {
     user: Option<String>,
     service_account: PathBuf,
     env: Env,
-    interactive: bool,
+    allowed: Allowed,
     limits: Limits,
 }
 
@@ -55,7 +55,7 @@ impl ClusterOptions {
             user: None,
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
-            interactive: std::io::stdin().is_terminal(),
+            allowed: Allowed { prompts: std::io::stdin().is_terminal(), over_http: false },
             limits: Limits::default(),
         }
     }
@@ -116,7 +116,18 @@ impl ClusterOptions {
     /// terminal. Therefore Ctrl-C reaches it, and an early end does not kill its children.
     #[must_use]
     pub fn interactive(mut self, may_prompt: bool) -> Self {
-        self.interactive = may_prompt;
+        self.allowed.prompts = may_prompt;
+        self
+    }
+
+    /// Sets whether credentials of a kubeconfig may be sent over plain HTTP, where they can be read on the way: `false`
+    /// unless set.
+    ///
+    /// As with kubectl, a server without TLS gets no token and no password, and no exec plugin runs for it. A
+    /// [warning](Cluster::warnings) says so. Headers that impersonate a user are sent.
+    #[must_use]
+    pub fn credentials_over_http(mut self, allowed: bool) -> Self {
+        self.allowed.over_http = allowed;
         self
     }
 
@@ -174,7 +185,7 @@ impl ClusterOptions {
             None => self.home().map(|home| home.join(".kube/config")).into_iter().collect(),
         };
         if let Some(kubeconfig) = Kubeconfig::of_existing(&files)? {
-            return self.build(kubeconfig.settings(self.context.as_deref(), self.interactive)?);
+            return self.build(kubeconfig.settings(self.context.as_deref(), self.allowed)?);
         }
         let env = |name: &str| (self.env)(name);
         match in_cluster::settings(&self.service_account, &env)? {
@@ -195,7 +206,7 @@ impl ClusterOptions {
     /// # Errors
     /// If the file, or a file that it names, cannot be read or used, and if it lacks the context.
     pub fn kubeconfig(&self, path: impl AsRef<Path>) -> Result<Cluster, ConfigError> {
-        self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.interactive)?)
+        self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.allowed)?)
     }
 
     /// Reads a kubeconfig from a string.
@@ -221,7 +232,7 @@ impl ClusterOptions {
     /// # }
     /// ```
     pub fn kubeconfig_text(&self, text: &str) -> Result<Cluster, ConfigError> {
-        self.build(Kubeconfig::of_text(text)?.settings(self.context.as_deref(), self.interactive)?)
+        self.build(Kubeconfig::of_text(text)?.settings(self.context.as_deref(), self.allowed)?)
     }
 
     /// Uses the API server at this URL without a credential.

@@ -28,8 +28,9 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// A server without a login.
+    /// A server without a login. As with kubectl, `HOST:PORT` is one over plain HTTP.
     pub(crate) fn of_server(server: String, place: String) -> Self {
+        let server = if server.contains("://") { server } else { format!("http://{server}") };
         Self {
             server,
             user_place: place.clone(),
@@ -44,6 +45,20 @@ impl Settings {
             impersonate: Vec::new(),
         }
     }
+
+    /// Whether requests go over TLS.
+    pub(crate) fn is_https(&self) -> bool {
+        self.server.split_once("://").is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"))
+    }
+}
+
+/// What a program allows a configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed {
+    /// An exec plugin may prompt.
+    pub(crate) prompts: bool,
+    /// Credentials may be sent without TLS.
+    pub(crate) over_http: bool,
 }
 
 /// How the certificate of a server is verified.

@@ -53,6 +53,29 @@ fn a_user_is_named_by_a_token_or_by_a_password() {
     assert_eq!(header(&asked.recv().unwrap(), "authorization"), None);
 }
 
+/// As kubectl does: it looks at neither the user's credentials nor the cluster's TLS.
+#[test]
+fn without_tls_no_credential_is_sent_and_no_plugin_runs() {
+    let (server, asked) = told();
+    let files = Scratch::new();
+    files.write("token", SECRET);
+    let tls = "certificate-authority: nowhere, insecure-skip-tls-verify: true";
+    let plugin = "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./nowhere, interactiveMode: Always}";
+    for address in [server.url(), server.url().to_uppercase(), server.address.clone()] {
+        for user in ["token: hunter2", "username: me, password: hunter2", "tokenFile: token", plugin] {
+            let file = files.kubeconfig(&format!("server: '{address}', {tls}"), &format!("{user}, as: jane"));
+            let cluster = options(&[]).credentials_over_http(false).kubeconfig(&file).unwrap();
+            let warnings: Vec<String> = cluster.warnings().iter().map(ToString::to_string).collect();
+            assert_eq!(warnings.len(), 1);
+            let warning = warnings[0].to_lowercase();
+            assert!(warning.contains("user `me`: the credential is not sent, because http://"), "{warning}");
+            assert_eq!(Client::to(&cluster).list(), 200);
+            let head = asked.recv().unwrap();
+            assert_eq!((header(&head, "authorization"), header(&head, "impersonate-user")), (None, Some("jane")));
+        }
+    }
+}
+
 #[test]
 fn a_request_can_be_made_in_anothers_name() {
     let (server, asked) = told();

@@ -266,7 +266,8 @@ fn a_plugin_may_ask_somebody_at_the_terminal() {
     for mode in ["IfAvailable", "Always"] {
         let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin, interactiveMode: {mode}}}");
         let path = files.kubeconfig(&format!("server: '{}'", server.url()), &exec);
-        let cluster = ClusterOptions::new().env(|_| None).kubeconfig(path).unwrap();
+        let options = ClusterOptions::new().env(|_| None).credentials_over_http(true);
+        let cluster = options.kubeconfig(path).unwrap();
         assert_eq!(Client::to(&cluster).list(), 200, "{mode}");
     }
 }

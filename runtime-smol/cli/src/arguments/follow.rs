@@ -128,7 +128,7 @@ pub(crate) struct FollowOptions {
     pub(crate) duration: Option<Duration>,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Cluster")]
 struct ServerOptions {
     /// The context of the kubeconfig [default: its current context]
@@ -142,6 +142,10 @@ struct ServerOptions {
     /// The address of a server that needs no kubeconfig, such as http://127.0.0.1:8001
     #[arg(long, value_name = "URL", conflicts_with_all = ["context", "kubeconfig"])]
     server: Option<String>,
+
+    /// Send the kubeconfig's credential also to a server without TLS, where it can be read on the way
+    #[arg(long, conflicts_with = "server")]
+    credentials_over_http: bool,
 }
 
 /// The source of the server's address.
@@ -152,15 +156,16 @@ pub(crate) enum Server {
     Kubeconfig {
         file: Option<PathBuf>,
         context: Option<String>,
+        credentials_over_http: bool,
     },
 }
 
 impl FollowOptions {
     pub(crate) fn server(&self) -> Server {
-        let ServerOptions { context, kubeconfig, server } = &self.server;
+        let ServerOptions { context, kubeconfig, server, credentials_over_http } = self.server.clone();
         match server {
-            Some(url) => Server::Address(url.clone()),
-            None => Server::Kubeconfig { file: kubeconfig.clone(), context: context.clone() },
+            Some(url) => Server::Address(url),
+            None => Server::Kubeconfig { file: kubeconfig, context, credentials_over_http },
         }
     }
 

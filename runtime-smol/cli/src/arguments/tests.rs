@@ -91,7 +91,7 @@ fn every_option_of_watch_is_taken() {
     let Ok(Command::Watch(WatchOptions { follow, print, output, format, show_secrets })) = parsed(arguments) else {
         panic!("refused")
     };
-    let Server::Kubeconfig { file, context } = follow.server() else { panic!("not from a kubeconfig") };
+    let Server::Kubeconfig { file, context, .. } = follow.server() else { panic!("not from a kubeconfig") };
     assert!(file.as_deref() == Some("k".as_ref()) && context.as_deref() == Some("c"));
     assert_eq!((&*follow.resources.concat(), follow.namespace()), ("apps/v1/deployments", Some("web")));
     assert_eq!((follow.labels.as_deref(), follow.fields.as_deref()), (Some("app=a"), Some("x=y")));

@@ -289,7 +289,13 @@ fn a_plugin_was_left_behind_by_who_had_asked_what_there_is_and_was_ended() {
          clusters: [{{name: c, cluster: {{server: '{}'}}}}]\nusers: [{{name: u, user: {{exec: {exec}}}}}]\n",
         Server::nowhere()
     ));
-    let following = Following::start(["watch", "pods", "--kubeconfig", file.as_ref().to_str().unwrap()]);
+    let following = Following::start([
+        "watch",
+        "pods",
+        "--credentials-over-http",
+        "--kubeconfig",
+        file.as_ref().to_str().unwrap(),
+    ]);
     let plugin = (0..600).find_map(|_| {
         std::thread::sleep(Duration::from_millis(200));
         std::fs::read_to_string(&number).ok().filter(|number| number.ends_with('\n'))

@@ -89,11 +89,9 @@ impl Kubeconfig {
         self.find("clusters", "cluster", name)?.ok_or_else(missing)
     }
 
-    /// The user of a context, which may have none.
+    /// The user of a context, which may have none. As with kubectl, a name without an entry is none.
     pub(super) fn user<'a>(&'a self, context: &Entry<'a>) -> Result<Option<Entry<'a>>, ConfigError> {
-        let Some(name) = context.text("user")? else { return Ok(None) };
-        let missing = || context.fault(format!("names the user `{name}`, which is not there"));
-        self.find("users", "user", name)?.ok_or_else(missing).map(Some)
+        context.text("user")?.map_or(Ok(None), |name| self.find("users", "user", name))
     }
 
     /// The first entry of that name.

@@ -9,13 +9,14 @@ mod yaml;
 
 pub(crate) use files::Kubeconfig;
 
-use crate::config::settings::{Settings, Trust};
+use crate::config::settings::{Allowed, Settings, Trust};
 use crate::error::ConfigError;
+use crate::warning::ConfigWarning;
 use entry::Entry;
 
 impl Kubeconfig {
-    /// Reads the settings of the named context, or of the current one. If `interactive`, an exec plugin may prompt.
-    pub(crate) fn settings(&self, context: Option<&str>, interactive: bool) -> Result<Settings, ConfigError> {
+    /// Reads the settings of the named context, or of the current one.
+    pub(crate) fn settings(&self, context: Option<&str>, allowed: Allowed) -> Result<Settings, ConfigError> {
         let name = match context {
             Some(name) => name,
             None => self.current_context()?,
@@ -30,10 +31,16 @@ impl Kubeconfig {
         if let Some(namespace) = context.text("namespace")? {
             settings.namespace = namespace.to_owned();
         }
-        settings.trust = trust(&cluster)?;
         settings.proxy = cluster.text("proxy-url")?.map(|url| (url.to_owned(), cluster.place()));
-        if let Some(user) = user {
-            user::read(&user, &cluster, interactive, &mut settings)?;
+        if settings.is_https() {
+            settings.trust = trust(&cluster)?;
+        }
+        match (user, context.text("user")?) {
+            (Some(user), _) => user::read(&user, &cluster, allowed, &mut settings)?,
+            (None, Some(user)) => {
+                settings.warnings.push(ConfigWarning::MissingUser { place: context.place(), user: user.to_owned() });
+            }
+            (None, None) => {}
         }
         Ok(settings)
     }

@@ -2,26 +2,37 @@
 
 use super::entry::Entry;
 use super::exec;
-use crate::config::settings::{Login, Settings};
+use crate::config::settings::{Allowed, Login, Settings};
 use crate::error::ConfigError;
 use crate::secret::Secret;
+use crate::warning::ConfigWarning;
 use std::fmt::Write;
+
+/// The entries whose credential goes into a header.
+const HEADERS: [&str; 5] = ["token", "tokenFile", "username", "auth-provider", "exec"];
 
 pub(super) fn read(
     user: &Entry<'_>,
     cluster: &Entry<'_>,
-    interactive: bool,
+    allowed: Allowed,
     settings: &mut Settings,
 ) -> Result<(), ConfigError> {
+    settings.user_place = user.place();
+    settings.impersonate = impersonate(user)?;
+    if !settings.is_https() && !allowed.over_http {
+        if HEADERS.iter().any(|key| user.has(key)) {
+            let (place, server) = (user.place(), settings.server.clone());
+            settings.warnings.push(ConfigWarning::WithheldCredential { place, server });
+        }
+        return Ok(());
+    }
     settings.identity = match (user.material("client-certificate")?, user.material("client-key")?) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (Some(_), None) => return Err(user.fault("has a `client-certificate` without a `client-key`")),
         (None, Some(_)) => return Err(user.fault("has a `client-key` without a `client-certificate`")),
     };
-    settings.user_place = user.place();
-    settings.login = login(user, cluster, interactive)?;
-    settings.impersonate = impersonate(user)?;
+    settings.login = login(user, cluster, allowed.prompts)?;
     Ok(())
 }
 

@@ -99,15 +99,15 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
 
 /// The cluster, unless the end is requested first: a kubeconfig may be a pipe without a writer.
 async fn find_cluster(stop: &mut Stop, server: Server) -> Result<Cluster, CommandError> {
-    let (file, context) = match server {
+    let (file, context, over_http) = match server {
         Server::Address(url) => return Cluster::at(&url).map_err(CommandError::Address),
-        Server::Kubeconfig { file, context } => (file, context),
+        Server::Kubeconfig { file, context, credentials_over_http } => (file, context, credentials_over_http),
     };
     let stopped = async {
         stop.await;
         Err(CommandError::NeverSynced("reading the kubeconfig".into()))
     };
-    or(smol::unblock(move || configured(file.as_deref(), context)), stopped).await
+    or(smol::unblock(move || configured(file.as_deref(), context, over_http)), stopped).await
 }
 
 /// The resources, unless the end is requested first.
@@ -137,8 +137,9 @@ async fn find_resources(
     found.unwrap_or_else(|| Err(CommandError::NeverSynced(discoverer.status())))
 }
 
-fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, CommandError> {
-    let options = context.into_iter().fold(ClusterOptions::new(), ClusterOptions::context);
+fn configured(file: Option<&Path>, context: Option<String>, over_http: bool) -> Result<Cluster, CommandError> {
+    let options = ClusterOptions::new().credentials_over_http(over_http);
+    let options = context.into_iter().fold(options, ClusterOptions::context);
     Ok(file.map_or_else(|| options.infer(), |file| options.kubeconfig(file))?)
 }
 

@@ -1,6 +1,7 @@
 //! The way to a server: proxies, sockets with keep-alive, TLS.
 
 mod buffers;
+mod certificate;
 mod gate;
 mod proxy;
 mod read_size;
@@ -20,5 +21,5 @@ pub(crate) use tcp::TcpConnector;
 pub(crate) use tls::Tls;
 pub(crate) use tls_connector::TlsConnector;
 pub(crate) use veil::{BUFFER, Veil, VeilConnector, VeiledBody};
-pub(crate) use verifier::WeakKey;
+pub(crate) use verifier::Distrusted;
 pub(crate) use wire::{LastWire, Wire};

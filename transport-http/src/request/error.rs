@@ -1,6 +1,6 @@
 //! Errors of HTTP, TLS and sockets as errors of a transport.
 
-use crate::connect::WeakKey;
+use crate::connect::Distrusted;
 use crate::error::ConfigError;
 use crate::server::Server;
 use listwatch_core::api::Method;
@@ -155,9 +155,9 @@ fn has_no_file_left(_: &io::Error) -> bool {
 /// The text of a TLS error, with a remedy for the frequent ones.
 fn of_tls(error: &rustls::Error) -> String {
     if let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error
-        && let Some(weak) = other.0.downcast_ref::<WeakKey>()
+        && let Some(distrusted) = other.0.downcast_ref::<Distrusted>()
     {
-        return weak.to_string();
+        return distrusted.to_string();
     }
     let advice = match error {
         // Authorities of two clusters often have the same name: then the signature differs.

@@ -247,7 +247,7 @@ impl ClusterOptions {
         if let Some(user) = &self.user {
             settings.impersonate = vec![("impersonate-user".to_owned(), user.clone())];
         }
-        let namespace = std::mem::take(&mut settings.namespace);
+        let namespace = settings.namespace.take();
         let context = settings.context.take();
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());

@@ -12,7 +12,8 @@ pub(crate) struct Settings {
     /// The place of the server's entry, for errors.
     pub(crate) place: String,
     pub(crate) context: Option<String>,
-    pub(crate) namespace: String,
+    /// The namespace that the configuration names.
+    pub(crate) namespace: Option<String>,
     pub(crate) trust: Trust,
     /// A client certificate and its key.
     pub(crate) identity: Option<(Material, Material)>,
@@ -36,7 +37,7 @@ impl Settings {
             user_place: place.clone(),
             place,
             context: None,
-            namespace: "default".to_owned(),
+            namespace: None,
             trust: Trust::default(),
             identity: None,
             proxy: None,
@@ -97,8 +98,13 @@ pub(crate) enum Login {
     Token(Secret),
     /// A file that is read again when it changes, and a token for the time that it cannot be read.
     TokenFile(PathBuf, Option<Secret>),
+    /// Reads the `id-token` of the provider `oidc`, as it is now.
+    IdToken(ReadToken),
     Exec(Plugin),
 }
+
+/// Reads a token that another program renews.
+pub(crate) type ReadToken = Box<dyn Fn() -> Result<Secret, ConfigError> + Send + Sync>;
 
 /// An exec plugin.
 pub(crate) struct Plugin {

@@ -8,9 +8,9 @@ const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const OCTETS: u8 = 0x04;
-const OID: u8 = 0x06;
+pub(super) const OID: u8 = 0x06;
 const UTC_TIME: u8 = 0x17;
-const SEQUENCE: u8 = 0x30;
+pub(super) const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 const EXTENSIONS: u8 = 0xa3;
 
@@ -167,7 +167,7 @@ pub(super) fn rsa_bits(info: &[u8]) -> Option<usize> {
 }
 
 /// The elements that follow each other, with their tags.
-fn elements(mut der: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+pub(super) fn elements(mut der: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let tag = *der.first()?;
         let (content, rest) = element(der, tag)?;

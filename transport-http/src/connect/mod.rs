@@ -1,5 +1,6 @@
 //! The way to a server: proxies, sockets with keep-alive, TLS.
 
+mod algorithm;
 mod buffers;
 mod certificate;
 mod gate;
@@ -13,6 +14,7 @@ mod veil;
 mod verifier;
 mod wire;
 
+pub(crate) use algorithm::named as named_algorithm;
 pub(crate) use gate::{CurrentGate, GateConnector};
 pub(crate) use proxy::{ProxyRule, is_loopback};
 pub(crate) use read_size::ReadSize;

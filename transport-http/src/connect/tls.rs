@@ -1,5 +1,6 @@
 //! TLS configurations: the trusted authorities, and the client certificate.
 
+use super::algorithm::named;
 use super::verifier::ServerVerifier;
 use crate::config::settings::{Material, Trust};
 use crate::error::ConfigError;
@@ -8,7 +9,7 @@ use crate::secret::Secret;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, Error, RootCertStore};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The inputs of TLS, from files that may change, and the configuration that was built from them last.
@@ -100,10 +101,15 @@ impl Tls {
                 let (certificate_place, key_place) = self.identity_places(issuer);
                 let chain = certificates(certificate, &certificate_place)?;
                 let key = private_key(key, &key_place)?;
-                builder.with_client_auth_cert(chain, key).map_err(|error| {
-                    ConfigError::new(format!(
+                let algorithm = named(key.secret_der());
+                builder.with_client_auth_cert(chain, key).map_err(|error| match error {
+                    Error::General(_) => ConfigError::new(format!(
+                        "the client key ({key_place}) is not supported: its algorithm is {algorithm}; use RSA with \
+                         2048 bits or more, P-256, P-384 or Ed25519"
+                    )),
+                    error => ConfigError::new(format!(
                         "the client key ({key_place}) does not fit the client certificate ({certificate_place}): {error}"
-                    ))
+                    )),
                 })?
             }
         };

@@ -1,6 +1,6 @@
 //! Errors of HTTP, TLS and sockets as errors of a transport.
 
-use crate::connect::Distrusted;
+use crate::connect::{Distrusted, named_algorithm};
 use crate::error::ConfigError;
 use crate::server::Server;
 use listwatch_core::api::Method;
@@ -16,6 +16,8 @@ const NOT_ISSUED_BY_SYSTEM: &str = "; no certificate authority of this system is
 /// The `Debug` of ureq's error for a request that exceeds its buffer. The type is private to ureq.
 const OVERFLOW: &str = "OutputOverflow";
 const TOO_LONG: &str = "the request is too long: its resource version, continue token, selector or credential";
+
+const OTHER_KEYS: &str = "let one be issued by RSA with SHA-256, or by a key on P-256, P-384 or Ed25519";
 
 const OLD_TLS: &str = "; the server offers neither TLS 1.2 nor TLS 1.3";
 
@@ -159,6 +161,11 @@ fn of_tls(error: &rustls::Error) -> String {
     {
         return distrusted.to_string();
     }
+    if let rustls::Error::InvalidCertificate(fault) = error
+        && let Some(unsupported) = unsupported(fault)
+    {
+        return unsupported;
+    }
     let advice = match error {
         // Authorities of two clusters often have the same name: then the signature differs.
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
@@ -175,6 +182,22 @@ fn of_tls(error: &rustls::Error) -> String {
         _ => "",
     };
     format!("{error}{advice}")
+}
+
+/// The text for a certificate that is signed by an algorithm which is not supported. rustls prints its bytes.
+fn unsupported(fault: &CertificateError) -> Option<String> {
+    let (algorithm, key) = match fault {
+        CertificateError::UnsupportedSignatureAlgorithmContext { signature_algorithm_id, .. } => {
+            (signature_algorithm_id, String::new())
+        }
+        CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext {
+            signature_algorithm_id,
+            public_key_algorithm_id,
+        } => (signature_algorithm_id, format!(" by a key of {}", named_algorithm(public_key_algorithm_id))),
+        _ => return None,
+    };
+    let algorithm = named_algorithm(algorithm);
+    Some(format!("a certificate of the server is signed{key} with {algorithm}, which is not supported: {OTHER_KEYS}"))
 }
 
 /// The remedy for an alert that the server sent. Some alerts concern the client certificate.

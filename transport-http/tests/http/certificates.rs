@@ -81,6 +81,17 @@ fn serve(config: Arc<ServerConfig>, serve: impl Fn(TlsStream, String) + Send + S
     })
 }
 
+/// A certificate of 127.0.0.1 that an authority with a key on P-521 issued, and that authority.
+///
+/// `openssl ecparam -name secp521r1 …` made the key: ring makes none.
+pub(crate) fn issued_by_p521() -> (Identity, Identity) {
+    let identity = |certificate: &str, key: &str| Identity { certificate: certificate.into(), key: key.into() };
+    (
+        identity(include_str!("p521/issued.crt"), include_str!("p521/issued.key")),
+        identity(include_str!("p521/root.crt"), include_str!("p521/root.key")),
+    )
+}
+
 /// An authority of version 1, which knows no extensions, and a certificate of 127.0.0.1 that it issued.
 ///
 /// `openssl x509 -req -signkey …` makes such authorities; rcgen makes none.

@@ -124,6 +124,27 @@ fn a_token_that_was_renewed_in_its_file_is_used_without_a_failure() {
 }
 
 #[test]
+fn an_id_token_is_used_while_it_is_valid_and_then_read_again() {
+    let token = |seconds: u64| format!("e30.{}.c2ln", base64(&format!("{{\"exp\":{seconds:>11}}}")));
+    let (valid, renewed, expired) = (token(4_102_444_800), token(4_102_444_801), token(1_000_000_000));
+    let (server, accepted) = guarded(&valid);
+    let files = Scratch::new();
+    let user = |token: &str| format!("auth-provider: {{name: oidc, config: {{id-token: {token}, refresh-token: r}}}}");
+    let mut client = client(&files, &server, &user(&valid));
+    assert_eq!(client.list(), 200);
+    // kubectl has renewed it.
+    files.kubeconfig(&format!("server: '{}'", server.url()), &user(&renewed));
+    *accepted.lock().unwrap() = renewed;
+    assert_eq!(client.list(), 200);
+    *accepted.lock().unwrap() = "none".to_owned();
+    assert_eq!(client.list(), 401);
+    let mut late = self::client(&files, &server, &user(&expired));
+    late.open("/api/v1/pods");
+    let error = late.error();
+    assert!(error.detail.contains("user `me`: the `id-token` has expired"), "{error}");
+}
+
+#[test]
 fn a_token_file_goes_before_a_token_which_helps_out() {
     let (server, _) = guarded("first");
     let files = Scratch::new();

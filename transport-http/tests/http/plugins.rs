@@ -130,7 +130,8 @@ fn what_a_plugin_does_wrong_is_said_without_quoting_it() {
     for (script, expected) in [
         ("exit 3".to_owned(), "failed (exit status: 3)"),
         ("exec yes hunter2".to_owned(), "printed more than 1048576 bytes"),
-        ("echo hunter2".to_owned(), "printed no ExecCredential: see line 1, column 1"),
+        ("echo hunter2".to_owned(), "printed no ExecCredential"),
+        ("echo '[hunter2'".to_owned(), "printed no ExecCredential: see line "),
         ("echo '{\"token\":\"hunter2\"}'".to_owned(), "printed no ExecCredential"),
         (
             "echo '{\"apiVersion\":\"hunter2\",\"kind\":\"ExecCredential\"}'".to_owned(),

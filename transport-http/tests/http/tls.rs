@@ -207,6 +207,19 @@ fn a_server_certificate_that_is_configured_is_trusted_for_itself_alone() {
 }
 
 #[test]
+fn an_algorithm_that_is_not_supported_is_named() {
+    let files = Scratch::new();
+    let (issued, root) = certificates::issued_by_p521();
+    let said = verdict(&files, &root.certificate, &issued);
+    assert!(said.contains("ECDSA with SHA-512") && !said.contains('['), "{said}");
+    files.write("me.crt", &root.certificate);
+    files.write("me.key", &root.key);
+    let server = "server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true";
+    let message = refusal(&files.kubeconfig(server, "client-certificate: me.crt, client-key: me.key"));
+    assert!(message.contains("me.key") && message.contains("elliptic curve P-521"), "{message}");
+}
+
+#[test]
 fn an_authority_that_nobody_configured_is_not_blamed() {
     let server = Authority::new().issue(&["127.0.0.1"]).serve(NO_CLIENTS, empty);
     let mut client = Client::at(&format!("https://{}", server.address));

@@ -94,11 +94,11 @@ pub(crate) struct FollowOptions {
     #[command(flatten)]
     server: ServerOptions,
 
-    /// Watch one namespace [default: all namespaces]
+    /// Watch one namespace [default: that of the kubeconfig's context, if it names one, else all]
     #[arg(short, long, value_parser = namespace, help_heading = "Selection")]
     namespace: Option<String>,
 
-    /// Watch all namespaces, even with --namespace
+    /// Watch all namespaces, whatever --namespace and the context say
     #[arg(short = 'A', long, help_heading = "Selection")]
     all_namespaces: bool,
 
@@ -160,6 +160,26 @@ pub(crate) enum Server {
     },
 }
 
+/// The namespaces to watch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scope<'a> {
+    All,
+    /// The one that the arguments name.
+    Given(&'a str),
+    /// The one that the context names. It is meant for resources that have namespaces.
+    OfContext(&'a str),
+}
+
+impl<'a> Scope<'a> {
+    /// The one namespace.
+    pub(crate) fn namespace(self) -> Option<&'a str> {
+        match self {
+            Self::All => None,
+            Self::Given(namespace) | Self::OfContext(namespace) => Some(namespace),
+        }
+    }
+}
+
 impl FollowOptions {
     pub(crate) fn server(&self) -> Server {
         let ServerOptions { context, kubeconfig, server, credentials_over_http } = self.server.clone();
@@ -169,9 +189,14 @@ impl FollowOptions {
         }
     }
 
-    /// The one namespace to watch, or `None` for all of them.
-    pub(crate) fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref().filter(|_| !self.all_namespaces)
+    /// The namespaces to watch, where the context names this one.
+    pub(crate) fn scope<'a>(&'a self, of_context: Option<&'a str>) -> Scope<'a> {
+        match (&self.namespace, of_context) {
+            _ if self.all_namespaces => Scope::All,
+            (Some(namespace), _) => Scope::Given(namespace),
+            (None, Some(namespace)) => Scope::OfContext(namespace),
+            (None, None) => Scope::All,
+        }
     }
 }
 

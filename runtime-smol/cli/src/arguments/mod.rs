@@ -12,7 +12,7 @@ mod values;
 pub(crate) use completions::CompletionsOptions;
 pub(crate) use credentials::hide_credentials;
 pub(crate) use field_path::FieldPath;
-pub(crate) use follow::{FollowOptions, RecordOptions, Server, WatchOptions};
+pub(crate) use follow::{FollowOptions, RecordOptions, Scope, Server, WatchOptions};
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
 pub(crate) use values::{Format, Kind, Output, Print};

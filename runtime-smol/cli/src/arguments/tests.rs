@@ -93,7 +93,7 @@ fn every_option_of_watch_is_taken() {
     };
     let Server::Kubeconfig { file, context, .. } = follow.server() else { panic!("not from a kubeconfig") };
     assert!(file.as_deref() == Some("k".as_ref()) && context.as_deref() == Some("c"));
-    assert_eq!((&*follow.resources.concat(), follow.namespace()), ("apps/v1/deployments", Some("web")));
+    assert_eq!((&*follow.resources.concat(), follow.scope(Some("of-context"))), ("apps/v1/deployments", Scope::Given("web")));
     assert_eq!((follow.labels.as_deref(), follow.fields.as_deref()), (Some("app=a"), Some("x=y")));
     assert!(follow.kind == Kind::Value && print == Print::Store);
     assert!(output.is_none() && format == Some(Format::Json) && show_secrets);
@@ -111,8 +111,15 @@ fn several_resources_are_separated_by_blanks_or_commas() {
 fn all_namespaces_are_watched_wherever_that_is_given() {
     for arguments in ["watch v1/pods -A -n web", "watch v1/pods -n web -A"] {
         let Ok(Command::Watch(options)) = parsed(arguments) else { panic!("refused") };
-        assert_eq!(options.follow.namespace(), None, "{arguments}");
+        assert_eq!(options.follow.scope(Some("of-context")), Scope::All, "{arguments}");
     }
+}
+
+#[test]
+fn the_namespace_of_the_context_is_watched_unless_another_is_given() {
+    let Ok(Command::Watch(options)) = parsed("watch pods") else { panic!("refused") };
+    assert_eq!(options.follow.scope(Some("of-context")), Scope::OfContext("of-context"));
+    assert_eq!(options.follow.scope(None), Scope::All);
 }
 
 #[test]
@@ -131,7 +138,7 @@ fn of_an_option_that_is_given_again_the_last_value_counts() {
         "watch v1/pods --print store --for 1m --keep-trying --print=events --for 2m -nweb -n=other --keep-trying";
     let Ok(Command::Watch(options)) = parsed(arguments) else { panic!("refused") };
     assert!(options.print == Print::Events && options.follow.duration == Some(Duration::from_secs(120)));
-    assert_eq!(options.follow.namespace(), Some("other"));
+    assert_eq!(options.follow.scope(None), Scope::Given("other"));
 }
 
 #[test]

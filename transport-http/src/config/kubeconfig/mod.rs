@@ -5,7 +5,6 @@ mod exec;
 mod files;
 mod origin;
 mod user;
-mod yaml;
 
 pub(crate) use files::Kubeconfig;
 
@@ -28,9 +27,7 @@ impl Kubeconfig {
         let mut settings = Settings::of_server(server, cluster.place());
         settings.context = Some(name.to_owned());
         settings.warnings = self.warnings();
-        if let Some(namespace) = context.text("namespace")? {
-            settings.namespace = namespace.to_owned();
-        }
+        settings.namespace = context.text("namespace")?.map(str::to_owned);
         settings.proxy = cluster.text("proxy-url")?.map(|url| (url.to_owned(), cluster.place()));
         if settings.is_https() {
             settings.trust = trust(&cluster)?;

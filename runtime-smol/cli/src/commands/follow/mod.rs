@@ -79,7 +79,7 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
             Ok(Followed::<T>::start(name, resource, as_table, config(options), source, &clock))
         };
         let followed = resources.into_iter().map(follow).collect::<Result<Vec<_>, CommandError>>()?;
-        let all_namespaces = options.namespace().is_none();
+        let all_namespaces = options.scope(cluster.configured_namespace()).namespace().is_none();
         let session = Session {
             options,
             print: outputs.print,

@@ -4,6 +4,7 @@ use crate::config::in_cluster;
 use crate::config::settings::{Allowed, Login, Settings};
 use crate::error::ConfigError;
 use crate::limits::Limits;
+use crate::secret::Secret;
 use crate::server::Server;
 use crate::warning::ConfigWarning;
 use std::fmt;
@@ -31,6 +32,9 @@ use std::time::Duration;
 pub struct ClusterOptions {
     context: Option<String>,
     user: Option<String>,
+    groups: Vec<String>,
+    token: Option<Secret>,
+    insecure: bool,
     service_account: PathBuf,
     env: Env,
     allowed: Allowed,
@@ -53,6 +57,9 @@ impl ClusterOptions {
         Self {
             context: None,
             user: None,
+            groups: Vec::new(),
+            token: None,
+            insecure: false,
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
             allowed: Allowed { prompts: std::io::stdin().is_terminal(), over_http: false },
@@ -73,6 +80,27 @@ impl ClusterOptions {
     #[must_use]
     pub fn impersonate(mut self, user: impl Into<String>) -> Self {
         self.user = Some(user.into());
+        self
+    }
+
+    /// Sets the groups of the user that [`impersonate`](Self::impersonate) names, as `kubectl --as-group` does.
+    #[must_use]
+    pub fn impersonate_groups(mut self, groups: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.groups = groups.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sends this token instead of the configuration's token, password or exec plugin, as `kubectl --token` does.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(Secret::new(token.into()));
+        self
+    }
+
+    /// Sets whether any certificate of the server is accepted, whatever the configuration says: `false` unless set.
+    #[must_use]
+    pub fn insecure_skip_tls_verify(mut self, skips: bool) -> Self {
+        self.insecure = skips;
         self
     }
 
@@ -245,7 +273,15 @@ impl ClusterOptions {
 
     fn build(&self, mut settings: Settings) -> Result<Cluster, ConfigError> {
         if let Some(user) = &self.user {
-            settings.impersonate = vec![("impersonate-user".to_owned(), user.clone())];
+            let groups = self.groups.iter().map(|group| ("impersonate-group", group));
+            let headers = [("impersonate-user", user)].into_iter().chain(groups);
+            settings.impersonate = headers.map(|(name, value)| (name.to_owned(), value.clone())).collect();
+        }
+        if self.insecure && settings.is_https() {
+            (settings.trust.authority, settings.trust.insecure) = (None, true);
+        }
+        if let Some(token) = &self.token {
+            self.log_in_by(token, &mut settings);
         }
         let namespace = settings.namespace.take();
         let context = settings.context.take();
@@ -256,6 +292,16 @@ impl ClusterOptions {
             warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });
         }
         Ok(Cluster::new(Arc::new(server), context, namespace, warnings))
+    }
+
+    fn log_in_by(&self, token: &Secret, settings: &mut Settings) {
+        let place = "the given token".to_owned();
+        if settings.is_https() || self.allowed.over_http {
+            (settings.login, settings.user_place) = (Login::Token(token.clone()), place);
+        } else {
+            let server = settings.server.clone();
+            settings.warnings.push(ConfigWarning::WithheldCredential { place, server });
+        }
     }
 
     fn home(&self) -> Option<PathBuf> {

@@ -102,6 +102,29 @@ fn a_request_can_be_made_in_anothers_name() {
     let head = asked.recv().unwrap();
     let found: Vec<&str> = head.lines().filter(|line| line.starts_with("impersonate-")).collect();
     assert_eq!(found, ["impersonate-user: joe"]);
+    let joe = options(&[]).impersonate("joe").impersonate_groups(["a", "b"]).token("t");
+    assert_eq!(Client::to(&joe.kubeconfig(&file).unwrap()).list(), 200);
+    let head = asked.recv().unwrap();
+    let mut found: Vec<&str> = head.lines().filter(|line| line.starts_with("impersonate-")).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["impersonate-group: a", "impersonate-group: b", "impersonate-user: joe"]);
+    assert_eq!(header(&head, "authorization"), Some("Bearer t"));
+}
+
+#[test]
+fn a_given_token_goes_before_that_of_the_kubeconfig_and_not_over_plain_http() {
+    let (server, asked) = told();
+    let files = Scratch::new();
+    let file = files.kubeconfig(&format!("server: '{}'", server.url()), "token: other");
+    for (allowed, expected) in [(true, Some("Bearer hunter2")), (false, None)] {
+        let given = options(&[]).token(SECRET).credentials_over_http(allowed);
+        for cluster in [given.kubeconfig(&file).unwrap(), given.at(&server.url()).unwrap()] {
+            assert_eq!(Client::to(&cluster).list(), 200);
+            assert_eq!(header(&asked.recv().unwrap(), "authorization"), expected);
+            assert_eq!(cluster.warnings().iter().any(|it| it.to_string().contains("the given token")), !allowed);
+            assert!(!format!("{cluster:?} {given:?}").contains(SECRET));
+        }
+    }
 }
 
 #[test]

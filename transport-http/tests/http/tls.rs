@@ -91,6 +91,9 @@ fn a_server_of_another_authority_is_not_trusted() {
     assert_eq!(kind, TransportErrorKind::Tls);
     assert!(detail.contains("the configured certificate authority did not issue"), "{detail}");
     assert_eq!(client(&files, &server, "insecure-skip-tls-verify: true", "").list(), 200);
+    let entries = format!("server: 'https://{}', certificate-authority: ca.crt", server.address);
+    let insecure = options(&[]).insecure_skip_tls_verify(true);
+    assert_eq!(Client::to(&insecure.kubeconfig(files.kubeconfig(&entries, "")).unwrap()).list(), 200);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `listwatch watch` and `listwatch record`.
 
 use super::credentials::has_credential;
+use super::custom_columns::OutputParser;
 use super::values::{Format, Kind, Output, Print};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -38,10 +39,19 @@ pub(crate) struct WatchOptions {
     #[command(flatten)]
     pub(crate) follow: FollowOptions,
 
-    /// Print a table with the server's columns and with what changed (table, wide), names, or each
-    /// change with its whole object as JSON or YAML [default: table on a terminal]
-    #[arg(short, long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    /// Print a table with the server's columns and with what changed (table, wide), a table with
+    /// other columns (custom-columns=NAME:.metadata.name,…), names, or each change with its whole
+    /// object as JSON or YAML [default: table on a terminal]
+    #[arg(short, long, value_name = "FORMAT", value_parser = OutputParser, help_heading = "Output")]
     pub(crate) output: Option<Output>,
+
+    /// Print the labels in a last column of the table
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub(crate) show_labels: bool,
+
+    /// Without effect: a watch is what this command does
+    #[arg(short = 'w', long = "watch", hide = true)]
+    _watch: bool,
 
     /// Print for programs what client-go's handlers get, as a table or as one JSON object a line
     /// [default: table if the output is no terminal]
@@ -92,7 +102,7 @@ pub(crate) struct FollowOptions {
     pub(crate) resources: Vec<String>,
 
     #[command(flatten)]
-    server: ServerOptions,
+    pub(crate) server: ServerOptions,
 
     /// Watch one namespace [default: that of the kubeconfig's context, if it names one, else all]
     #[arg(short, long, value_parser = namespace, help_heading = "Selection")]
@@ -128,36 +138,41 @@ pub(crate) struct FollowOptions {
     pub(crate) duration: Option<Duration>,
 }
 
+/// The server, and who asks it.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Cluster")]
-struct ServerOptions {
+pub(crate) struct ServerOptions {
     /// The context of the kubeconfig [default: its current context]
     #[arg(long)]
-    context: Option<String>,
+    pub(crate) context: Option<String>,
 
     /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config, then the pod's service account]
     #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
 
     /// The address of a server that needs no kubeconfig, such as http://127.0.0.1:8001
     #[arg(long, value_name = "URL", conflicts_with_all = ["context", "kubeconfig"])]
-    server: Option<String>,
+    pub(crate) server: Option<String>,
 
-    /// Send the kubeconfig's credential also to a server without TLS, where it can be read on the way
-    #[arg(long, conflicts_with = "server")]
-    credentials_over_http: bool,
-}
+    /// Ask in the name of this user
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) user: Option<String>,
 
-/// The source of the server's address.
-#[derive(Clone)]
-pub(crate) enum Server {
-    Address(String),
-    /// A kubeconfig, or the usual ones; and its context, or the current one.
-    Kubeconfig {
-        file: Option<PathBuf>,
-        context: Option<String>,
-        credentials_over_http: bool,
-    },
+    /// Ask as a member of this group; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    pub(crate) groups: Vec<String>,
+
+    /// Send this token instead of the kubeconfig's credential; other users of this machine can see it
+    #[arg(long)]
+    pub(crate) token: Option<String>,
+
+    /// Accept any certificate of the server
+    #[arg(long)]
+    pub(crate) insecure_skip_tls_verify: bool,
+
+    /// Send the credential also to a server without TLS, where it can be read on the way
+    #[arg(long)]
+    pub(crate) credentials_over_http: bool,
 }
 
 /// The namespaces to watch.
@@ -181,14 +196,6 @@ impl<'a> Scope<'a> {
 }
 
 impl FollowOptions {
-    pub(crate) fn server(&self) -> Server {
-        let ServerOptions { context, kubeconfig, server, credentials_over_http } = self.server.clone();
-        match server {
-            Some(url) => Server::Address(url),
-            None => Server::Kubeconfig { file: kubeconfig, context, credentials_over_http },
-        }
-    }
-
     /// The namespaces to watch, where the context names this one.
     pub(crate) fn scope<'a>(&'a self, of_context: Option<&'a str>) -> Scope<'a> {
         match (&self.namespace, of_context) {

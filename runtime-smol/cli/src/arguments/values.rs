@@ -1,5 +1,6 @@
 //! Values of options that several commands have.
 
+use super::custom_columns::CustomColumns;
 use clap::ValueEnum;
 
 /// The type into which objects are decoded.
@@ -24,6 +25,9 @@ pub(crate) enum Output {
     Name,
     Json,
     Yaml,
+    /// A table of these columns: `custom-columns=…`.
+    #[value(skip)]
+    Columns(&'static CustomColumns),
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]

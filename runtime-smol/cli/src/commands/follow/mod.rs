@@ -5,7 +5,7 @@ mod report;
 mod session;
 mod source;
 
-use crate::arguments::{FollowOptions, Kind, Print, Server};
+use crate::arguments::{FollowOptions, Kind, Print, ServerOptions};
 use crate::error::CommandError;
 use crate::output::background::Background;
 use crate::output::messages;
@@ -65,7 +65,7 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
     run(&clock, &Executor::new(), async {
         // A program that reads the output may write to the same terminal.
         let progress = Progress::words(!(outputs.print.is_some() && stdout_is_pipe()));
-        let cluster = find_cluster(&mut stop, options.server()).await?;
+        let cluster = find_cluster(&mut stop, options.server.clone()).await?;
         for warning in cluster.warnings() {
             messages::print(format_args!("warning: {warning}"));
         }
@@ -98,16 +98,15 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
 }
 
 /// The cluster, unless the end is requested first: a kubeconfig may be a pipe without a writer.
-async fn find_cluster(stop: &mut Stop, server: Server) -> Result<Cluster, CommandError> {
-    let (file, context, over_http) = match server {
-        Server::Address(url) => return Cluster::at(&url).map_err(CommandError::Address),
-        Server::Kubeconfig { file, context, credentials_over_http } => (file, context, credentials_over_http),
-    };
+async fn find_cluster(stop: &mut Stop, options: ServerOptions) -> Result<Cluster, CommandError> {
+    if let Some(url) = &options.server {
+        return chosen(&options).at(url).map_err(CommandError::Address);
+    }
     let stopped = async {
         stop.await;
         Err(CommandError::NeverSynced("reading the kubeconfig".into()))
     };
-    or(smol::unblock(move || configured(file.as_deref(), context, over_http)), stopped).await
+    or(smol::unblock(move || configured(&options)), stopped).await
 }
 
 /// The resources, unless the end is requested first.
@@ -137,10 +136,18 @@ async fn find_resources(
     found.unwrap_or_else(|| Err(CommandError::NeverSynced(discoverer.status())))
 }
 
-fn configured(file: Option<&Path>, context: Option<String>, over_http: bool) -> Result<Cluster, CommandError> {
-    let options = ClusterOptions::new().credentials_over_http(over_http);
-    let options = context.into_iter().fold(options, ClusterOptions::context);
-    Ok(file.map_or_else(|| options.infer(), |file| options.kubeconfig(file))?)
+fn configured(options: &ServerOptions) -> Result<Cluster, CommandError> {
+    let chosen = chosen(options);
+    Ok(options.kubeconfig.as_ref().map_or_else(|| chosen.infer(), |file| chosen.kubeconfig(file))?)
+}
+
+fn chosen(options: &ServerOptions) -> ClusterOptions {
+    let chosen = ClusterOptions::new().credentials_over_http(options.credentials_over_http);
+    let chosen = chosen.insecure_skip_tls_verify(options.insecure_skip_tls_verify);
+    let chosen = chosen.impersonate_groups(options.groups.clone());
+    let chosen = options.context.iter().fold(chosen, ClusterOptions::context);
+    let chosen = options.user.iter().fold(chosen, ClusterOptions::impersonate);
+    options.token.iter().fold(chosen, |chosen, token| chosen.token(token))
 }
 
 /// The identity of the cluster, if it is recorded and the server tells it.

@@ -48,7 +48,9 @@ impl Veil {
         match std::mem::take(&mut *self.lock()) {
             Veiled::Answered(head, line) => {
                 let seen = seen.into_body().into_reader();
-                Ok(head.map(|()| VeiledBody(State::Open { line, seen, idle })))
+                let after = idle.map_or(time::Duration::NotHappening, time::Duration::Exact);
+                let timeout = NextTimeout { after, reason: Timeout::PerRead, per_read: None, per_write: None };
+                Ok(head.map(|()| VeiledBody(Some(Unread { line, seen, timeout }))))
             }
             _ => Err(Error::ConnectionFailed),
         }
@@ -156,7 +158,7 @@ struct Line {
 enum Due {
     Nothing,
     Head,
-    Body(exchange::Response),
+    Body(Box<exchange::Response>),
 }
 
 impl Line {
@@ -186,7 +188,7 @@ impl Line {
                 StatusCode::SWITCHING_PROTOCOLS => return Err(broken(ProtocolError::Upgrade)),
                 status if status.is_informational() => {}
                 _ => {
-                    self.due = Due::Body(body_of(&head).map_err(broken)?);
+                    self.due = Due::Body(Box::new(body_of(&head).map_err(broken)?));
                     return Ok(Some(head));
                 }
             }
@@ -266,26 +268,26 @@ fn invalid(what: String) -> Error {
 }
 
 /// The body of an answer. A read that would block has changed nothing, and may be repeated.
-pub(crate) struct VeiledBody(State);
+pub(crate) struct VeiledBody(Option<Unread>);
 
-enum State {
-    /// ureq keeps the connection of what it has `seen`, until that ends.
-    Open { line: Arc<Mutex<Line>>, seen: BodyReader<'static>, idle: Option<Duration> },
-    Over,
+/// A body whose end has not been read.
+struct Unread {
+    line: Arc<Mutex<Line>>,
+    /// ureq keeps the connection until this ends.
+    seen: BodyReader<'static>,
+    timeout: NextTimeout,
 }
 
 impl Read for VeiledBody {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let State::Open { line, seen, idle } = &mut self.0 else { return Ok(0) };
-        let after = idle.map_or(time::Duration::NotHappening, time::Duration::Exact);
-        let timeout = NextTimeout { after, reason: Timeout::PerRead, per_read: None, per_write: None };
-        let read = lock(line).read(buf, timeout).map_err(Error::into_io)?;
+        let Some(Unread { line, seen, timeout }) = &mut self.0 else { return Ok(0) };
+        let read = lock(line).read(buf, *timeout).map_err(Error::into_io)?;
         if read == 0 && !buf.is_empty() {
-            if lock(line).end() {
-                // ureq puts the connection back.
-                drop(seen.read(&mut [0]));
-            }
-            self.0 = State::Over;
+            let is_reusable = lock(line).end();
+            // At its own end, ureq keeps the connection for the next request.
+            let kept = is_reusable.then(|| seen.read(&mut [0]));
+            drop(kept);
+            self.0 = None;
         }
         Ok(read)
     }

@@ -12,10 +12,10 @@ use super::values::Output;
 const NONE: &str = "<none>";
 
 /// Columns of a table, by their headers.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CustomColumns(Vec<(String, Vec<Step>)>);
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Step {
     Member(String),
     /// An element by its place; from the end if that is negative.

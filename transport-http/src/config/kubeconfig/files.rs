@@ -1,4 +1,4 @@
-//! Reading and merging of files. The first definition of a name counts.
+//! Reading and merging of files. Of several files, the first that defines a name counts; one file defines it once.
 
 use super::entry::Entry;
 use super::origin::Origin;

@@ -1,12 +1,6 @@
 //! `-o custom-columns=…`, as kubectl has it: headers, and JSONPath expressions of the kinds that columns need.
 
-use clap::ValueEnum;
-use clap::builder::{EnumValueParser, PossibleValue, StringValueParser, TypedValueParser};
-use clap::{Arg, Command, Error};
 use serde_json::Value;
-use std::ffi::OsStr;
-
-use super::values::Output;
 
 /// What stands for a value that is not there.
 const NONE: &str = "<none>";
@@ -40,7 +34,8 @@ impl CustomColumns {
         self.0.iter().map(|(_, path)| text(&found(vec![object], path))).collect()
     }
 
-    fn parse(text: &str) -> Result<Self, &'static str> {
+    /// Reads the value behind `custom-columns=`.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let column = |text: &str| {
             let (header, path) = text.split_once(':').ok_or("each column is HEADER:PATH")?;
             let path = path.strip_prefix('{').and_then(|path| path.strip_suffix('}')).unwrap_or(path);
@@ -149,29 +144,6 @@ fn of_condition(text: &str) -> Result<Step, &'static str> {
 fn unquoted(text: &str) -> Option<&str> {
     let between = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
     between('\'').or_else(|| between('"'))
-}
-
-/// Parses the forms of kubectl, custom columns among them.
-#[derive(Clone)]
-pub(super) struct OutputParser;
-
-impl TypedValueParser for OutputParser {
-    type Value = Output;
-
-    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<Output, Error> {
-        let columns = value.to_str().and_then(|text| text.strip_prefix("custom-columns="));
-        let Some(columns) = columns else {
-            return EnumValueParser::<Output>::new().parse_ref(command, argument, value);
-        };
-        // Arguments are there as long as the process is.
-        let parser = StringValueParser::new().try_map(|text| CustomColumns::parse(&text));
-        let columns = parser.parse_ref(command, argument, OsStr::new(columns))?;
-        Ok(Output::Columns(Box::leak(Box::new(columns))))
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Output::value_variants().iter().filter_map(Output::to_possible_value)))
-    }
 }
 
 #[cfg(test)]

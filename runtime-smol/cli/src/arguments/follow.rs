@@ -1,8 +1,7 @@
 //! `listwatch watch` and `listwatch record`.
 
 use super::credentials::has_credential;
-use super::custom_columns::OutputParser;
-use super::values::{Format, Kind, Output, Print};
+use super::values::{Format, Kind, Output, OutputParser, Print};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo};

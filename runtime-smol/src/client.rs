@@ -165,7 +165,7 @@ impl Client {
         };
         let (entry, asked) = Entry::enter(gate, line.clone()).map_err(failed)?;
         let call = call.map_request(|request| request.behind(asked));
-        let response = GatedCall::new(entry, self.open(call.request()?, timeout)).await.map_err(|it| failed(it.into()))?;
+        let response = GatedCall::new(entry, self.open(call.request()?, timeout)).await.map_err(failed)?;
         Ok((call, response))
     }
 

@@ -33,12 +33,16 @@ use std::sync::Arc;
 /// If this process ends without dropping its transports, by `SIGKILL` or [`std::process::exit`], such a plugin runs on.
 /// It ends by itself; Ctrl-C does not reach it.
 ///
-/// `auth-provider` is not supported: Kubernetes removed it in 1.26.
+/// Over plain HTTP, no plugin runs and no credential is sent, unless
+/// [`ClusterOptions::credentials_over_http`](crate::ClusterOptions::credentials_over_http) allows it.
+///
+/// Of the `auth-provider`s, Kubernetes has kept `oidc`. Its `id-token` is used while it is valid, and then read again:
+/// kubectl renews it in the file. This crate does not.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     server: Arc<Server>,
     context: Option<String>,
-    namespace: String,
+    namespace: Option<String>,
     warnings: Arc<[ConfigWarning]>,
 }
 
@@ -46,7 +50,7 @@ impl Cluster {
     pub(crate) fn new(
         server: Arc<Server>,
         context: Option<String>,
-        namespace: String,
+        namespace: Option<String>,
         warnings: Vec<ConfigWarning>,
     ) -> Self {
         Self { server, context, namespace, warnings: warnings.into() }
@@ -116,7 +120,13 @@ impl Cluster {
     /// Returns the namespace of the context or of the pod, else `default`.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        &self.namespace
+        self.configured_namespace().unwrap_or("default")
+    }
+
+    /// Returns the namespace of the context or of the pod; `None` if the configuration names none.
+    #[must_use]
+    pub fn configured_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 }
 

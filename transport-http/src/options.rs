@@ -1,9 +1,10 @@
 use crate::cluster::Cluster;
 use crate::config::Kubeconfig;
 use crate::config::in_cluster;
-use crate::config::settings::{Login, Settings};
+use crate::config::settings::{Allowed, Login, Settings};
 use crate::error::ConfigError;
 use crate::limits::Limits;
+use crate::secret::Secret;
 use crate::server::{OnWarning, Server};
 use crate::warning::ConfigWarning;
 use std::fmt;
@@ -31,9 +32,12 @@ use std::time::Duration;
 pub struct ClusterOptions {
     context: Option<String>,
     user: Option<String>,
+    groups: Vec<String>,
+    token: Option<Secret>,
+    insecure: bool,
     service_account: PathBuf,
     env: Env,
-    interactive: bool,
+    allowed: Allowed,
     limits: Limits,
     on_warning: Option<OnWarning>,
 }
@@ -54,9 +58,12 @@ impl ClusterOptions {
         Self {
             context: None,
             user: None,
+            groups: Vec::new(),
+            token: None,
+            insecure: false,
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
-            interactive: std::io::stdin().is_terminal(),
+            allowed: Allowed { prompts: std::io::stdin().is_terminal(), over_http: false },
             limits: Limits::default(),
             on_warning: None,
         }
@@ -75,6 +82,27 @@ impl ClusterOptions {
     #[must_use]
     pub fn impersonate(mut self, user: impl Into<String>) -> Self {
         self.user = Some(user.into());
+        self
+    }
+
+    /// Sets the groups of the user that [`impersonate`](Self::impersonate) names, as `kubectl --as-group` does.
+    #[must_use]
+    pub fn impersonate_groups(mut self, groups: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.groups = groups.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sends this token instead of the configuration's token, password or exec plugin, as `kubectl --token` does.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(Secret::new(token.into()));
+        self
+    }
+
+    /// Sets whether any certificate of the server is accepted, whatever the configuration says: `false` unless set.
+    #[must_use]
+    pub fn insecure_skip_tls_verify(mut self, skips: bool) -> Self {
+        self.insecure = skips;
         self
     }
 
@@ -118,7 +146,18 @@ impl ClusterOptions {
     /// terminal. Therefore Ctrl-C reaches it, and an early end does not kill its children.
     #[must_use]
     pub fn interactive(mut self, may_prompt: bool) -> Self {
-        self.interactive = may_prompt;
+        self.allowed.prompts = may_prompt;
+        self
+    }
+
+    /// Sets whether credentials of a kubeconfig may be sent over plain HTTP, where they can be read on the way: `false`
+    /// unless set.
+    ///
+    /// As with kubectl, a server without TLS gets no token and no password, and no exec plugin runs for it. A
+    /// [warning](Cluster::warnings) says so. Headers that impersonate a user are sent.
+    #[must_use]
+    pub fn credentials_over_http(mut self, allowed: bool) -> Self {
+        self.allowed.over_http = allowed;
         self
     }
 
@@ -211,7 +250,7 @@ impl ClusterOptions {
             None => self.home().map(|home| home.join(".kube/config")).into_iter().collect(),
         };
         if let Some(kubeconfig) = Kubeconfig::of_existing(&files)? {
-            return self.build(kubeconfig.settings(self.context.as_deref(), self.interactive)?);
+            return self.build(kubeconfig.settings(self.context.as_deref(), self.allowed)?);
         }
         let env = |name: &str| (self.env)(name);
         match in_cluster::settings(&self.service_account, &env)? {
@@ -232,7 +271,7 @@ impl ClusterOptions {
     /// # Errors
     /// If the file, or a file that it names, cannot be read or used, and if it lacks the context.
     pub fn kubeconfig(&self, path: impl AsRef<Path>) -> Result<Cluster, ConfigError> {
-        self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.interactive)?)
+        self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.allowed)?)
     }
 
     /// Reads a kubeconfig from a string.
@@ -258,7 +297,7 @@ impl ClusterOptions {
     /// # }
     /// ```
     pub fn kubeconfig_text(&self, text: &str) -> Result<Cluster, ConfigError> {
-        self.build(Kubeconfig::of_text(text)?.settings(self.context.as_deref(), self.interactive)?)
+        self.build(Kubeconfig::of_text(text)?.settings(self.context.as_deref(), self.allowed)?)
     }
 
     /// Uses the API server at this URL without a credential.
@@ -271,9 +310,17 @@ impl ClusterOptions {
 
     fn build(&self, mut settings: Settings) -> Result<Cluster, ConfigError> {
         if let Some(user) = &self.user {
-            settings.impersonate = vec![("impersonate-user".to_owned(), user.clone())];
+            let groups = self.groups.iter().map(|group| ("impersonate-group", group));
+            let headers = [("impersonate-user", user)].into_iter().chain(groups);
+            settings.impersonate = headers.map(|(name, value)| (name.to_owned(), value.clone())).collect();
         }
-        let namespace = std::mem::take(&mut settings.namespace);
+        if self.insecure && settings.is_https() {
+            (settings.trust.authority, settings.trust.insecure) = (None, true);
+        }
+        if let Some(token) = &self.token {
+            self.log_in_by(token, &mut settings);
+        }
+        let namespace = settings.namespace.take();
         let context = settings.context.take();
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());
@@ -283,6 +330,16 @@ impl ClusterOptions {
             warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });
         }
         Ok(Cluster::new(Arc::new(server), context, namespace, warnings))
+    }
+
+    fn log_in_by(&self, token: &Secret, settings: &mut Settings) {
+        let place = "the given token".to_owned();
+        if settings.is_https() || self.allowed.over_http {
+            (settings.login, settings.user_place) = (Login::Token(token.clone()), place);
+        } else {
+            let server = settings.server.clone();
+            settings.warnings.push(ConfigWarning::WithheldCredential { place, server });
+        }
     }
 
     fn home(&self) -> Option<PathBuf> {

@@ -2,8 +2,8 @@ use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
 use crate::connect::{
-    CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, SystemResolver, TcpConnector, Tls, TlsConnector,
-    is_loopback,
+    BUFFER, CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, SystemResolver, TcpConnector, Tls,
+    TlsConnector, Veil, VeilConnector, VeiledBody, is_loopback,
 };
 use crate::error::ConfigError;
 use crate::limits::Limits;
@@ -21,10 +21,7 @@ use ureq::config::Config;
 use ureq::http::uri::Authority;
 use ureq::http::{Method, Request, Response, Uri};
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector};
-use ureq::{Agent, Body, Proxy};
-
-/// The size of a connection's buffers, in bytes. The head of a response must fit, and so must each request header.
-pub(crate) const BUFFER: usize = 16 * 1024;
+use ureq::{Agent, Proxy};
 
 /// An API server and all that connections to it need. The transports and clients of a cluster share it.
 pub(crate) struct Server {
@@ -180,13 +177,19 @@ impl Server {
     }
 
     /// Makes an HTTP client with its own connections, of which it keeps up to `kept` idle ones. It sets the socket that
-    /// it writes to, and asks the gate before.
-    pub(crate) fn agent(&self, session: &Session, kept: usize, last: &LastWire, gate: &CurrentGate) -> Agent {
+    /// it writes to, and asks the gate before. The veil hides what ureq shall not log.
+    pub(crate) fn agent(
+        &self,
+        session: &Session,
+        kept: usize,
+        (last, gate, veil): (&LastWire, &CurrentGate, &Veil),
+    ) -> Agent {
         let name = self.tls.as_ref().and_then(Tls::server_name);
         let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
         let tcp = || TcpConnector::new(self.limits.keep_alive, last.clone());
         let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
         let connector = connector.chain(tcp()).chain(tls).chain(GateConnector::new(gate.clone()));
+        let connector = connector.chain(VeilConnector::new(veil.clone(), self.is_proxied()));
         Agent::with_parts(self.config(kept), connector, SystemResolver::default())
     }
 
@@ -201,8 +204,6 @@ impl Server {
             .accept_encoding("")
             .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
-            // Otherwise ureq reports a head that fills the buffer as a lost connection.
-            .max_response_header_size(BUFFER - 1)
             .max_idle_connections(kept)
             .max_idle_connections_per_host(kept)
             .timeout_connect(Some(self.limits.connect_timeout))
@@ -215,18 +216,18 @@ impl Server {
         agent: &Agent,
         session: &Session,
         call: &Call<'_>,
-    ) -> Result<Response<Body>, ureq::Error> {
+        veil: &Veil,
+    ) -> Result<Response<VeiledBody>, ureq::Error> {
         let mut request = Request::builder().method(call.method.clone()).uri(format!("{}{}", self.base, call.target));
         for (name, value) in call.headers {
             request = request.header(*name, &**value);
         }
-        for (name, value) in self.auth.headers(&session.credential) {
-            request = request.header(name, value);
-        }
-        if call.body.is_empty() {
-            return agent.run(timed(agent, request.body(())?, call.idle));
-        }
-        agent.run(timed(agent, request.body(call.body)?, call.idle))
+        veil.begin(self.auth.headers(&session.credential));
+        let seen = match call.body {
+            [] => agent.run(timed(agent, request.body(())?, call.idle)),
+            body => agent.run(timed(agent, request.body(body)?, call.idle)),
+        };
+        veil.answer(seen?, call.idle)
     }
 }
 

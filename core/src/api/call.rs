@@ -1,6 +1,7 @@
 use super::{ApiClient, ApiError, ApiRequest, ApiResponse, RequestLine};
 use crate::decode::{DecodeOptions, Decoder, ListMeta, Status};
 use crate::object::Object;
+use crate::request::{WITHHELD, is_confidential};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -90,6 +91,8 @@ impl<T> ApiCall<T> {
         checked(response, line)?;
         (self.read)(&response.body).map_err(|why| {
             let which = line().map(|line| format!("{line}: ")).unwrap_or_default();
+            let is_secret = self.request.as_ref().is_ok_and(|request| is_confidential(&request.path));
+            let why = if is_secret { WITHHELD } else { &*why };
             ApiError::Unreadable(format!("{which}{why}"))
         })
     }

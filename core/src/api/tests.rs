@@ -97,6 +97,22 @@ fn what_cannot_be_written_is_not_sent() {
     assert!(server.asked.borrow().is_empty());
 }
 
+/// An error of serde quotes the value that it refuses, and errors are logged.
+#[test]
+fn the_reason_for_a_secret_that_cannot_be_read_quotes_nothing_of_it() {
+    let server = Server::new(|_| ApiResponse::new(200, r#"{"metadata":{"name":"a"},"data":"aHVudGVyMg=="}"#));
+    #[derive(Debug, serde::Deserialize)]
+    struct Numbers {
+        #[serde(rename = "data")]
+        _data: u32,
+    }
+    for (name, is_quoted) in [("v1/secrets", false), ("v1/configmaps", true)] {
+        let resource = Resource::named(name).unwrap().in_namespace("n");
+        let error = Api::<Numbers>::new(&resource).get("a").send(&server).unwrap_err().to_string();
+        assert_eq!((error.contains("aHVudGVyMg"), error.contains("withheld")), (is_quoted, !is_quoted), "{error}");
+    }
+}
+
 #[test]
 fn a_list_has_its_items_and_what_it_says_of_itself() {
     let list = |body: &'static str| pods().list().send(&Server::new(|_| ApiResponse::new(200, body)));

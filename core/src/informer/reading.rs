@@ -9,6 +9,8 @@ use crate::fifo::Order;
 use crate::object::{Version, is_older};
 use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
+#[cfg(feature = "alloc")]
+use crate::request::{WITHHELD, is_confidential};
 use crate::storage::{Keyed, KnownObjects, Mem};
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
@@ -332,7 +334,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         let staged = step == Step::Stage && !deleted && undecodable.key.is_some();
         self.has_staged_gap |= step == Step::Stage && !deleted;
         self.has_gap |= step == Step::Apply && !deleted;
-        self.undecodable = Some(undecodable);
+        self.undecodable = Some(self.without_secrets(undecodable));
         if staged {
             self.count_staged();
         }
@@ -346,6 +348,21 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         } else if let Err(full) = self.try_delete(last) {
             self.hold(Some(EventType::Deleted), M::into_item(full));
         }
+    }
+
+    /// The error without what the decoder says of a Secret.
+    #[cfg(feature = "alloc")]
+    fn without_secrets(&self, error: DecodeErrorOf<KeyOf<D>>) -> DecodeErrorOf<KeyOf<D>> {
+        match is_confidential(self.reflector.resource().path()) {
+            true => DecodeErrorOf { error: WITHHELD.into(), ..error },
+            false => error,
+        }
+    }
+
+    /// The same: a projection quotes no value.
+    #[cfg(not(feature = "alloc"))]
+    fn without_secrets(&self, error: DecodeErrorOf<KeyOf<D>>) -> DecodeErrorOf<KeyOf<D>> {
+        error
     }
 
     /// Queues a deletion that the watch reported.

@@ -43,13 +43,17 @@ struct Talk {
 }
 
 fn talk(configure: impl FnOnce(&mut InformerConfig)) -> Talk {
+    talk_of("/pods", configure)
+}
+
+fn talk_of(path: &str, configure: impl FnOnce(&mut InformerConfig)) -> Talk {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
     config.reflector.reconnect_jitter = Duration::ZERO;
     configure(&mut config);
-    let mut informer = Informer::new(Resource::new("/pods"), config);
+    let mut informer = Informer::new(Resource::new(path), config);
     informer.start(Instant::ZERO);
     Talk { informer, now: Instant::ZERO, id: RequestId(0), told: Vec::new() }
 }

@@ -1,6 +1,9 @@
 use super::percent_decode_bytes;
 use alloc::vec::Vec;
 
+/// Stands for what a decoder says of confidential bytes: an error of serde quotes the value that it refuses.
+pub(crate) const WITHHELD: &str = "the reason is withheld, because it may quote a secret";
+
 /// Whether a request, or its response, may contain a secret, by the target: the path, with the query or without.
 ///
 /// That is so for Secrets in any form, for the tokens of service accounts, and for reviews of tokens. A list of the

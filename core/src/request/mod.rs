@@ -7,6 +7,8 @@ mod resource;
 mod token;
 
 #[cfg(feature = "alloc")]
+pub(crate) use confidential::WITHHELD;
+#[cfg(feature = "alloc")]
 pub use confidential::is_confidential;
 pub(crate) use percent::PercentEncoded;
 #[cfg(feature = "alloc")]

@@ -21,8 +21,6 @@ const LONG: usize = 512;
 pub(crate) enum CommandError {
     /// Standard output cannot be written.
     Output(io::Error),
-    /// Standard output is closed.
-    Closed,
     /// The reader of standard output did not take this much.
     Unread(Amount),
     Capture(CaptureError),
@@ -122,10 +120,6 @@ impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
-            Self::Closed => f.write_str(
-                "standard output is closed, or is a /dev/null that is open for reading too; to print nothing, give \
-                 `> /dev/null`",
-            ),
             Self::Unread(Amount { lines, bytes }) => {
                 write!(
                     f,

@@ -48,7 +48,6 @@ fn main() -> ExitCode {
 fn listwatch() -> ExitCode {
     let done = match arguments::parse(std::env::args_os()) {
         Ok(command) => commands::run(&command),
-        Err(NoCommand::Help(_)) if system::process::stdout_is_closed() => Err(CommandError::Closed),
         Err(NoCommand::Help(text) | NoCommand::Version(text)) => {
             output::print(text.as_bytes()).map_err(CommandError::Output)
         }

@@ -106,6 +106,7 @@ pub(super) fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::informers::WorldId;
     use listwatch_core::object::MetaBuilder;
 
     fn meta(version: &str, generation: i64) -> Meta {

@@ -38,7 +38,8 @@ pub fn run(data: &[u8]) {
 }
 
 fn read(text: &str) -> Result<Cluster, ConfigError> {
-    ClusterOptions::new().interactive(false).env(|_| None).kubeconfig_text(text)
+    let options = ClusterOptions::new().interactive(false).credentials_over_http(true);
+    options.env(|_| None).kubeconfig_text(text)
 }
 
 /// All that a program could print.

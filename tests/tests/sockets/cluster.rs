@@ -42,7 +42,7 @@ impl Files {
         fs::write(&path, text).unwrap();
         // Silence is measured in another time than that of the machine.
         let options = ClusterOptions::new().env(|_| None).idle_timeout(None).connect_timeout(crate::sockets::LIMIT);
-        options.max_requests(MOST_OPEN).max_watches(MOST_OPEN).kubeconfig(&path).unwrap()
+        options.max_requests(MOST_OPEN).max_watches(MOST_OPEN).credentials_over_http(true).kubeconfig(&path).unwrap()
     }
 }
 

@@ -5,6 +5,7 @@ use super::timestamp;
 use crate::cancel::CancelToken;
 use crate::clock;
 use crate::config::settings::Plugin;
+use crate::config::yaml;
 use crate::error::ConfigError;
 use crate::secret::Secret;
 use serde::Deserialize;
@@ -144,7 +145,7 @@ impl Issued {
 #[serde(rename_all = "camelCase")]
 struct ExecCredential {
     api_version: String,
-    kind: String,
+    kind: Option<String>,
     #[serde(default)]
     status: Status,
 }
@@ -158,15 +159,16 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// Parses the output of a plugin. Errors do not quote it.
+/// Parses the output of a plugin: JSON or YAML. As with kubectl, its kind may be absent. Errors do not quote it.
 fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
     if output.trim_ascii().is_empty() {
         return Err("printed nothing: run it by hand".to_owned());
     }
-    let credential: ExecCredential = serde_json::from_slice(output).map_err(|error| {
-        format!("printed no ExecCredential: see line {}, column {} of its output", error.line(), error.column())
-    })?;
-    if credential.kind != "ExecCredential" || credential.api_version != api_version {
+    let text = yaml::text(output.to_vec()).map_err(|error| format!("printed no ExecCredential: {error}"))?;
+    let text = text.trim_start_matches('\u{feff}');
+    let credential: ExecCredential = serde_json::from_str(text).or_else(|_| of_yaml(text))?;
+    let ExecCredential { kind, .. } = &credential;
+    if kind.as_ref().is_some_and(|kind| kind != "ExecCredential") || credential.api_version != api_version {
         return Err(format!("printed something other than an ExecCredential of {api_version}"));
     }
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
@@ -183,9 +185,37 @@ fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
     Ok(Issued { token, identity, expires: expires.map(moment).transpose()? })
 }
 
+fn of_yaml(text: &str) -> Result<ExecCredential, String> {
+    let fault = |(line, _what)| format!("printed no ExecCredential: see line {line} of its output");
+    let root = yaml::parse(text).map_err(fault)?.ok_or("printed no ExecCredential")?;
+    serde_json::from_value(root.to_json()).map_err(|_| "printed no ExecCredential".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_plugin_prints_is_json_or_yaml_in_any_unicode() {
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let json = r#"{"apiVersion":"v1","kind":"ExecCredential","status":{"token":"t"}}"#;
+        let yaml = "---\napiVersion: v1\nkind: ExecCredential\nstatus:\n  token: t\n  expirationTimestamp: 2999-01-01T00:00:00Z\n";
+        for output in [
+            json.into(),
+            json.replace(',', ",\n\t").into_bytes(),
+            format!("\u{feff}{json}\r\n").into_bytes(),
+            utf16(&format!("\u{feff}{json}")),
+            yaml.into(),
+            utf16(&format!("\u{feff}{yaml}")),
+            br#"{"apiVersion":"v1","status":{"token":"t"}}"#.into(),
+        ] {
+            let token = read(&output, "v1").map(|issued| issued.token);
+            assert_eq!(token, Ok(Some(Secret::new("t"))), "{}", String::from_utf8_lossy(&output));
+        }
+        for output in ["status: {token: t}", "apiVersion: v2\nstatus: {token: t}", "kind: Config\napiVersion: v1"] {
+            assert!(read(output.as_bytes(), "v1").is_err(), "{output}");
+        }
+    }
 
     /// Go's zero time, as client-go takes it.
     #[test]

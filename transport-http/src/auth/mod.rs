@@ -1,6 +1,7 @@
 //! Credentials: from settings, files and exec plugins, and out of responses that echo them.
 
 mod exec;
+mod id_token;
 mod json;
 mod process;
 mod redactor;
@@ -17,10 +18,11 @@ use crate::secret::Secret;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use exec::Exec;
+use id_token::IdToken;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
-/// The longest header value in bytes: ureq writes a header in one piece.
+/// The longest header value in bytes.
 const MAX_HEADER: usize = 15 << 10;
 
 /// The source of a cluster's credentials. It renews them when they expire.
@@ -35,6 +37,7 @@ enum Source {
     None,
     Header(HeaderValue),
     File(Reloaded, Option<Secret>),
+    IdToken(IdToken),
     Exec(Box<Exec>),
 }
 
@@ -82,6 +85,7 @@ impl Auth {
             }
             Login::Token(token) => Source::Header(bearer(&token, place)?),
             Login::TokenFile(path, token) => Source::File(Reloaded::new("token file", path), token),
+            Login::IdToken(read) => Source::IdToken(IdToken::new(read)),
             Login::Exec(plugin) => Source::Exec(Box::new(Exec::new(plugin, limit))),
         };
         let named = |(name, value): (String, String)| {
@@ -100,6 +104,7 @@ impl Auth {
             Source::None => (None, None),
             Source::Header(header) => (Some(header.clone()), None),
             Source::File(file, token) => (Some(self.token_of_file(file, token.as_ref())?), None),
+            Source::IdToken(token) => (Some(bearer(&token.current(&self.place)?, &self.place)?), None),
             Source::Exec(exec) => {
                 let issued = exec.current(cancel)?;
                 let token = issued.token.as_ref().map(|token| bearer(token, &exec.place())).transpose()?;
@@ -114,6 +119,7 @@ impl Auth {
         match &self.source {
             Source::None | Source::Header(_) => return Ok(None),
             Source::File(file, _) => file.invalidate(),
+            Source::IdToken(token) => token.invalidate(),
             Source::Exec(exec) => {
                 // A request that was refused at the same time may have renewed it already.
                 let current = self.credential(cancel)?;

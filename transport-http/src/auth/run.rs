@@ -131,7 +131,7 @@ impl State {
 fn collect(stdout: Option<ChildStdout>, run: Weak<Run>) -> io::Result<()> {
     let reader = move || {
         let mut output = Vec::new();
-        // If reading fails, the JSON is incomplete, which the parser reports.
+        // If reading fails, the output is incomplete, which the parser reports.
         let _ = stdout.map(|stdout| stdout.take(MAX_OUTPUT + 1).read_to_end(&mut output));
         if let Some(run) = run.upgrade() {
             run.on_output(output);

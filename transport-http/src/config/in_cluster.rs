@@ -25,8 +25,6 @@ pub(crate) fn settings(account: &Path, env: &dyn Fn(&str) -> Option<String>) -> 
     let mut settings = Settings::of_server(format!("https://{host}:{port}"), "the pod's service account".to_owned());
     settings.trust.authority = Some(Material::File(account.join("ca.crt")));
     settings.login = Login::TokenFile(token, None);
-    if let Ok(namespace) = fs::read_to_string(account.join("namespace")) {
-        settings.namespace = namespace.trim().to_owned();
-    }
+    settings.namespace = fs::read_to_string(account.join("namespace")).ok().map(|name| name.trim().to_owned());
     Ok(Some(settings))
 }

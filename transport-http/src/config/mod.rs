@@ -3,6 +3,8 @@
 pub(crate) mod in_cluster;
 pub(crate) mod settings;
 
+pub(crate) mod yaml;
+
 mod kubeconfig;
 
 pub(crate) use kubeconfig::Kubeconfig;

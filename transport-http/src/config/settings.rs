@@ -12,7 +12,8 @@ pub(crate) struct Settings {
     /// The place of the server's entry, for errors.
     pub(crate) place: String,
     pub(crate) context: Option<String>,
-    pub(crate) namespace: String,
+    /// The namespace that the configuration names.
+    pub(crate) namespace: Option<String>,
     pub(crate) trust: Trust,
     /// A client certificate and its key.
     pub(crate) identity: Option<(Material, Material)>,
@@ -28,14 +29,15 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// A server without a login.
+    /// A server without a login. As with kubectl, `HOST:PORT` is one over plain HTTP.
     pub(crate) fn of_server(server: String, place: String) -> Self {
+        let server = if server.contains("://") { server } else { format!("http://{server}") };
         Self {
             server,
             user_place: place.clone(),
             place,
             context: None,
-            namespace: "default".to_owned(),
+            namespace: None,
             trust: Trust::default(),
             identity: None,
             proxy: None,
@@ -44,6 +46,20 @@ impl Settings {
             impersonate: Vec::new(),
         }
     }
+
+    /// Whether requests go over TLS.
+    pub(crate) fn is_https(&self) -> bool {
+        self.server.split_once("://").is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"))
+    }
+}
+
+/// What a program allows a configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed {
+    /// An exec plugin may prompt.
+    pub(crate) prompts: bool,
+    /// Credentials may be sent without TLS.
+    pub(crate) over_http: bool,
 }
 
 /// How the certificate of a server is verified.
@@ -82,8 +98,13 @@ pub(crate) enum Login {
     Token(Secret),
     /// A file that is read again when it changes, and a token for the time that it cannot be read.
     TokenFile(PathBuf, Option<Secret>),
+    /// Reads the `id-token` of the provider `oidc`, as it is now.
+    IdToken(ReadToken),
     Exec(Plugin),
 }
+
+/// Reads a token that another program renews.
+pub(crate) type ReadToken = Box<dyn Fn() -> Result<Secret, ConfigError> + Send + Sync>;
 
 /// An exec plugin.
 pub(crate) struct Plugin {

@@ -29,8 +29,8 @@ impl CurrentGate {
     }
 }
 
-/// Asks the gate before each piece of a request that a connection writes. As the last connector, it comes after proxies
-/// and TLS have shaken hands.
+/// Asks the gate before each piece of a request that a connection writes. It comes after proxies and TLS have shaken
+/// hands.
 #[derive(Debug)]
 pub(crate) struct GateConnector(CurrentGate);
 

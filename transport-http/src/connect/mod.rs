@@ -1,6 +1,8 @@
 //! The way to a server: proxies, sockets with keep-alive, TLS.
 
+mod algorithm;
 mod buffers;
+mod certificate;
 mod gate;
 mod proxy;
 mod read_size;
@@ -9,9 +11,11 @@ mod socks;
 mod tcp;
 mod tls;
 mod tls_connector;
+mod veil;
 mod verifier;
 mod wire;
 
+pub(crate) use algorithm::named as named_algorithm;
 pub(crate) use gate::{CurrentGate, GateConnector};
 pub(crate) use proxy::{ProxyRule, is_loopback};
 pub(crate) use read_size::ReadSize;
@@ -20,5 +24,6 @@ pub(crate) use socks::SocksConnector;
 pub(crate) use tcp::TcpConnector;
 pub(crate) use tls::Tls;
 pub(crate) use tls_connector::TlsConnector;
-pub(crate) use verifier::WeakKey;
+pub(crate) use veil::{BUFFER, Veil, VeilConnector, VeiledBody};
+pub(crate) use verifier::Distrusted;
 pub(crate) use wire::{LastWire, Wire};

@@ -1,15 +1,15 @@
 //! TLS configurations: the trusted authorities, and the client certificate.
 
-use super::verifier::{Authorities, ServerVerifier};
+use super::algorithm::named;
+use super::verifier::ServerVerifier;
 use crate::config::settings::{Material, Trust};
 use crate::error::ConfigError;
 use crate::reloaded::Reloaded;
 use crate::secret::Secret;
-use rustls::client::WebPkiServerVerifier;
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, Error, RootCertStore};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The inputs of TLS, from files that may change, and the configuration that was built from them last.
@@ -92,8 +92,8 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| ConfigError::new(error.to_string()))?;
-        let authorities = if self.insecure { None } else { Some(self.authorities(inputs, provider.clone())?) };
-        let trusted = Arc::new(ServerVerifier { provider, authorities });
+        let trusted = if self.insecure { None } else { Some(self.trusted(inputs)?) };
+        let trusted = Arc::new(ServerVerifier { provider, trusted });
         let builder = builder.dangerous().with_custom_certificate_verifier(trusted);
         let mut config = match &inputs.identity {
             None => builder.with_no_client_auth(),
@@ -101,10 +101,15 @@ impl Tls {
                 let (certificate_place, key_place) = self.identity_places(issuer);
                 let chain = certificates(certificate, &certificate_place)?;
                 let key = private_key(key, &key_place)?;
-                builder.with_client_auth_cert(chain, key).map_err(|error| {
-                    ConfigError::new(format!(
+                let algorithm = named(key.secret_der());
+                builder.with_client_auth_cert(chain, key).map_err(|error| match error {
+                    Error::General(_) => ConfigError::new(format!(
+                        "the client key ({key_place}) is not supported: its algorithm is {algorithm}; use RSA with \
+                         2048 bits or more, P-256, P-384 or Ed25519"
+                    )),
+                    error => ConfigError::new(format!(
                         "the client key ({key_place}) does not fit the client certificate ({certificate_place}): {error}"
-                    ))
+                    )),
                 })?
             }
         };
@@ -112,18 +117,16 @@ impl Tls {
         Ok(config)
     }
 
-    fn authorities(&self, inputs: &Inputs, provider: Arc<CryptoProvider>) -> Result<Authorities, ConfigError> {
+    /// The certificates that are trusted. Which of them may sign others is a question of the time.
+    fn trusted(&self, inputs: &Inputs) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
         let (certificates, place) = match (&inputs.authority, &self.authority) {
             (Some(authority), Some(source)) => (certificates(authority, &source.place())?, source.place()),
             _ => (rustls_native_certs::load_native_certs().certs, "the system's certificate authorities".to_owned()),
         };
-        let mut roots = RootCertStore::empty();
-        if roots.add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
+        if RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
             return Err(ConfigError::new(format!("{place}: there is no valid certificate of an authority")));
         }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        let issued = verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?;
-        Ok(Authorities { issued, own: certificates })
+        Ok(certificates)
     }
 
     fn identity_places(&self, issuer: Option<String>) -> (String, String) {

@@ -1,11 +1,12 @@
 //! Verification of server certificates.
 
+use super::certificate::{Certificate, Unfit, rsa_bits};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 use std::fmt;
 use std::sync::Arc;
 use webpki::EndEntityCert;
@@ -18,18 +19,13 @@ const MIN_RSA_BITS: usize = 2048;
 pub(super) struct ServerVerifier {
     pub(super) provider: Arc<CryptoProvider>,
     /// `None` for `insecure-skip-tls-verify`, which accepts any certificate.
-    pub(super) authorities: Option<Authorities>,
+    pub(super) trusted: Option<Vec<CertificateDer<'static>>>,
 }
 
-/// Trusts certificates that an authority issued, and an authority's own certificate as that of a server.
+/// As Go does, it trusts each configured certificate as that of a server, and those that may sign others as authorities.
 ///
-/// `openssl req -x509` makes the latter, and Go accepts it. webpki refuses it (`CaUsedAsEndEntity`).
-#[derive(Debug)]
-pub(super) struct Authorities {
-    pub(super) issued: Arc<WebPkiServerVerifier>,
-    pub(super) own: Vec<CertificateDer<'static>>,
-}
-
+/// webpki checks no dates and no purpose of an authority. It does not let one be a server, which `openssl req -x509`
+/// makes of it.
 impl ServerCertVerifier for ServerVerifier {
     fn verify_server_cert(
         &self,
@@ -39,14 +35,16 @@ impl ServerCertVerifier for ServerVerifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(Authorities { issued, own }) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
-        match issued.verify_server_cert(shown, intermediates, name, ocsp, now) {
-            // webpki has checked its dates before. The name remains.
-            Err(error) if is_authority(&error) && own.iter().any(|known| known == shown) => {
-                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
-                Ok(ServerCertVerified::assertion())
-            }
-            Err(error) if is_bad_signature(&error) => Err(weak_issuer(shown, intermediates, own).unwrap_or(error)),
+        let Some(trusted) = &self.trusted else { return Ok(ServerCertVerified::assertion()) };
+        if trusted.iter().any(|known| known == shown) {
+            let fitness = Certificate::of(shown).and_then(|certificate| certificate.check_server(now));
+            fitness.map_err(|unfit| Distrusted::error(SERVER, Reason::Unfit(unfit)))?;
+            verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        match self.issued(trusted, now).and_then(|it| it.verify_server_cert(shown, intermediates, name, ocsp, now)) {
+            Err(error) if is_bad_signature(&error) => Err(weak_issuer(shown, intermediates, trusted).unwrap_or(error)),
+            Err(error) if is_unknown(&error) => Err(unfit_issuer(shown, intermediates, trusted, now).unwrap_or(error)),
             result => result,
         }
     }
@@ -76,45 +74,80 @@ impl ServerCertVerifier for ServerVerifier {
     }
 }
 
-/// Whether the only fault is that the certificate belongs to an authority.
-fn is_authority(error: &Error) -> bool {
-    let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
-    matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+impl ServerVerifier {
+    /// A verifier of what those issued that may sign now.
+    fn issued(&self, trusted: &[CertificateDer<'static>], now: UnixTime) -> Result<Arc<WebPkiServerVerifier>, Error> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(trusted.iter().filter(|der| unfitness(der, now).is_none()).cloned());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), self.provider.clone()).build();
+        // There is none.
+        verifier.map_err(|_| Error::InvalidCertificate(CertificateError::UnknownIssuer))
+    }
+}
+
+/// Why a certificate cannot be an authority now.
+fn unfitness(der: &[u8], now: UnixTime) -> Option<Unfit> {
+    Certificate::of(der).and_then(|certificate| certificate.check_signer(now)).err()
 }
 
 fn is_bad_signature(error: &Error) -> bool {
     matches!(error, Error::InvalidCertificate(CertificateError::BadSignature))
 }
 
-/// An RSA key that is too short. rustls reports its signatures as bad.
+fn is_unknown(error: &Error) -> bool {
+    matches!(error, Error::InvalidCertificate(CertificateError::UnknownIssuer))
+}
+
+const SERVER: &str = "the server's certificate";
+const AUTHORITY: &str = "the certificate authority";
+
+/// A certificate that is not trusted, for a reason that rustls does not tell.
 #[derive(Debug)]
-pub(crate) struct WeakKey {
+pub(crate) struct Distrusted {
     owner: &'static str,
-    bits: usize,
+    reason: Reason,
 }
 
-impl fmt::Display for WeakKey {
+#[derive(Debug)]
+enum Reason {
+    Unfit(Unfit),
+    /// An RSA key of so many bits. rustls reports its signatures as bad.
+    WeakKey(usize),
+}
+
+impl fmt::Display for Distrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { owner, bits } = self;
-        write!(f, "the RSA key of {owner} has {bits} bits, and fewer than {MIN_RSA_BITS} are not accepted: ")?;
-        f.write_str("let a certificate with a longer key, or one on an elliptic curve, be issued")
+        let Self { owner, reason } = self;
+        match reason {
+            Reason::Unfit(unfit) if *owner == AUTHORITY => {
+                write!(f, "the certificate of the authority that issued the server's {unfit}")
+            }
+            Reason::Unfit(unfit) => write!(f, "{owner} {unfit}"),
+            Reason::WeakKey(bits) => {
+                write!(f, "the RSA key of {owner} has {bits} bits, and fewer than {MIN_RSA_BITS} are not accepted: ")?;
+                f.write_str("let a certificate with a longer key, or one on an elliptic curve, be issued")
+            }
+        }
     }
 }
 
-impl std::error::Error for WeakKey {}
+impl std::error::Error for Distrusted {}
 
-impl WeakKey {
-    fn of(owner: &'static str, certificate: &CertificateDer<'_>) -> Option<Error> {
-        let bits = rsa_bits(&EndEntityCert::try_from(certificate).ok()?.subject_public_key_info())?;
-        let weak = Self { owner, bits };
-        let other = OtherError(Arc::new(weak));
-        (bits < MIN_RSA_BITS).then_some(Error::InvalidCertificate(CertificateError::Other(other)))
+impl Distrusted {
+    fn error(owner: &'static str, reason: Reason) -> Error {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(Self { owner, reason }))))
     }
+}
+
+/// The error for a certificate with a short RSA key.
+fn weak_key(owner: &'static str, certificate: &CertificateDer<'_>) -> Option<Error> {
+    let bits = rsa_bits(&EndEntityCert::try_from(certificate).ok()?.subject_public_key_info())?;
+    (bits < MIN_RSA_BITS).then(|| Distrusted::error(owner, Reason::WeakKey(bits)))
 }
 
 /// The error for a bad signature by the key of this certificate: a weak key, or the original error.
 fn of_key(error: Error, certificate: &CertificateDer<'_>) -> Error {
-    let weak = is_bad_signature(&error).then(|| WeakKey::of("the server's certificate", certificate)).flatten();
+    let weak = is_bad_signature(&error).then(|| weak_key(SERVER, certificate)).flatten();
     weak.unwrap_or(error)
 }
 
@@ -124,51 +157,24 @@ fn weak_issuer(
     intermediates: &[CertificateDer<'_>],
     authorities: &[CertificateDer<'_>],
 ) -> Option<Error> {
-    let issued = || intermediates.iter().chain([shown]).filter_map(|der| EndEntityCert::try_from(der).ok());
-    let is_issuer = |der: &&CertificateDer<'_>| {
-        EndEntityCert::try_from(*der).is_ok_and(|authority| issued().any(|one| one.issuer() == authority.subject()))
-    };
-    let issuers = intermediates.iter().chain(authorities).filter(is_issuer);
-    issuers.filter_map(|der| WeakKey::of("the certificate authority", der)).next()
+    let issuers = intermediates.iter().chain(authorities).filter(|der| is_issuer(der, shown, intermediates));
+    issuers.filter_map(|der| weak_key(AUTHORITY, der)).next()
 }
 
-/// The length of an RSA key's modulus in bits, from its SubjectPublicKeyInfo (RFC 5280, RFC 8017).
-fn rsa_bits(info: &[u8]) -> Option<usize> {
-    const SEQUENCE: u8 = 0x30;
-    const RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
-    let (info, _) = element(info, SEQUENCE)?;
-    let (algorithm, info) = element(info, SEQUENCE)?;
-    let (key, _) = element(info, 0x03)?;
-    let (key, _) = element(key.strip_prefix(&[0])?, SEQUENCE)?;
-    let (modulus, _) = element(key, 0x02)?;
-    let first = modulus.iter().position(|byte| *byte != 0)?;
-    let bits = (modulus.len() - first) * 8 - modulus[first].leading_zeros() as usize;
-    algorithm.starts_with(RSA).then_some(bits)
+/// Finds an authority that issued one of these certificates, by its name, and may not be one now.
+fn unfit_issuer(
+    shown: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    authorities: &[CertificateDer<'_>],
+    now: UnixTime,
+) -> Option<Error> {
+    let mut issuers = authorities.iter().filter(|der| is_issuer(der, shown, intermediates));
+    let unfit = issuers.find_map(|der| unfitness(der, now))?;
+    Some(Distrusted::error(AUTHORITY, Reason::Unfit(unfit)))
 }
 
-/// Splits off a DER element with this tag: its content, and the rest.
-fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (&[its, len], rest) = der.split_first_chunk()?;
-    let (len, rest) = match len {
-        0..=0x7f => (usize::from(len), rest),
-        0x81 => (usize::from(*rest.first()?), &rest[1..]),
-        0x82 => {
-            let (&[high, low], rest) = rest.split_first_chunk()?;
-            (usize::from(u16::from_be_bytes([high, low])), rest)
-        }
-        _ => return None,
-    };
-    (its == tag).then(|| rest.split_at_checked(len)).flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_rsa_key_has_no_length() {
-        for info in [&[][..], &[0x30], &[0x30, 0x82], &[0x30, 0x84, 1, 1, 1, 1], &[0x30, 5, 1], &[0x30, 2, 0x30, 0]] {
-            assert_eq!(rsa_bits(info), None);
-        }
-    }
+/// Whether an authority has the name of an issuer.
+fn is_issuer(authority: &CertificateDer<'_>, shown: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> bool {
+    let mut issued = intermediates.iter().chain([shown]).filter_map(|der| EndEntityCert::try_from(der).ok());
+    EndEntityCert::try_from(authority).is_ok_and(|authority| issued.any(|one| one.issuer() == authority.subject()))
 }

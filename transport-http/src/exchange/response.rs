@@ -3,6 +3,8 @@ use super::content::Content;
 use super::error::ProtocolError;
 use super::head::Head;
 use super::head_reader::HeadReader;
+#[cfg(feature = "ureq")]
+use super::{fields::Fields, lines::Line};
 use core::ops::Range;
 
 /// Reads one answer of HTTP/1.1, whatever the pieces in which it arrives. It needs no connection and no buffer.
@@ -60,6 +62,16 @@ impl Response {
     #[must_use]
     pub const fn new() -> Self {
         Self { state: State::Head(HeadReader::new()), is_persistent: false }
+    }
+
+    /// Begins behind a head that another reader has read, by its lines that frame the body.
+    #[cfg(feature = "ureq")]
+    pub(crate) fn behind(status_line: &[u8], headers: impl Iterator<Item = Vec<u8>>) -> Result<Self, ProtocolError> {
+        let mut fields = Fields::of_status_line(status_line)?;
+        for text in headers {
+            fields.handle_header(&Line { text: &text, is_cut: false })?;
+        }
+        Ok(Self { state: State::Body(fields.body()), is_persistent: fields.is_persistent() })
     }
 
     /// Reads bytes up to the end of the next part. Returns how many it took, and the part; the caller passes the rest

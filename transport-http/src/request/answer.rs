@@ -3,11 +3,10 @@ use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::{error, head, warnings};
 use crate::auth::{BodyRedactor, Redactor};
-use crate::connect::ReadSize;
+use crate::connect::{ReadSize, VeiledBody};
 use crate::server::Server;
 use listwatch_core::transport::{ResponseHead, TransportError};
 use std::io::Read;
-use ureq::Body;
 use ureq::http::Response;
 
 /// A response whose head has arrived, cleared of the request's credentials.
@@ -15,7 +14,7 @@ pub(crate) struct Answer {
     pub(crate) head: ResponseHead,
     /// What the server warns of.
     pub(crate) warnings: Vec<String>,
-    response: Response<Body>,
+    response: Response<VeiledBody>,
     redactor: Redactor,
 }
 

@@ -1,18 +1,17 @@
-use crate::connect::ReadSize;
+use crate::connect::{ReadSize, VeiledBody};
 use flate2::read::MultiGzDecoder;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::io::{self, ErrorKind, Read};
 use ureq::http::Response;
-use ureq::{Body, BodyReader};
 
 /// The body of a response, decompressed. Nothing is stored, so a compression bomb costs time and no memory.
 pub(crate) enum Content {
-    Plain(BodyReader<'static>),
-    Gzip(Box<MultiGzDecoder<BodyReader<'static>>>),
+    Plain(VeiledBody),
+    Gzip(Box<MultiGzDecoder<VeiledBody>>),
 }
 
 impl Content {
-    pub(crate) fn of(response: Response<Body>) -> Result<Self, TransportError> {
+    pub(crate) fn of(response: Response<VeiledBody>) -> Result<Self, TransportError> {
         let encoding = response.headers().get("content-encoding").map(|value| value.as_bytes().to_ascii_lowercase());
         let is_gzip = match encoding.as_deref() {
             None | Some(b"" | b"identity") => false,
@@ -22,7 +21,7 @@ impl Content {
                 return Err(TransportError::new(TransportErrorKind::Protocol, detail));
             }
         };
-        let reader = response.into_body().into_reader();
+        let reader = response.into_body();
         Ok(if is_gzip { Self::Gzip(Box::new(MultiGzDecoder::new(reader))) } else { Self::Plain(reader) })
     }
 

@@ -1,12 +1,12 @@
 use super::error;
 use crate::auth::Redactor;
 use crate::cancel::CancelToken;
-use crate::connect::{CurrentGate, LastWire, Wire};
+use crate::connect::{CurrentGate, LastWire, Veil, VeiledBody, Wire};
 use crate::server::{Call, Server, Session};
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use ureq::Agent;
 use ureq::http::{Method, Response, StatusCode};
-use ureq::{Agent, Body};
 
 /// The connection of a transport, or of one request of a client. Any thread may close it.
 ///
@@ -21,6 +21,7 @@ pub(crate) struct Connection {
     kept: usize,
     last: LastWire,
     gate: CurrentGate,
+    veil: Veil,
 }
 
 /// The HTTP client for a request.
@@ -32,8 +33,8 @@ struct Checkout {
 
 impl Connection {
     pub(crate) fn new(kept: usize) -> Self {
-        let (last, gate) = (LastWire::default(), CurrentGate::default());
-        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept, last, gate }
+        let (last, gate, veil) = (LastWire::default(), CurrentGate::default(), Veil::default());
+        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept, last, gate, veil }
     }
 
     /// Sends a request, and waits for the head of the response.
@@ -42,14 +43,22 @@ impl Connection {
     /// The response may echo credentials; the redactor removes them.
     ///
     /// The gate of the request is asked before each piece of it is written.
-    pub(crate) fn send(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
+    pub(crate) fn send(
+        &self,
+        server: &Server,
+        call: &Call<'_>,
+    ) -> Result<(Response<VeiledBody>, Redactor), TransportError> {
         self.gate.set(call.gate);
         let sent = self.send_authorized(server, call);
         self.gate.set(None);
         sent
     }
 
-    fn send_authorized(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
+    fn send_authorized(
+        &self,
+        server: &Server,
+        call: &Call<'_>,
+    ) -> Result<(Response<VeiledBody>, Redactor), TransportError> {
         let session = server.session(&self.cancel).map_err(|cause| error::of_credentials(&cause))?;
         let (response, redactor) = self.send_with(server, &session, call)?;
         if response.status() == StatusCode::UNAUTHORIZED
@@ -84,7 +93,7 @@ impl Connection {
         server: &Server,
         session: &Session,
         call: &Call<'_>,
-    ) -> Result<(Response<Body>, Redactor), TransportError> {
+    ) -> Result<(Response<VeiledBody>, Redactor), TransportError> {
         let redactor = server.redactor(session);
         match self.try_send(server, session, call) {
             Ok(response) => Ok((response, redactor)),
@@ -94,15 +103,20 @@ impl Connection {
 
     /// Sends a request. A read on a reused socket is sent once more if the socket was reset: the server may close an
     /// idle one at any time.
-    fn try_send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
+    fn try_send(
+        &self,
+        server: &Server,
+        session: &Session,
+        call: &Call<'_>,
+    ) -> Result<Response<VeiledBody>, TransportError> {
         let checkout = self.checkout(server, session)?;
-        match server.call(&checkout.agent, session, call).map_err(|cause| error::of_call(&cause, server)) {
+        match server.call(&checkout.agent, session, call, &self.veil).map_err(|cause| error::of_call(&cause, server)) {
             Err(error)
                 if checkout.is_reused && error.kind == TransportErrorKind::Reset && call.method == Method::GET =>
             {
                 *self.lock() = None;
                 let checkout = self.checkout(server, session)?;
-                server.call(&checkout.agent, session, call).map_err(|cause| error::of_call(&cause, server))
+                server.call(&checkout.agent, session, call, &self.veil).map_err(|cause| error::of_call(&cause, server))
             }
             result => result,
         }
@@ -119,7 +133,7 @@ impl Connection {
         {
             return Ok(Checkout { agent: agent.clone(), is_reused: true });
         }
-        let agent = server.agent(session, self.kept, &self.last, &self.gate);
+        let agent = server.agent(session, self.kept, (&self.last, &self.gate, &self.veil));
         *known = Some((agent.clone(), session.clone()));
         Ok(Checkout { agent, is_reused: false })
     }

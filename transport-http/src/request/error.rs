@@ -1,6 +1,6 @@
 //! Errors of HTTP, TLS and sockets as errors of a transport.
 
-use crate::connect::{Unresolved, WeakKey};
+use crate::connect::{Distrusted, Unresolved, named_algorithm};
 use crate::error::ConfigError;
 use crate::server::Server;
 use listwatch_core::api::Method;
@@ -14,6 +14,8 @@ const NOT_ISSUED: &str = "; the configured certificate authority did not issue t
 const NOT_ISSUED_BY_SYSTEM: &str = "; no certificate authority of this system issued the server's certificate: use a kubeconfig that names its authority";
 
 const TOO_LONG: &str = "the request is too long: its resource version, continue token, selector or credential";
+
+const OTHER_KEYS: &str = "let one be issued by RSA with SHA-256, or by a key on P-256, P-384 or Ed25519";
 
 const OLD_TLS: &str = "; the server offers neither TLS 1.2 nor TLS 1.3";
 
@@ -155,9 +157,14 @@ fn has_no_file_left(_: &io::Error) -> bool {
 /// The text of a TLS error, with a remedy for the frequent ones.
 fn of_tls(error: &rustls::Error, has_authority: bool) -> String {
     if let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error
-        && let Some(weak) = other.0.downcast_ref::<WeakKey>()
+        && let Some(distrusted) = other.0.downcast_ref::<Distrusted>()
     {
-        return weak.to_string();
+        return distrusted.to_string();
+    }
+    if let rustls::Error::InvalidCertificate(fault) = error
+        && let Some(unsupported) = unsupported(fault)
+    {
+        return unsupported;
     }
     let advice = match error {
         // Authorities of two clusters often have the same name: then the signature differs.
@@ -179,6 +186,22 @@ fn of_tls(error: &rustls::Error, has_authority: bool) -> String {
         _ => "",
     };
     format!("{error}{advice}")
+}
+
+/// The text for a certificate that is signed by an algorithm which is not supported. rustls prints its bytes.
+fn unsupported(fault: &CertificateError) -> Option<String> {
+    let (algorithm, key) = match fault {
+        CertificateError::UnsupportedSignatureAlgorithmContext { signature_algorithm_id, .. } => {
+            (signature_algorithm_id, String::new())
+        }
+        CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext {
+            signature_algorithm_id,
+            public_key_algorithm_id,
+        } => (signature_algorithm_id, format!(" by a key of {}", named_algorithm(public_key_algorithm_id))),
+        _ => return None,
+    };
+    let algorithm = named_algorithm(algorithm);
+    Some(format!("a certificate of the server is signed{key} with {algorithm}, which is not supported: {OTHER_KEYS}"))
 }
 
 /// The remedy for an alert that the server sent. Some alerts concern the client certificate.

@@ -36,9 +36,7 @@ impl UnreadBody {
     }
 }
 
-/// A body whose socket is registered with a reactor.
-///
-/// ureq returns an error of the socket before it changes any state. Therefore a read that would block can be repeated.
+/// A body whose socket is registered with a reactor. A read that would block is repeated.
 pub(super) struct PolledBody {
     content: Content,
     socket: Box<dyn PollRead>,

@@ -81,13 +81,49 @@ fn serve(config: Arc<ServerConfig>, serve: impl Fn(TlsStream, String) + Send + S
     })
 }
 
+/// A certificate of 127.0.0.1 that an authority with a key on P-521 issued, and that authority.
+///
+/// `openssl ecparam -name secp521r1 …` made the key: ring makes none.
+pub(crate) fn issued_by_p521() -> (Identity, Identity) {
+    let identity = |certificate: &str, key: &str| Identity { certificate: certificate.into(), key: key.into() };
+    (
+        identity(include_str!("p521/issued.crt"), include_str!("p521/issued.key")),
+        identity(include_str!("p521/root.crt"), include_str!("p521/root.key")),
+    )
+}
+
+/// An authority of version 1, which knows no extensions, and a certificate of 127.0.0.1 that it issued.
+///
+/// `openssl x509 -req -signkey …` makes such authorities; rcgen makes none.
+pub(crate) fn issued_by_version_1() -> (Identity, &'static str) {
+    let certificate = include_str!("version1/issued.crt").to_owned();
+    (Identity { certificate, key: include_str!("version1/issued.key").to_owned() }, include_str!("version1/root.crt"))
+}
+
 impl Authority {
     pub(crate) fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
+        Self::of(|_| {})
+    }
+
+    /// One whose certificate is changed.
+    pub(crate) fn of(change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let (params, key) = Self::params(change);
         let pem = params.self_signed(&key).unwrap().pem();
         Self { pem, issuer: Issuer::new(params, key) }
+    }
+
+    /// One below this one.
+    pub(crate) fn intermediate(&self, change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let (params, key) = Self::params(change);
+        let pem = params.signed_by(&key, &self.issuer).unwrap().pem();
+        Self { pem, issuer: Issuer::new(params, key) }
+    }
+
+    fn params(change: impl FnOnce(&mut CertificateParams)) -> (CertificateParams, KeyPair) {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        change(&mut params);
+        (params, KeyPair::generate().unwrap())
     }
 
     /// A server that is its own authority, as `openssl req -x509` makes one, for these names and years.
@@ -102,12 +138,23 @@ impl Authority {
 
     /// For these names and addresses.
     pub(crate) fn issue(&self, names: &[&str]) -> Identity {
+        self.issue_and_sign(names, |_| {}).0
+    }
+
+    /// A certificate that is changed, and what its key signs as if it were that of an authority.
+    pub(crate) fn issue_and_sign(
+        &self,
+        names: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> (Identity, Self) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        change(&mut params);
         let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
-        Identity { certificate, key: key.serialize_pem() }
+        let pem = params.signed_by(&key, &self.issuer).unwrap().pem();
+        let identity = Identity { certificate: pem.clone(), key: key.serialize_pem() };
+        (identity, Self { pem, issuer: Issuer::new(params, key) })
     }
 
     fn roots(&self) -> RootCertStore {
@@ -127,7 +174,7 @@ impl Identity {
         self::serve(Arc::new(self.config(clients)), serve)
     }
 
-    fn config(&self, clients: Option<&Authority>) -> ServerConfig {
+    pub(crate) fn config(&self, clients: Option<&Authority>) -> ServerConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let builder = builder.with_safe_default_protocol_versions().unwrap();
@@ -137,7 +184,7 @@ impl Identity {
                 WebPkiClientVerifier::builder_with_provider(Arc::new(authority.roots()), provider).build().unwrap(),
             ),
         };
-        let chain = vec![CertificateDer::from_pem_slice(self.certificate.as_bytes()).unwrap()];
+        let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<_, _>>().unwrap();
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap();
         builder.with_single_cert(chain, key).unwrap()
     }

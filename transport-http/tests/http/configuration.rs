@@ -77,6 +77,17 @@ fn several_files_are_merged_and_what_comes_first_counts() {
     assert_eq!((chosen.server(), chosen.context()), ("http://127.0.0.1:2", Some("dev")));
 }
 
+/// As PowerShell writes it.
+#[test]
+fn a_file_in_utf_16_is_read() {
+    let files = Scratch::new();
+    for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+        let text = format!("\u{feff}{}", SECOND.replace('\n', "\r\n"));
+        let file = files.write("config", text.encode_utf16().flat_map(unit).collect::<Vec<u8>>());
+        assert_eq!(cluster(&file).server(), "http://127.0.0.1:2");
+    }
+}
+
 #[test]
 fn without_a_variable_the_file_at_home_counts() {
     let files = Scratch::new();
@@ -128,12 +139,14 @@ fn a_file_that_is_no_kubeconfig_is_refused_with_its_line() {
         ("current-context: x\ncontexts: {}\n", ":2: `contexts` is no list"),
         ("current-context: x\ncontexts: []\n", "has no context `x`: there are none"),
         ("a: &a [*a]\n", ":1: "),
+        (&*SECOND.replace("name: prod\n", "name: dev\n"), ":5: `contexts` has another `dev` before"),
+        (&*format!("{SECOND}- name: me\n"), ":12: `users` has another `me` before"),
     ] {
         let message = refusal(&files.write("config", text));
         assert!(message.contains(expected), "{text:?}: {message}");
         assert!(message.contains("config"), "{message}");
     }
-    let binary = files.write("config", [0xff, 0xfe, 0, 1]);
+    let binary = files.write("config", [0xff, 0, 1]);
     assert!(refusal(&binary).contains("cannot be read"), "{}", refusal(&binary));
 }
 
@@ -166,8 +179,6 @@ fn an_unknown_name_is_refused_with_those_that_are_known() {
     assert!(error.contains("no context `stage`: there are `prod`, `dev`"), "{error}");
     let message = refusal(&files.write("config", SECOND.replace("{name: prod, cluster:", "{name: other, cluster:")));
     assert!(message.contains(":3: context `prod` names the cluster `prod`, which is not there"), "{message}");
-    let message = refusal(&files.write("config", SECOND.replace("name: me", "name: you")));
-    assert!(message.contains(":3: context `prod` names the user `me`, which is not there"), "{message}");
 }
 
 #[test]
@@ -182,7 +193,7 @@ fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
         ("server: 'https://x', insecure-skip-tls-verify: maybe", "", "neither true nor false"),
         ("server: 'https://x', certificate-authority-data: '?'", "", "not base64"),
         ("server: 'https://x', tls-server-name: 'a b', insecure-skip-tls-verify: true", "", "`tls-server-name`"),
-        ("server: 'x:6443'", "", "the server's address is neither http nor https"),
+        ("server: 'ftp://x:6443'", "", "the server's address is neither http nor https"),
         ("server: 'https://me:hunter2@x'", "", "a name or a password"),
         ("server: 'https:// hunter2'", "", "is not a URL"),
         ("server: 'https://x?token=hunter2'", "", "has a query"),
@@ -191,6 +202,7 @@ fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
         (server, "client-certificate: x", "without a `client-key`"),
         (server, "client-key: x", "without a `client-certificate`"),
         (server, "auth-provider: {name: gcp, config: {access-token: hunter2}}", "exec plugin of your provider"),
+        (server, "auth-provider: {name: oidc, config: {refresh-token: hunter2}}", "without an `id-token`"),
         (server, "as-groups: [x]", "without `as`"),
         (server, "as: x, as-groups: x", "`as-groups` that is no list of texts"),
         (server, "exec: {command: x}", "neither client.authentication.k8s.io/v1 nor"),
@@ -251,8 +263,8 @@ fn an_address_that_is_none_is_refused_before_anything_is_asked() {
         ("https:///api", "is not a URL"),
         ("https://:6443", "names no host"),
         ("ftp://hunter2", "is neither http nor https"),
-        ("hunter2:6443", "is neither http nor https"),
-        ("/hunter2", "is neither http nor https"),
+        ("/hunter2", "is not a URL"),
+        ("hunter2:port", "has an invalid port"),
         ("https://hunter2 ", "is not a URL"),
         ("https://a b", "is not a URL"),
         ("https://hunter2:99999", "has an invalid port"),
@@ -271,7 +283,9 @@ fn an_address_that_is_none_is_refused_before_anything_is_asked() {
             assert!(shown.contains(expected) && !shown.contains(SECRET), "{address}: {shown}");
         }
     }
-    for address in ["http://localhost", "https://[::1]:6443/", "HTTPS://Example.com:443/a/b", "http://10.0.0.1:80"] {
+    for address in
+        ["http://localhost", "https://[::1]:6443/", "HTTPS://Example.com:443/a/b", "http://10.0.0.1:80", "x:6443"]
+    {
         assert!(Cluster::at(address).is_ok(), "{address}");
     }
 }
@@ -308,6 +322,18 @@ fn a_credential_over_plain_http_went_without_a_word() {
         assert_eq!(warnings(server, "token: hunter2"), [""; 0], "{server}");
     }
     assert_eq!(warnings("http://api.example", "as: jane"), [""; 0]);
+}
+
+#[test]
+fn a_context_whose_user_is_not_there_is_anonymous_with_a_word() {
+    let files = Scratch::new();
+    let cluster = cluster(&files.write("config", SECOND.replace("name: me", "name: you")));
+    let place = files.path("config");
+    let expected = format!(
+        "{}:3: context `prod` names the user `me`, which is not there: requests carry no credential",
+        place.display()
+    );
+    assert_eq!(cluster.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
 }
 
 #[cfg(unix)]

@@ -53,6 +53,29 @@ fn a_user_is_named_by_a_token_or_by_a_password() {
     assert_eq!(header(&asked.recv().unwrap(), "authorization"), None);
 }
 
+/// As kubectl does: it looks at neither the user's credentials nor the cluster's TLS.
+#[test]
+fn without_tls_no_credential_is_sent_and_no_plugin_runs() {
+    let (server, asked) = told();
+    let files = Scratch::new();
+    files.write("token", SECRET);
+    let tls = "certificate-authority: nowhere, insecure-skip-tls-verify: true";
+    let plugin = "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./nowhere, interactiveMode: Always}";
+    for address in [server.url(), server.url().to_uppercase(), server.address.clone()] {
+        for user in ["token: hunter2", "username: me, password: hunter2", "tokenFile: token", plugin] {
+            let file = files.kubeconfig(&format!("server: '{address}', {tls}"), &format!("{user}, as: jane"));
+            let cluster = options(&[]).credentials_over_http(false).kubeconfig(&file).unwrap();
+            let warnings: Vec<String> = cluster.warnings().iter().map(ToString::to_string).collect();
+            assert_eq!(warnings.len(), 1);
+            let warning = warnings[0].to_lowercase();
+            assert!(warning.contains("user `me`: the credential is not sent, because http://"), "{warning}");
+            assert_eq!(Client::to(&cluster).list(), 200);
+            let head = asked.recv().unwrap();
+            assert_eq!((header(&head, "authorization"), header(&head, "impersonate-user")), (None, Some("jane")));
+        }
+    }
+}
+
 #[test]
 fn a_request_can_be_made_in_anothers_name() {
     let (server, asked) = told();
@@ -79,6 +102,29 @@ fn a_request_can_be_made_in_anothers_name() {
     let head = asked.recv().unwrap();
     let found: Vec<&str> = head.lines().filter(|line| line.starts_with("impersonate-")).collect();
     assert_eq!(found, ["impersonate-user: joe"]);
+    let joe = options(&[]).impersonate("joe").impersonate_groups(["a", "b"]).token("t");
+    assert_eq!(Client::to(&joe.kubeconfig(&file).unwrap()).list(), 200);
+    let head = asked.recv().unwrap();
+    let mut found: Vec<&str> = head.lines().filter(|line| line.starts_with("impersonate-")).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["impersonate-group: a", "impersonate-group: b", "impersonate-user: joe"]);
+    assert_eq!(header(&head, "authorization"), Some("Bearer t"));
+}
+
+#[test]
+fn a_given_token_goes_before_that_of_the_kubeconfig_and_not_over_plain_http() {
+    let (server, asked) = told();
+    let files = Scratch::new();
+    let file = files.kubeconfig(&format!("server: '{}'", server.url()), "token: other");
+    for (allowed, expected) in [(true, Some("Bearer hunter2")), (false, None)] {
+        let given = options(&[]).token(SECRET).credentials_over_http(allowed);
+        for cluster in [given.kubeconfig(&file).unwrap(), given.at(&server.url()).unwrap()] {
+            assert_eq!(Client::to(&cluster).list(), 200);
+            assert_eq!(header(&asked.recv().unwrap(), "authorization"), expected);
+            assert_eq!(cluster.warnings().iter().any(|it| it.to_string().contains("the given token")), !allowed);
+            assert!(!format!("{cluster:?} {given:?}").contains(SECRET));
+        }
+    }
 }
 
 #[test]
@@ -98,6 +144,27 @@ fn a_token_that_was_renewed_in_its_file_is_used_without_a_failure() {
     assert_eq!(client.list(), 200, "the last token stays good while the file is away");
     *accepted.lock().unwrap() = "third".to_owned();
     assert_eq!(client.list(), 401);
+}
+
+#[test]
+fn an_id_token_is_used_while_it_is_valid_and_then_read_again() {
+    let token = |seconds: u64| format!("e30.{}.c2ln", base64(&format!("{{\"exp\":{seconds:>11}}}")));
+    let (valid, renewed, expired) = (token(4_102_444_800), token(4_102_444_801), token(1_000_000_000));
+    let (server, accepted) = guarded(&valid);
+    let files = Scratch::new();
+    let user = |token: &str| format!("auth-provider: {{name: oidc, config: {{id-token: {token}, refresh-token: r}}}}");
+    let mut client = client(&files, &server, &user(&valid));
+    assert_eq!(client.list(), 200);
+    // kubectl has renewed it.
+    files.kubeconfig(&format!("server: '{}'", server.url()), &user(&renewed));
+    *accepted.lock().unwrap() = renewed;
+    assert_eq!(client.list(), 200);
+    *accepted.lock().unwrap() = "none".to_owned();
+    assert_eq!(client.list(), 401);
+    let mut late = self::client(&files, &server, &user(&expired));
+    late.open("/api/v1/pods");
+    let error = late.error();
+    assert!(error.detail.contains("user `me`: the `id-token` has expired"), "{error}");
 }
 
 #[test]

@@ -290,10 +290,10 @@ pub(crate) fn cluster(kubeconfig: &Path) -> Cluster {
     options(&[]).kubeconfig(kubeconfig).unwrap()
 }
 
-/// Options under which the environment has these variables and no others.
+/// Options under which the environment has these variables and no others. Most servers here have no TLS.
 pub(crate) fn options(env: &'static [(&'static str, &'static str)]) -> ClusterOptions {
     let read = |name: &str| env.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned());
-    ClusterOptions::new().interactive(false).env(read)
+    ClusterOptions::new().interactive(false).env(read).credentials_over_http(true)
 }
 
 /// Why a kubeconfig cannot be used.

@@ -4,6 +4,7 @@ use super::certificates::{self, Authority, Identity, TlsStream};
 use super::support::{CHUNKED, Client, EMPTY, ID, PATIENCE, Scratch, Server, cluster, options, refusal, send};
 use listwatch_core::ListerWatcher;
 use listwatch_core::transport::{Incoming, TransportErrorKind};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose, date_time_ymd};
 use std::fs;
 use std::io::{Read, Write};
 use std::sync::mpsc;
@@ -90,6 +91,9 @@ fn a_server_of_another_authority_is_not_trusted() {
     assert_eq!(kind, TransportErrorKind::Tls);
     assert!(detail.contains("the configured certificate authority did not issue"), "{detail}");
     assert_eq!(client(&files, &server, "insecure-skip-tls-verify: true", "").list(), 200);
+    let entries = format!("server: 'https://{}', certificate-authority: ca.crt", server.address);
+    let insecure = options(&[]).insecure_skip_tls_verify(true);
+    assert_eq!(Client::to(&insecure.kubeconfig(files.kubeconfig(&entries, "")).unwrap()).list(), 200);
 }
 
 #[test]
@@ -115,6 +119,107 @@ fn a_server_that_is_its_own_authority_is_trusted_by_its_name_within_its_time() {
             }
         }
     }
+}
+
+/// What a client of a server says that shows `identity`, and trusts these certificates alone; nothing if it is let in.
+fn verdict(files: &Scratch, trusted: &str, identity: &Identity) -> String {
+    let server = identity.serve(NO_CLIENTS, empty);
+    files.write("ca.crt", trusted);
+    let mut client = client(files, &server, "certificate-authority: ca.crt", "");
+    client.open("/api/v1/pods");
+    loop {
+        match client.next() {
+            Incoming::Failed { error, .. } => {
+                assert_eq!(error.kind, TransportErrorKind::Tls, "{error}");
+                return error.detail.to_string();
+            }
+            Incoming::End { .. } => return String::new(),
+            _ => {}
+        }
+    }
+}
+
+type Change = fn(&mut CertificateParams);
+
+#[test]
+fn an_authority_is_one_within_its_time_and_if_it_says_so() {
+    let files = Scratch::new();
+    let cases: [(Change, &str); 8] = [
+        (|_| {}, ""),
+        (|it| it.not_after = date_time_ymd(2001, 1, 1), "has expired"),
+        (|it| it.not_before = date_time_ymd(2900, 1, 1), "is not valid yet"),
+        (|it| it.is_ca = IsCa::ExplicitNoCa, "may not sign"),
+        (|it| it.is_ca = IsCa::NoCa, "may not sign"),
+        (|it| it.key_usages = vec![KeyUsagePurpose::DigitalSignature], "may not sign"),
+        (|it| it.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign], ""),
+        (|it| it.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth], "may not sign"),
+    ];
+    for (place, (change, expected)) in cases.into_iter().enumerate() {
+        let authority = Authority::of(change);
+        let said = verdict(&files, &authority.pem, &authority.issue(&["127.0.0.1"]));
+        assert_eq!((said.contains(expected), said.is_empty()), (true, expected.is_empty()), "{place}: {said}");
+        // Another authority of the same name is found.
+        let good = Authority::new();
+        let both = format!("{}{}", authority.pem, good.pem);
+        assert_eq!(verdict(&files, &both, &good.issue(&["127.0.0.1"])), "", "{place}");
+    }
+    let (identity, root) = certificates::issued_by_version_1();
+    assert_eq!(verdict(&files, root, &identity), "");
+}
+
+#[test]
+fn an_authority_between_is_one_within_its_time_and_if_it_says_so() {
+    let (files, root) = (Scratch::new(), Authority::new());
+    let cases: [(Change, &str); 4] = [
+        (|it| it.distinguished_name.push(DnType::CommonName, "between"), ""),
+        (|it| it.not_after = date_time_ymd(2001, 1, 1), "expired"),
+        (|it| it.not_before = date_time_ymd(2900, 1, 1), "not valid yet"),
+        (|it| it.is_ca = IsCa::ExplicitNoCa, "EndEntityUsedAsCa"),
+    ];
+    for (change, expected) in cases {
+        let between = root.intermediate(|params| {
+            params.distinguished_name.push(DnType::CommonName, "between");
+            change(params);
+        });
+        let mut identity = between.issue(&["127.0.0.1"]);
+        identity.certificate += &between.pem;
+        let said = verdict(&files, &root.pem, &identity);
+        assert_eq!((said.contains(expected), said.is_empty()), (true, expected.is_empty()), "{said}");
+        // It is trusted alone, too.
+        assert_eq!(verdict(&files, &between.pem, &identity).is_empty(), expected.is_empty());
+    }
+}
+
+#[test]
+fn a_server_certificate_that_is_configured_is_trusted_for_itself_alone() {
+    let (files, authority) = (Scratch::new(), Authority::new());
+    let cases: [(&str, Change, &str); 5] = [
+        ("127.0.0.1", |_| {}, ""),
+        ("127.0.0.1", |it| it.extended_key_usages.clear(), ""),
+        ("127.0.0.2", |_| {}, "not valid for name"),
+        ("127.0.0.1", |it| it.not_after = date_time_ymd(2001, 1, 1), "has expired"),
+        ("127.0.0.1", |it| it.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth], "not one of a server"),
+    ];
+    for (name, change, expected) in cases {
+        let (identity, signer) = authority.issue_and_sign(&[name], change);
+        let said = verdict(&files, &identity.certificate, &identity);
+        assert_eq!((said.contains(expected), said.is_empty()), (true, expected.is_empty()), "{name}: {said}");
+        assert_ne!(verdict(&files, &identity.certificate, &signer.issue(&["127.0.0.1"])), "");
+        assert_ne!(verdict(&files, &identity.certificate, &authority.issue(&["127.0.0.1"])), "");
+    }
+}
+
+#[test]
+fn an_algorithm_that_is_not_supported_is_named() {
+    let files = Scratch::new();
+    let (issued, root) = certificates::issued_by_p521();
+    let said = verdict(&files, &root.certificate, &issued);
+    assert!(said.contains("ECDSA with SHA-512") && !said.contains('['), "{said}");
+    files.write("me.crt", &root.certificate);
+    files.write("me.key", &root.key);
+    let server = "server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true";
+    let message = refusal(&files.kubeconfig(server, "client-certificate: me.crt, client-key: me.key"));
+    assert!(message.contains("me.key") && message.contains("elliptic curve P-521"), "{message}");
 }
 
 #[test]

@@ -72,8 +72,6 @@ fn dripping() -> (Sender<()>, Arc<Mutex<Receiver<()>>>) {
 
 const PIECES: &str = "5\r\nfirst\r\nA;ext=1\r\nsecond one\r\n0\r\n\r\n";
 
-/// ureq has to return an error of the socket before it changes its state: a promise that its version makes by what it
-/// does alone.
 #[test]
 fn a_body_was_damaged_by_a_read_that_found_half_of_a_chunk() {
     let (drip, may) = dripping();

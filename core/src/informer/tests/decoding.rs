@@ -11,6 +11,18 @@ fn what_cannot_be_decoded_keeps_its_last_good_state() {
     assert_eq!(talk.informer.received_version(), Some("6"), "the stream goes on behind it");
 }
 
+/// An error of serde quotes the value that it refuses, and errors are logged.
+#[test]
+fn the_reason_for_a_secret_that_cannot_be_decoded_quotes_nothing_of_it() {
+    for (path, is_quoted) in [("/api/v1/namespaces/n/secrets", false), ("/api/v1/pods", true)] {
+        let mut talk = talk_of(path, |_| {}).watching(&[pod("a", "1", 1, "0")]);
+        talk.sends(&event("MODIFIED", &pod("a", "1", 6, "\"aHVudGVyMg==\"")));
+        let told: String =
+            core::iter::from_fn(|| talk.informer.poll_event()).map(|event| format!("{event:?}")).collect();
+        assert_eq!((told.contains("aHVudGVyMg"), told.contains("withheld")), (is_quoted, !is_quoted), "{told}");
+    }
+}
+
 #[test]
 fn a_deletion_is_told_even_of_an_object_that_cannot_be_decoded() {
     let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);

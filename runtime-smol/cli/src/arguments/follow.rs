@@ -1,7 +1,7 @@
 //! `listwatch watch` and `listwatch record`.
 
 use super::credentials::has_credential;
-use super::values::{Format, Kind, Output, Print};
+use super::values::{Format, Kind, Output, OutputParser, Print};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
@@ -38,10 +38,19 @@ pub(crate) struct WatchOptions {
     #[command(flatten)]
     pub(crate) follow: FollowOptions,
 
-    /// Print a table with the server's columns and with what changed (table, wide), names, or each
-    /// change with its whole object as JSON or YAML [default: table on a terminal]
-    #[arg(short, long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    /// Print a table with the server's columns and with what changed (table, wide), a table with
+    /// other columns (custom-columns=NAME:.metadata.name,…), names, or each change with its whole
+    /// object as JSON or YAML [default: table on a terminal]
+    #[arg(short, long, value_name = "FORMAT", value_parser = OutputParser, help_heading = "Output")]
     pub(crate) output: Option<Output>,
+
+    /// Print the labels in a last column of the table
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub(crate) show_labels: bool,
+
+    /// Without effect: a watch is what this command does
+    #[arg(short = 'w', long = "watch", hide = true)]
+    _watch: bool,
 
     /// Print for programs what client-go's handlers get, as a table or as one JSON object a line
     /// [default: table if the output is no terminal]
@@ -92,13 +101,13 @@ pub(crate) struct FollowOptions {
     pub(crate) resources: Vec<String>,
 
     #[command(flatten)]
-    server: ServerOptions,
+    pub(crate) server: ServerOptions,
 
-    /// Watch one namespace [default: all namespaces]
+    /// Watch one namespace [default: that of the kubeconfig's context, if it names one, else all]
     #[arg(short, long, value_parser = namespace, help_heading = "Selection")]
     namespace: Option<String>,
 
-    /// Watch all namespaces, even with --namespace
+    /// Watch all namespaces, whatever --namespace and the context say
     #[arg(short = 'A', long, help_heading = "Selection")]
     all_namespaces: bool,
 
@@ -128,45 +137,72 @@ pub(crate) struct FollowOptions {
     pub(crate) duration: Option<Duration>,
 }
 
-#[derive(Args)]
+/// The server, and who asks it.
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Cluster")]
-struct ServerOptions {
+pub(crate) struct ServerOptions {
     /// The context of the kubeconfig [default: its current context]
     #[arg(long)]
-    context: Option<String>,
+    pub(crate) context: Option<String>,
 
     /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config, then the pod's service account]
     #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
 
     /// The address of a server that needs no kubeconfig, such as http://127.0.0.1:8001
     #[arg(long, value_name = "URL", conflicts_with_all = ["context", "kubeconfig"])]
-    server: Option<String>,
+    pub(crate) server: Option<String>,
+
+    /// Ask in the name of this user
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) user: Option<String>,
+
+    /// Ask as a member of this group; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    pub(crate) groups: Vec<String>,
+
+    /// Send this token instead of the kubeconfig's credential; other users of this machine can see it
+    #[arg(long)]
+    pub(crate) token: Option<String>,
+
+    /// Accept any certificate of the server
+    #[arg(long)]
+    pub(crate) insecure_skip_tls_verify: bool,
+
+    /// Send the credential also to a server without TLS, where it can be read on the way
+    #[arg(long)]
+    pub(crate) credentials_over_http: bool,
 }
 
-/// The source of the server's address.
-#[derive(Clone)]
-pub(crate) enum Server {
-    Address(String),
-    /// A kubeconfig, or the usual ones; and its context, or the current one.
-    Kubeconfig {
-        file: Option<PathBuf>,
-        context: Option<String>,
-    },
+/// The namespaces to watch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scope<'a> {
+    All,
+    /// The one that the arguments name.
+    Given(&'a str),
+    /// The one that the context names. It is meant for resources that have namespaces.
+    OfContext(&'a str),
+}
+
+impl<'a> Scope<'a> {
+    /// The one namespace.
+    pub(crate) fn namespace(self) -> Option<&'a str> {
+        match self {
+            Self::All => None,
+            Self::Given(namespace) | Self::OfContext(namespace) => Some(namespace),
+        }
+    }
 }
 
 impl FollowOptions {
-    pub(crate) fn server(&self) -> Server {
-        let ServerOptions { context, kubeconfig, server } = &self.server;
-        match server {
-            Some(url) => Server::Address(url.clone()),
-            None => Server::Kubeconfig { file: kubeconfig.clone(), context: context.clone() },
+    /// The namespaces to watch, where the context names this one.
+    pub(crate) fn scope<'a>(&'a self, of_context: Option<&'a str>) -> Scope<'a> {
+        match (&self.namespace, of_context) {
+            _ if self.all_namespaces => Scope::All,
+            (Some(namespace), _) => Scope::Given(namespace),
+            (None, Some(namespace)) => Scope::OfContext(namespace),
+            (None, None) => Scope::All,
         }
-    }
-
-    /// The one namespace to watch, or `None` for all of them.
-    pub(crate) fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref().filter(|_| !self.all_namespaces)
     }
 }
 

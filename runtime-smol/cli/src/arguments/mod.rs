@@ -2,6 +2,7 @@
 
 mod completions;
 mod credentials;
+mod custom_columns;
 mod field_path;
 mod follow;
 mod replay;
@@ -12,7 +13,7 @@ mod values;
 pub(crate) use completions::CompletionsOptions;
 pub(crate) use credentials::hide_credentials;
 pub(crate) use field_path::FieldPath;
-pub(crate) use follow::{FollowOptions, RecordOptions, Server, WatchOptions};
+pub(crate) use follow::{FollowOptions, RecordOptions, Scope, ServerOptions, WatchOptions};
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
 pub(crate) use values::{Format, Kind, Output, Print};

@@ -88,12 +88,15 @@ fn an_address_with_a_port_was_no_address_and_the_option_for_the_port_was_not_nam
 fn every_option_of_watch_is_taken() {
     let arguments = "watch apps/v1/deployments --context c --kubeconfig k -n web -l app=a --field-selector x=y --type \
         value --print store --format json --show-secrets --no-watch-list --keep-trying --for 90s";
-    let Ok(Command::Watch(WatchOptions { follow, print, output, format, show_secrets })) = parsed(arguments) else {
+    let Ok(Command::Watch(WatchOptions { follow, print, output, format, show_secrets, .. })) = parsed(arguments) else {
         panic!("refused")
     };
-    let Server::Kubeconfig { file, context } = follow.server() else { panic!("not from a kubeconfig") };
+    let ServerOptions { kubeconfig: file, context, .. } = follow.server.clone();
     assert!(file.as_deref() == Some("k".as_ref()) && context.as_deref() == Some("c"));
-    assert_eq!((&*follow.resources.concat(), follow.namespace()), ("apps/v1/deployments", Some("web")));
+    assert_eq!(
+        (&*follow.resources.concat(), follow.scope(Some("of-context"))),
+        ("apps/v1/deployments", Scope::Given("web"))
+    );
     assert_eq!((follow.labels.as_deref(), follow.fields.as_deref()), (Some("app=a"), Some("x=y")));
     assert!(follow.kind == Kind::Value && print == Print::Store);
     assert!(output.is_none() && format == Some(Format::Json) && show_secrets);
@@ -111,8 +114,15 @@ fn several_resources_are_separated_by_blanks_or_commas() {
 fn all_namespaces_are_watched_wherever_that_is_given() {
     for arguments in ["watch v1/pods -A -n web", "watch v1/pods -n web -A"] {
         let Ok(Command::Watch(options)) = parsed(arguments) else { panic!("refused") };
-        assert_eq!(options.follow.namespace(), None, "{arguments}");
+        assert_eq!(options.follow.scope(Some("of-context")), Scope::All, "{arguments}");
     }
+}
+
+#[test]
+fn the_namespace_of_the_context_is_watched_unless_another_is_given() {
+    let Ok(Command::Watch(options)) = parsed("watch pods") else { panic!("refused") };
+    assert_eq!(options.follow.scope(Some("of-context")), Scope::OfContext("of-context"));
+    assert_eq!(options.follow.scope(None), Scope::All);
 }
 
 #[test]
@@ -122,7 +132,7 @@ fn a_record_has_a_file_and_prints_nothing_else() {
         panic!("refused")
     };
     assert!(*options.output == *Path::new("s.jsonl.gz") && options.include_secrets && options.print.is_none());
-    assert!(matches!(options.follow.server(), Server::Address(url) if url == "http://x"));
+    assert_eq!(options.follow.server.server.as_deref(), Some("http://x"));
 }
 
 #[test]
@@ -131,7 +141,7 @@ fn of_an_option_that_is_given_again_the_last_value_counts() {
         "watch v1/pods --print store --for 1m --keep-trying --print=events --for 2m -nweb -n=other --keep-trying";
     let Ok(Command::Watch(options)) = parsed(arguments) else { panic!("refused") };
     assert!(options.print == Print::Events && options.follow.duration == Some(Duration::from_secs(120)));
-    assert_eq!(options.follow.namespace(), Some("other"));
+    assert_eq!(options.follow.scope(None), Scope::Given("other"));
 }
 
 #[test]
@@ -223,8 +233,9 @@ fn a_message_about_arguments_echoed_the_password_of_an_address_and_a_whole_token
         "watch v1/pods --sever=http://me:hunter2@host",
         "watch v1/pods --type http://me:hunter2@host",
         "watch v1/pods --for http://me:hunter2@host",
-        "watch v1/pods --token=hunter2",
-        "watch v1/pods --token hunter2",
+        "watch v1/pods --token=hunter2 --for ever",
+        "watch v1/pods --token hunter2 --token",
+        "watch v1/pods --token hunter2 --server http://x --context c",
         "watch v1/pods --server http://me:hunter2@host --context c",
         &format!("watch v1/pods {token}"),
         &format!("watch v1/pods -n {token}"),

@@ -16,10 +16,11 @@ pub(super) fn watch(options: &WatchOptions) -> Result<(), CommandError> {
 
 /// On a terminal a table for people, elsewhere the events for programs, unless the options say otherwise.
 fn form(options: &WatchOptions) -> Form {
-    let objects = |output| Form::Objects { output, secrets: options.show_secrets };
+    let objects = |output| Form::Objects { output, secrets: options.show_secrets, labels: options.show_labels };
     match (options.output, options.format) {
         (Some(output), _) => objects(output),
         (None, Some(format)) => Form::Handlers(format),
+        (None, None) if options.show_labels => objects(Output::Table),
         (None, None) if std::io::stdout().is_terminal() => objects(Output::Table),
         (None, None) => Form::Handlers(Format::Table),
     }

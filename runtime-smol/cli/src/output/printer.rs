@@ -3,7 +3,7 @@
 use super::changes::changes;
 use super::secrets;
 use super::shown::Shown;
-use super::table::{Change, Table};
+use super::table::{Cells, Change, Shape, Table};
 use super::text::{cell, write_json};
 use super::yaml::write_yaml;
 use crate::arguments::{Format, Output, Print};
@@ -24,6 +24,8 @@ pub(crate) enum Form {
         output: Output,
         /// Whether the values of Secrets are printed.
         secrets: bool,
+        /// Whether a table has a column of labels.
+        labels: bool,
     },
 }
 
@@ -63,7 +65,8 @@ impl<W: Write> Printer<W> {
     /// A printer of these resources. If `namespaces` is true, a table has a column of namespaces.
     pub(crate) fn new(out: W, print: Option<Print>, form: Form, resources: Vec<Printed>, namespaces: bool) -> Self {
         let wide = matches!(form, Form::Objects { output: Output::Wide, .. });
-        let table = Table::new(resources.len(), wide, namespaces);
+        let labels = matches!(form, Form::Objects { labels: true, .. });
+        let table = Table::new(resources.len(), Shape { wide, namespaces, labels });
         Self { out, print, form, resources, table }
     }
 
@@ -97,7 +100,7 @@ impl<W: Write> Printer<W> {
         }
         match self.form {
             Form::Handlers(format) => self.handler_event(index, event, format),
-            Form::Objects { output, secrets } => self.object_event(index, event, output, secrets),
+            Form::Objects { output, secrets, .. } => self.object_event(index, event, output, secrets),
         }
     }
 
@@ -114,7 +117,7 @@ impl<W: Write> Printer<W> {
         objects.sort_by_cached_key(|object| object.key().clone());
         match self.form {
             Form::Handlers(format) => self.handler_store(index, &objects, format),
-            Form::Objects { output, secrets } => self.object_store(index, &objects, output, secrets),
+            Form::Objects { output, secrets, .. } => self.object_store(index, &objects, output, secrets),
         }
     }
 
@@ -186,7 +189,10 @@ impl<W: Write> Printer<W> {
         let Some(object) = event.object() else { return Ok(()) };
         let secret = self.is_secret(index);
         match output {
-            Output::Table | Output::Wide => self.row(index, Some((verb(event), changed(event, secret))), object),
+            Output::Table | Output::Wide | Output::Columns(_) => {
+                let cells = custom_cells(object, output, secret, secrets);
+                self.row(index, Some((verb(event), changed(event, secret))), object, cells)
+            }
             Output::Name => self.name(index, object),
             Output::Json | Output::Yaml => watch_events(event).try_for_each(|(event_type, object)| {
                 let object = readable(object, secret, secrets);
@@ -205,7 +211,9 @@ impl<W: Write> Printer<W> {
         let secret = self.is_secret(index);
         for object in objects {
             match output {
-                Output::Table | Output::Wide => self.row(index, None, object)?,
+                Output::Table | Output::Wide | Output::Columns(_) => {
+                    self.row(index, None, object, custom_cells(object, output, secret, secrets))?;
+                }
                 Output::Name => self.name(index, object)?,
                 Output::Json | Output::Yaml => self.write(&readable(object, secret, secrets), output)?,
             }
@@ -239,9 +247,10 @@ impl<W: Write> Printer<W> {
         index: usize,
         event: Option<(&'static str, String)>,
         object: &ObjectHandle<T>,
+        custom: Option<Cells>,
     ) -> std::io::Result<()> {
         let prefix = self.resource(index).map(|_| self.kind(index, object)).unwrap_or_default();
-        self.table.add(index, Change { event, object, prefix }, wall_clock());
+        self.table.add(index, Change { event, object, prefix, custom }, wall_clock());
         if self.table.is_full() { self.settle() } else { Ok(()) }
     }
 
@@ -304,6 +313,12 @@ fn readable<T: Shown>(object: &ObjectHandle<T>, secret: bool, show: bool) -> Val
         secrets::hide(&mut object);
     }
     object
+}
+
+/// The custom columns of an object, if these are wanted.
+fn custom_cells<T: Shown>(object: &ObjectHandle<T>, output: Output, secret: bool, show: bool) -> Option<Cells> {
+    let Output::Columns(columns) = output else { return None };
+    Some((columns.headers(), columns.cells(&readable(object, secret, show))))
 }
 
 /// Plural and group of a collection, up to the slash: `deployments.apps/`.

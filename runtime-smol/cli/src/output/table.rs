@@ -25,14 +25,26 @@ const UNKNOWN: &str = "<unknown>";
 /// a burst are aligned.
 pub(super) struct Table {
     screen: Screen,
-    wide: bool,
-    /// A column has the namespaces of namespaced objects.
-    namespaces: bool,
+    shape: Shape,
     parts: Vec<Part>,
     lines: Vec<Line>,
     /// The bytes of the lines.
     held: usize,
 }
+
+/// The columns of a table.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    /// All columns of the server, however wide.
+    pub(super) wide: bool,
+    /// A column has the namespaces of namespaced objects.
+    pub(super) namespaces: bool,
+    /// The last column has the labels.
+    pub(super) labels: bool,
+}
+
+/// A header and the cells below it.
+pub(super) type Cells = (Vec<String>, Vec<String>);
 
 /// The table of one resource.
 #[derive(Default)]
@@ -60,13 +72,15 @@ pub(super) struct Change<'a, T> {
     pub(super) object: &'a ObjectHandle<T>,
     /// The kind before the name, if there are several resources.
     pub(super) prefix: String,
+    /// Columns that the arguments name, in place of the server's.
+    pub(super) custom: Option<Cells>,
 }
 
 impl Table {
     /// The tables of so many resources.
-    pub(super) fn new(resources: usize, wide: bool, namespaces: bool) -> Self {
+    pub(super) fn new(resources: usize, shape: Shape) -> Self {
         let parts = (0..resources).map(|_| Part::default()).collect();
-        Self { screen: Screen::of_stdout(), wide, namespaces, parts, lines: Vec::new(), held: 0 }
+        Self { screen: Screen::of_stdout(), shape, parts, lines: Vec::new(), held: 0 }
     }
 
     /// Adds a line, with a header if it is the first of its resource, or if the columns are new.
@@ -93,7 +107,7 @@ impl Table {
     /// Writes the lines that are held.
     pub(super) fn flush(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.held = 0;
-        let columns = self.screen.width().filter(|_| !self.wide);
+        let columns = self.screen.width().filter(|_| !self.shape.wide);
         let lines = std::mem::take(&mut self.lines);
         lines.iter().try_for_each(|line| writeln!(out, "{}", self.text(line, columns)))
     }
@@ -108,13 +122,21 @@ impl Table {
     }
 
     /// The header and the cells of a line.
-    fn cells<T: Shown>(&self, change: &Change<'_, T>, now: SystemTime) -> (Vec<String>, Vec<String>) {
+    fn cells<T: Shown>(&self, change: &Change<'_, T>, now: SystemTime) -> Cells {
         let object = change.object;
-        let namespace = object.meta().namespace().filter(|_| self.namespaces);
+        if let Some((header, cells)) = &change.custom {
+            let printable = |texts: &[String]| texts.iter().map(|text| cell(text).into_owned()).collect();
+            return (printable(header), printable(cells));
+        }
+        let namespace = object.meta().namespace().filter(|_| self.shape.namespaces);
         let (mut header, mut cells) = match object.columns().is_empty() {
             true => own_cells(change, now),
             false => self.server_cells(change),
         };
+        if self.shape.labels {
+            header.push("LABELS".to_owned());
+            cells.push(labels(object));
+        }
         if let Some(namespace) = namespace {
             header.insert(0, "NAMESPACE".to_owned());
             cells.insert(0, cell(namespace).into_owned());
@@ -122,10 +144,10 @@ impl Table {
         (header, cells)
     }
 
-    fn server_cells<T: Shown>(&self, change: &Change<'_, T>) -> (Vec<String>, Vec<String>) {
+    fn server_cells<T: Shown>(&self, change: &Change<'_, T>) -> Cells {
         let (columns, cells) = (change.object.columns(), change.object.cells());
         let name = columns.iter().position(|column| column.format == "name").unwrap_or_default();
-        let shown = columns.iter().enumerate().filter(|(_, column)| column.priority <= 0 || self.wide);
+        let shown = columns.iter().enumerate().filter(|(_, column)| column.priority <= 0 || self.shape.wide);
         let shown = shown.map(|(index, column)| {
             let text = match cells.get(index) {
                 Some(value) => cell_text(value),
@@ -178,13 +200,19 @@ impl Table {
 }
 
 /// The cells of a server that sends no Table.
-fn own_cells<T: Shown>(change: &Change<'_, T>, now: SystemTime) -> (Vec<String>, Vec<String>) {
+fn own_cells<T: Shown>(change: &Change<'_, T>, now: SystemTime) -> Cells {
     let object = change.object.json();
     let name = format!("{}{}", change.prefix, change.object.meta().name());
     (
         vec!["NAME".to_owned(), "AGE".to_owned()],
         vec![cell(&name).into_owned(), age(&object["metadata"]["creationTimestamp"], now.into())],
     )
+}
+
+/// The labels as kubectl prints them.
+fn labels<T>(object: &ObjectHandle<T>) -> String {
+    let labels: Vec<String> = object.meta().labels().map(|(name, value)| format!("{name}={value}")).collect();
+    if labels.is_empty() { "<none>".to_owned() } else { cell(&labels.join(",")).into_owned() }
 }
 
 /// A cell as kubectl prints it: a text up to its first line break, and nothing for null.

@@ -6,7 +6,7 @@ mod error;
 pub(crate) use discovery::Discoverer;
 pub(crate) use error::ResourceError;
 
-use crate::arguments::{FollowOptions, Kind};
+use crate::arguments::{FollowOptions, Kind, Scope};
 use listwatch::Resource;
 use listwatch::api::{ApiResource, Discovery};
 use listwatch::http::{Cluster, HttpClient};
@@ -34,15 +34,21 @@ pub(crate) async fn resources(
     discoverer: &Discoverer<'_>,
 ) -> Result<Vec<Named>, ResourceError> {
     let wanted = options.resources.iter().map(|name| Wanted::read(name)).collect::<Result<Vec<_>, _>>()?;
-    let discovered = match wanted.iter().all(|wanted| wanted.collection.is_some()) {
-        true => Vec::new(),
-        false => discovered(cluster, options, &wanted, discoverer).await?,
+    let scope = options.scope(cluster.configured_namespace());
+    let discovered = match wanted.iter().any(|wanted| wanted.needs_discovery(scope)) {
+        true => discovered(cluster, scope, &wanted, discoverer).await?,
+        false => Vec::new(),
     };
     let mut discovered = discovered.into_iter();
     let mut resources: Vec<Named> = Vec::new();
     for wanted in wanted {
-        let Some(collection) = wanted.collection.clone().or_else(|| discovered.next()) else { continue };
-        let resource = selected(collection, options, &wanted);
+        let given = |collection| Found { collection, namespace: scope.namespace() };
+        let found = match wanted.needs_discovery(scope) {
+            true => discovered.next(),
+            false => wanted.collection.clone().map(given),
+        };
+        let Some(found) = found else { continue };
+        let resource = selected(found, options, &wanted);
         if !resources.iter().any(|known| known.resource == resource) {
             resources.push(Named { name: wanted.name.to_owned(), resource });
         }
@@ -79,6 +85,17 @@ impl<'a> Wanted<'a> {
             (Err(error), _) => Err(ResourceError::NotAResource(error)),
         }
     }
+
+    /// Discovery tells whether the context's namespace is meant for it.
+    fn needs_discovery(&self, scope: Scope<'_>) -> bool {
+        self.collection.is_none() || matches!(scope, Scope::OfContext(_))
+    }
+}
+
+/// A collection, and the namespace that is wanted of it.
+struct Found<'a> {
+    collection: Resource,
+    namespace: Option<&'a str>,
 }
 
 /// Whether this is no version, so that an object's name may follow.
@@ -93,11 +110,12 @@ fn is_object(name: &str) -> bool {
 }
 
 /// The objects of a collection that the options, and the name of one object, select.
-fn selected(collection: Resource, options: &FollowOptions, wanted: &Wanted<'_>) -> Resource {
+fn selected(found: Found<'_>, options: &FollowOptions, wanted: &Wanted<'_>) -> Resource {
     let object = wanted.object.map(|name| format!("metadata.name={}", escaped(name)));
     let fields: Vec<&str> = options.fields.iter().chain(&object).map(String::as_str).collect();
-    let resource = collection
-        .in_namespace(options.namespace().unwrap_or_default())
+    let resource = found
+        .collection
+        .in_namespace(found.namespace.unwrap_or_default())
         .with_label_selector(options.labels.as_deref().unwrap_or_default())
         .with_field_selector(&fields.join(","));
     if options.kind == Kind::Meta { resource.metadata_only() } else { resource }
@@ -109,18 +127,22 @@ fn escaped(value: &str) -> String {
 }
 
 /// The collections of the names that need discovery, in their order.
-async fn discovered(
+async fn discovered<'a>(
     cluster: &Cluster,
-    options: &FollowOptions,
+    scope: Scope<'a>,
     wanted: &[Wanted<'_>],
     discoverer: &Discoverer<'_>,
-) -> Result<Vec<Resource>, ResourceError> {
+) -> Result<Vec<Found<'a>>, ResourceError> {
     let client = HangUp(cluster.client().map_err(ResourceError::Client)?);
-    let unknown = || wanted.iter().enumerate().filter(|(_, wanted)| wanted.collection.is_none());
+    let unknown = || wanted.iter().enumerate().filter(|(_, wanted)| wanted.needs_discovery(scope));
     loop {
         let discovery = discoverer.discover(client.0.clone()).await?;
         let found = unknown().map(|(index, name)| {
-            find(name.kind, options, &discovery).map_err(|error| error.behind(kind_before(wanted, index)))
+            let found = match &name.collection {
+                Some(collection) => Ok(placed(collection, scope, &discovery)),
+                None => find(name.kind, scope, &discovery),
+            };
+            found.map_err(|error| error.behind(kind_before(wanted, index)))
         });
         match found.collect() {
             Err(missing @ ResourceError::Unknown { .. }) => discoverer.wait_for_missing(missing).await?,
@@ -144,7 +166,13 @@ impl Drop for HangUp {
     }
 }
 
-fn find(name: &str, options: &FollowOptions, discovery: &Discovery) -> Result<Resource, ResourceError> {
+/// A collection that was given by its path. One that discovery does not know is asked for as it is.
+fn placed<'a>(collection: &Resource, scope: Scope<'a>, discovery: &Discovery) -> Found<'a> {
+    let is_namespaced = discovery.resources().iter().any(|kind| kind.namespaced && kind.resource() == *collection);
+    Found { collection: collection.clone(), namespace: scope.namespace().filter(|_| is_namespaced) }
+}
+
+fn find<'a>(name: &str, scope: Scope<'a>, discovery: &Discovery) -> Result<Found<'a>, ResourceError> {
     let Some(kind) = discovery.find(name) else {
         let name = name.to_owned();
         let (similar, unavailable) = (similar(&name, discovery.resources()), discovery.unavailable());
@@ -154,10 +182,10 @@ fn find(name: &str, options: &FollowOptions, discovery: &Discovery) -> Result<Re
     if !kind.verbs.iter().any(|verb| verb == "watch") {
         return Err(ResourceError::Unwatchable(full_name(kind)));
     }
-    if options.namespace().is_some() && !kind.namespaced {
-        return Err(ResourceError::NotNamespaced(full_name(kind)));
+    match scope {
+        Scope::Given(_) if !kind.namespaced => Err(ResourceError::NotNamespaced(full_name(kind))),
+        _ => Ok(Found { collection: kind.resource(), namespace: scope.namespace().filter(|_| kind.namespaced) }),
     }
-    Ok(kind.resource())
 }
 
 fn full_name(kind: &ApiResource) -> String {

@@ -103,6 +103,39 @@ fn a_name_that_kubectl_knows_finds_its_resource() {
 }
 
 #[test]
+fn the_namespace_of_the_context_is_watched_where_there_are_namespaces() {
+    let server = server();
+    let config = Scratch::new(format!(
+        "current-context: c\ncontexts: [{{name: c, context: {{cluster: c, namespace: web}}}}]\n\
+         clusters: [{{name: c, cluster: {{server: '{}'}}}}]\n",
+        server.url
+    ));
+    for (resource, path) in [
+        ("pods", "api.v1.namespaces.web.pods"),
+        ("v1/pods", "api.v1.namespaces.web.pods"),
+        ("pods -n other", "api.v1.namespaces.other.pods"),
+        ("v1/pods -A", "api.v1.pods"),
+        ("nodes", "api.v1.nodes"),
+        ("v1/nodes", "api.v1.nodes"),
+    ] {
+        let arguments = format!("watch {resource} --no-watch-list {EVENTS} --kubeconfig {}", config.as_ref().display());
+        let mut following = Following::start(arguments.split_whitespace());
+        following.read_lines(1);
+        let told = Notifications::read(&following.end_by("-INT").output());
+        assert_eq!(told.by_key.keys().collect::<Vec<_>>(), [path], "{resource}");
+    }
+}
+
+#[test]
+fn who_may_not_read_all_namespaces_is_told_how_to_read_one() {
+    let server = Server::of(|_| refusal(403, "Forbidden", "pods is forbidden: at the cluster scope"));
+    let error =
+        |options: &str| listwatch(&format!("watch v1/pods {options} --server {}", server.url)).error(1).to_owned();
+    assert!(error("").contains("; to follow one namespace, give -n NAMESPACE; "), "{}", error(""));
+    assert!(!error("-n web").contains("NAMESPACE"), "{}", error("-n web"));
+}
+
+#[test]
 fn a_name_with_its_version_needs_no_discovery() {
     let server = Server::of_pods(1);
     let arguments = format!("watch v1/pods --no-watch-list {EVENTS} --server {}", server.url);
@@ -290,7 +323,8 @@ fn a_plugin_was_left_behind_by_who_had_asked_what_there_is_and_was_ended() {
          clusters: [{{name: c, cluster: {{server: '{}'}}}}]\nusers: [{{name: u, user: {{exec: {exec}}}}}]\n",
         Server::nowhere()
     ));
-    let following = Following::start(["watch", "pods", "--kubeconfig", file.as_ref().to_str().unwrap()]);
+    let following =
+        Following::start(["watch", "pods", "--credentials-over-http", "--kubeconfig", file.as_ref().to_str().unwrap()]);
     let plugin = (0..600).find_map(|_| {
         std::thread::sleep(Duration::from_millis(200));
         std::fs::read_to_string(&number).ok().filter(|number| number.ends_with('\n'))

@@ -62,7 +62,11 @@ fn text_of_a_kubeconfig_reached_the_terminal_raw() {
     ];
     let runs = cases.iter().map(|(cluster, user)| {
         let config = kubeconfig(cluster, user);
-        (cluster, user, ended(&["watch", "v1/pods", "--kubeconfig", config.as_ref().to_str().unwrap()]))
+        (
+            cluster,
+            user,
+            ended(&["watch", "v1/pods", "--credentials-over-http", "--kubeconfig", config.as_ref().to_str().unwrap()]),
+        )
     });
     // Of some entries, and of what is no YAML, nothing is quoted: it may be a secret.
     assert_none(runs.filter_map(|(cluster, user, run)| trouble(&run, &format!("{UNTOLD} {cluster} {user}"))));

@@ -70,6 +70,44 @@ fn a_wide_table_has_all_columns_and_one_namespace_needs_none_of_its_own() {
     assert!(printed[1].ends_with("web   1/1    5d   node-1"), "{printed:#?}");
 }
 
+#[test]
+fn the_labels_are_the_last_column_of_the_cells() {
+    let (mut labelled, cells) = pod("web", "7", "1/1");
+    labelled["metadata"]["labels"] = json!({ "app": "shop", "tier": "front" });
+    let server = server(Tables::Sent, vec![(labelled, cells), pod("db", "8", "1/1")], Vec::new());
+    let printed = squeezed(&lines(watched(&server, "v1/pods -A -w --show-labels", 3)));
+    assert_eq!(printed[0], "TIME EVENT NAMESPACE NAME READY AGE LABELS CHANGES");
+    assert!(printed[1..].contains(&"T added n web 1/1 5d app=shop,tier=front".to_owned()), "{printed:#?}");
+    assert!(printed[1..].contains(&"T added n db 1/1 5d <none>".to_owned()), "{printed:#?}");
+}
+
+#[test]
+fn custom_columns_have_what_their_paths_lead_to() {
+    let server = rollout(Tables::Sent);
+    let columns = "custom-columns=NAME:.metadata.name,IMAGES:.spec.containers[*].image";
+    let printed = squeezed(&lines(watched(&server, &format!("v1/pods -o {columns}"), 6)));
+    assert_eq!(printed[0], "TIME EVENT NAME IMAGES CHANGES");
+    assert!(printed.contains(&"T added db <none>".to_owned()), "{printed:#?}");
+    assert!(printed[3].starts_with("T updated web b spec.containers[c].image a → b"), "{printed:#?}");
+    let secret = json!({ "kind": "Secret", "apiVersion": "v1", "data": { "p": "aHVudGVyMg==" },
+        "metadata": { "name": "s", "namespace": "n", "resourceVersion": "7" } });
+    let server = self::server(Tables::Unknown, vec![(secret, json!([]))], Vec::new());
+    let hidden = watched(&server, "v1/secrets -o custom-columns=NAME:.metadata.name,P:.data.p", 2);
+    assert!(hidden.stdout.contains("(secret)") && !hidden.stdout.contains("aHVudGVyMg"), "{}", hidden.stdout);
+    let run = listwatch("watch v1/pods -o custom-columns=NAME --server http://127.0.0.1:1");
+    assert!(run.error(2).contains("HEADER:PATH"), "{}", run.stderr);
+}
+
+#[test]
+fn who_asks_is_said_by_the_options_that_kubectl_has() {
+    let server = rollout(Tables::Unknown);
+    watched(&server, "v1/pods --as jane --as-group a --as-group b --token t --credentials-over-http -o name", 1);
+    let head = server.heads()[0].to_lowercase();
+    for line in ["impersonate-user: jane", "impersonate-group: a", "impersonate-group: b", "authorization: bearer t"] {
+        assert!(head.contains(&format!("\r\n{line}\r\n")), "{head}");
+    }
+}
+
 /// The lines with one space between words.
 fn squeezed(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()

@@ -18,7 +18,8 @@ fn a_token_is_neither_recorded_nor_told() {
     let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
     for ending in [".jsonl", ".jsonl.gz"] {
         let file = Scratch::path(ending);
-        let arguments = record("v1/pods", &file, &format!("--kubeconfig {}", config.as_ref().display()));
+        let arguments =
+            record("v1/pods", &file, &format!("--credentials-over-http --kubeconfig {}", config.as_ref().display()));
         let mut following = Following::start(arguments.split_whitespace());
         following.read_lines(2);
         let run = following.end_by("-INT");
@@ -38,7 +39,7 @@ fn a_token_that_a_refusal_echoed_was_told_and_recorded() {
     let page = format!("<html><pre>GET /api/v1/pods\nAuthorization: Bearer {TOKEN}</pre></html>");
     let server = Server::of(move |_| Answer::Whole(401, "text/html", page.clone()));
     let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
-    let config = format!("--kubeconfig {}", config.as_ref().display());
+    let config = format!("--credentials-over-http --kubeconfig {}", config.as_ref().display());
     let file = Scratch::path(".jsonl");
     for arguments in [record("v1/pods", &file, &config), format!("watch v1/pods --no-watch-list {config}")] {
         let run = listwatch(&arguments);
@@ -55,7 +56,9 @@ fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
     use std::os::unix::fs::PermissionsExt;
     let server = Server::of(|_| Answer::json(403, "{}"));
     let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
-    let watch = || listwatch(&format!("watch v1/pods --kubeconfig {}", config.as_ref().display())).stderr;
+    let watch = || {
+        listwatch(&format!("watch v1/pods --credentials-over-http --kubeconfig {}", config.as_ref().display())).stderr
+    };
     let permit = |mode| std::fs::set_permissions(&config, std::fs::Permissions::from_mode(mode)).unwrap();
     permit(0o646);
     let told = watch();

@@ -101,7 +101,8 @@ fn a_pipe_by_name_was_waited_for_whatever_the_time() {
     let token = kubeconfig(&format!("server: '{}'", Server::nowhere()), &format!("tokenFile: {path}"));
     let authority = kubeconfig(&format!("server: 'https://localhost', certificate-authority: {path}"), "");
     for config in [pipe.as_ref(), token.as_ref(), authority.as_ref()] {
-        let watch = ["watch", "v1/pods", "--for", "1s", "--kubeconfig", config.to_str().unwrap()];
+        let config = config.to_str().unwrap();
+        let watch = ["watch", "v1/pods", "--for", "1s", "--credentials-over-http", "--kubeconfig", config];
         let child = command(watch).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         assert_eq!(status(child).code(), Some(1), "{watch:?}");
     }

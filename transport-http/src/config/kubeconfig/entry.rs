@@ -1,12 +1,12 @@
 use super::origin::Origin;
-use super::yaml::{Node, Value};
 use crate::config::settings::Material;
+use crate::config::yaml::{Node, Value};
 use crate::error::ConfigError;
 use crate::secret::Secret;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A cluster, user or context, or a part of one, with its place in the file.
 pub(super) struct Entry<'a> {
@@ -42,6 +42,15 @@ impl<'a> Entry<'a> {
     /// A value in it, as a part of the same entry.
     pub(super) fn part(&self, key: &str) -> Option<Self> {
         self.node.entry(key).map(|node| Entry { node, ..*self })
+    }
+
+    /// The file that it is in; `None` if the kubeconfig was given as text.
+    pub(super) fn file(&self) -> Option<&'a Path> {
+        self.file.path()
+    }
+
+    pub(super) fn name(&self) -> &'a str {
+        self.name
     }
 
     pub(super) fn node(&self) -> &'a Node {

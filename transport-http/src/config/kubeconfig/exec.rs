@@ -1,8 +1,8 @@
 //! The exec plugin of a user.
 
 use super::entry::Entry;
-use super::yaml::Node;
 use crate::config::settings::Plugin;
+use crate::config::yaml::Node;
 use crate::error::ConfigError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -1,10 +1,11 @@
-//! Reading and merging of files. The first definition of a name counts.
+//! Reading and merging of files. Of several files, the first that defines a name counts; one file defines it once.
 
 use super::entry::Entry;
 use super::origin::Origin;
-use super::yaml::{self, Node, Value};
+use crate::config::yaml::{self, Node, Value};
 use crate::error::ConfigError;
 use crate::warning::ConfigWarning;
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -89,15 +90,18 @@ impl Kubeconfig {
         self.find("clusters", "cluster", name)?.ok_or_else(missing)
     }
 
-    /// The user of a context, which may have none.
+    /// The user of a context, which may have none. As with kubectl, a name without an entry is none.
     pub(super) fn user<'a>(&'a self, context: &Entry<'a>) -> Result<Option<Entry<'a>>, ConfigError> {
-        let Some(name) = context.text("user")? else { return Ok(None) };
-        let missing = || context.fault(format!("names the user `{name}`, which is not there"));
-        self.find("users", "user", name)?.ok_or_else(missing).map(Some)
+        context.text("user")?.map_or(Ok(None), |name| self.find("users", "user", name))
     }
 
     /// The first entry of that name.
-    fn find<'a>(&'a self, list: &str, kind: &'static str, name: &'a str) -> Result<Option<Entry<'a>>, ConfigError> {
+    pub(super) fn find<'a>(
+        &'a self,
+        list: &str,
+        kind: &'static str,
+        name: &'a str,
+    ) -> Result<Option<Entry<'a>>, ConfigError> {
         for (file, root) in &self.0 {
             for item in items(file, root, list)? {
                 if name_of(item) == Some(name) {
@@ -124,14 +128,14 @@ impl Kubeconfig {
 
 /// The content of a file, and its permissions if others may write it.
 fn content(file: &Path) -> io::Result<(String, Option<u32>)> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let file = File::open(file)?;
     let writable = file.metadata().ok().and_then(|metadata| writable_by_others(&metadata));
-    let len = file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    let len = file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
     if len as u64 > MAX_FILE {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB"));
     }
-    Ok((text, writable))
+    Ok((yaml::text(bytes)?, writable))
 }
 
 /// The permissions, if others may write. A group with the owner's number usually has no other members.
@@ -152,10 +156,19 @@ fn writable_by_others(_: &Metadata) -> Option<u32> {
 fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError> {
     let fault = |(line, what): yaml::Fault| file.fault(line, format_args!("this YAML cannot be read: {what}"));
     let Some(root) = yaml::parse(text).map_err(fault)?.filter(|root| !root.is_null()) else { return Ok(None) };
-    match root.value {
-        Value::Map(_) => Ok(Some(root)),
-        _ => Err(file.fault(root.line, "this is no kubeconfig: it is no map at the top")),
+    if !matches!(root.value, Value::Map(_)) {
+        return Err(file.fault(root.line, "this is no kubeconfig: it is no map at the top"));
     }
+    for list in ["contexts", "clusters", "users"] {
+        let mut names = BTreeSet::new();
+        if let Some(twin) =
+            items(file, &root, list)?.iter().find(|item| name_of(item).is_some_and(|it| !names.insert(it)))
+        {
+            let name = name_of(twin).unwrap_or_default();
+            return Err(file.fault(twin.line, format_args!("`{list}` has another `{name}` before: remove one of them")));
+        }
+    }
+    Ok(Some(root))
 }
 
 fn items<'a>(file: &Origin, root: &'a Node, list: &str) -> Result<&'a [Arc<Node>], ConfigError> {

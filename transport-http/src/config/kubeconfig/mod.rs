@@ -5,17 +5,17 @@ mod exec;
 mod files;
 mod origin;
 mod user;
-mod yaml;
 
 pub(crate) use files::Kubeconfig;
 
-use crate::config::settings::{Settings, Trust};
+use crate::config::settings::{Allowed, Settings, Trust};
 use crate::error::ConfigError;
+use crate::warning::ConfigWarning;
 use entry::Entry;
 
 impl Kubeconfig {
-    /// Reads the settings of the named context, or of the current one. If `interactive`, an exec plugin may prompt.
-    pub(crate) fn settings(&self, context: Option<&str>, interactive: bool) -> Result<Settings, ConfigError> {
+    /// Reads the settings of the named context, or of the current one.
+    pub(crate) fn settings(&self, context: Option<&str>, allowed: Allowed) -> Result<Settings, ConfigError> {
         let name = match context {
             Some(name) => name,
             None => self.current_context()?,
@@ -27,13 +27,17 @@ impl Kubeconfig {
         let mut settings = Settings::of_server(server, cluster.place());
         settings.context = Some(name.to_owned());
         settings.warnings = self.warnings();
-        if let Some(namespace) = context.text("namespace")? {
-            settings.namespace = namespace.to_owned();
-        }
-        settings.trust = trust(&cluster)?;
+        settings.namespace = context.text("namespace")?.map(str::to_owned);
         settings.proxy = cluster.text("proxy-url")?.map(|url| (url.to_owned(), cluster.place()));
-        if let Some(user) = user {
-            user::read(&user, &cluster, interactive, &mut settings)?;
+        if settings.is_https() {
+            settings.trust = trust(&cluster)?;
+        }
+        match (user, context.text("user")?) {
+            (Some(user), _) => user::read(&user, &cluster, allowed, &mut settings)?,
+            (None, Some(user)) => {
+                settings.warnings.push(ConfigWarning::MissingUser { place: context.place(), user: user.to_owned() });
+            }
+            (None, None) => {}
         }
         Ok(settings)
     }

@@ -11,12 +11,16 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// The folder that relative paths start from.
-    pub(super) fn folder(&self) -> Option<&Path> {
+    pub(super) fn path(&self) -> Option<&Path> {
         match self {
-            Self::File(path, _) => Some(path.parent().unwrap_or(path)),
+            Self::File(path, _) => Some(path),
             Self::Text => None,
         }
+    }
+
+    /// The folder that relative paths start from.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.path().map(|path| path.parent().unwrap_or(path))
     }
 
     pub(super) fn fault(&self, line: usize, what: impl fmt::Display) -> ConfigError {

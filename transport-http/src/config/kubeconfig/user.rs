@@ -2,26 +2,39 @@
 
 use super::entry::Entry;
 use super::exec;
-use crate::config::settings::{Login, Settings};
+use super::files::Kubeconfig;
+use crate::config::settings::{Allowed, Login, ReadToken, Settings};
 use crate::error::ConfigError;
 use crate::secret::Secret;
+use crate::warning::ConfigWarning;
 use std::fmt::Write;
+use std::path::Path;
+
+/// The entries whose credential goes into a header.
+const HEADERS: [&str; 5] = ["token", "tokenFile", "username", "auth-provider", "exec"];
 
 pub(super) fn read(
     user: &Entry<'_>,
     cluster: &Entry<'_>,
-    interactive: bool,
+    allowed: Allowed,
     settings: &mut Settings,
 ) -> Result<(), ConfigError> {
+    settings.user_place = user.place();
+    settings.impersonate = impersonate(user)?;
+    if !settings.is_https() && !allowed.over_http {
+        if HEADERS.iter().any(|key| user.has(key)) {
+            let (place, server) = (user.place(), settings.server.clone());
+            settings.warnings.push(ConfigWarning::WithheldCredential { place, server });
+        }
+        return Ok(());
+    }
     settings.identity = match (user.material("client-certificate")?, user.material("client-key")?) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (Some(_), None) => return Err(user.fault("has a `client-certificate` without a `client-key`")),
         (None, Some(_)) => return Err(user.fault("has a `client-key` without a `client-certificate`")),
     };
-    settings.user_place = user.place();
-    settings.login = login(user, cluster, interactive)?;
-    settings.impersonate = impersonate(user)?;
+    settings.login = login(user, cluster, allowed.prompts)?;
     Ok(())
 }
 
@@ -39,13 +52,43 @@ fn login(user: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Log
             let password = user.text("password")?.unwrap_or_default();
             Ok(Login::Basic(Secret::new(format!("{name}:{password}"))))
         }
-        (None, None, None) if user.has("auth-provider") => Err(user
-            .fault("uses `auth-provider`, which Kubernetes has removed: use the exec plugin of your provider instead")),
-        (None, None, None) => match user.part("exec") {
-            Some(exec) => exec::read(&exec, cluster, interactive).map(Login::Exec),
-            None => Ok(Login::None),
+        (None, None, None) => match (user.part("auth-provider"), user.part("exec")) {
+            (Some(_), Some(_)) => Err(user.fault("has an `auth-provider` and an `exec`: remove one of them")),
+            (Some(provider), None) => provided(user, &provider).map(Login::IdToken),
+            (None, Some(exec)) => exec::read(&exec, cluster, interactive).map(Login::Exec),
+            (None, None) => Ok(Login::None),
         },
     }
+}
+
+/// The token of an `auth-provider`. kubectl renews it in the file, so a file is read again.
+fn provided(user: &Entry<'_>, provider: &Entry<'_>) -> Result<ReadToken, ConfigError> {
+    match provider.text("name")? {
+        Some("oidc") => {}
+        name => {
+            let name = name.unwrap_or_default();
+            return Err(user.fault(format!(
+                "uses the `auth-provider` `{name}`, which Kubernetes has removed: use the exec plugin of your provider"
+            )));
+        }
+    }
+    let first = id_token(user)?;
+    let (file, name) = (user.file().map(Path::to_owned), user.name().to_owned());
+    Ok(Box::new(move || match &file {
+        Some(file) => match Kubeconfig::of(file)?.find("users", "user", &name)? {
+            Some(user) => id_token(&user),
+            None => Ok(first.clone()),
+        },
+        None => Ok(first.clone()),
+    }))
+}
+
+fn id_token(user: &Entry<'_>) -> Result<Secret, ConfigError> {
+    let config = user.part("auth-provider").and_then(|provider| provider.part("config"));
+    let token = config.as_ref().map_or(Ok(None), |config| config.text("id-token"))?;
+    token
+        .map(Secret::new)
+        .ok_or_else(|| user.fault("has an `auth-provider` without an `id-token`: log in, or run kubectl once"))
 }
 
 /// The headers that impersonate another user.

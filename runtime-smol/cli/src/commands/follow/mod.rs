@@ -5,7 +5,7 @@ mod report;
 mod session;
 mod source;
 
-use crate::arguments::{FollowOptions, Kind, Print, Server};
+use crate::arguments::{FollowOptions, Kind, Print, ServerOptions};
 use crate::error::CommandError;
 use crate::output::background::Background;
 use crate::output::messages;
@@ -65,7 +65,7 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
     run(&clock, &Executor::new(), async {
         // A program that reads the output may write to the same terminal.
         let progress = Progress::words(!(outputs.print.is_some() && stdout_is_pipe()));
-        let cluster = find_cluster(&mut stop, options.server()).await?;
+        let cluster = find_cluster(&mut stop, options.server.clone()).await?;
         for warning in cluster.warnings() {
             messages::print(format_args!("warning: {warning}"));
         }
@@ -79,7 +79,7 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
             Ok(Followed::<T>::start(name, resource, as_table, config(options), source, &clock))
         };
         let followed = resources.into_iter().map(follow).collect::<Result<Vec<_>, CommandError>>()?;
-        let all_namespaces = options.namespace().is_none();
+        let all_namespaces = options.scope(cluster.configured_namespace()).namespace().is_none();
         let session = Session {
             options,
             print: outputs.print,
@@ -98,16 +98,15 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
 }
 
 /// The cluster, unless the end is requested first: a kubeconfig may be a pipe without a writer.
-async fn find_cluster(stop: &mut Stop, server: Server) -> Result<Cluster, CommandError> {
-    let (file, context) = match server {
-        Server::Address(url) => return Cluster::at(&url).map_err(CommandError::Address),
-        Server::Kubeconfig { file, context } => (file, context),
-    };
+async fn find_cluster(stop: &mut Stop, options: ServerOptions) -> Result<Cluster, CommandError> {
+    if let Some(url) = &options.server {
+        return chosen(&options).at(url).map_err(CommandError::Address);
+    }
     let stopped = async {
         stop.await;
         Err(CommandError::NeverSynced("reading the kubeconfig".into()))
     };
-    or(smol::unblock(move || configured(file.as_deref(), context)), stopped).await
+    or(smol::unblock(move || configured(&options)), stopped).await
 }
 
 /// The resources, unless the end is requested first.
@@ -137,10 +136,18 @@ async fn find_resources(
     found.unwrap_or_else(|| Err(CommandError::NeverSynced(discoverer.status())))
 }
 
-fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, CommandError> {
-    let options = ClusterOptions::new().on_warning(messages::warn);
-    let options = context.into_iter().fold(options, ClusterOptions::context);
-    Ok(file.map_or_else(|| options.infer(), |file| options.kubeconfig(file))?)
+fn configured(options: &ServerOptions) -> Result<Cluster, CommandError> {
+    let chosen = chosen(options);
+    Ok(options.kubeconfig.as_ref().map_or_else(|| chosen.infer(), |file| chosen.kubeconfig(file))?)
+}
+
+fn chosen(options: &ServerOptions) -> ClusterOptions {
+    let chosen = ClusterOptions::new().on_warning(messages::warn).credentials_over_http(options.credentials_over_http);
+    let chosen = chosen.insecure_skip_tls_verify(options.insecure_skip_tls_verify);
+    let chosen = chosen.impersonate_groups(options.groups.clone());
+    let chosen = options.context.iter().fold(chosen, ClusterOptions::context);
+    let chosen = options.user.iter().fold(chosen, ClusterOptions::impersonate);
+    options.token.iter().fold(chosen, |chosen, token| chosen.token(token))
 }
 
 /// The identity of the cluster, if it is recorded and the server tells it.

@@ -172,7 +172,8 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
         }
         let (class, reason) = (failed.failure.class(), detailed(failed));
         if class.requires_intervention() && !resource.counts.synced && !self.options.keep_trying {
-            return self.on_refusal(index, reason);
+            let hint = if is_of_all_namespaces(failed) { "; to follow one namespace, give -n NAMESPACE" } else { "" };
+            return self.on_refusal(index, format!("{reason}{hint}"));
         }
         if resource.repeats.is_due(class, failed.attempts) {
             let status = resource.status(&self.clock);
@@ -351,6 +352,12 @@ fn synced(ages: &[Option<Duration>]) -> String {
         Some(age) => format!("{count}, last update {} ago", Span(*age)),
         None => count,
     }
+}
+
+/// Whether the user may not read all namespaces. In one of them, the user may.
+fn is_of_all_namespaces(failed: &FailureReport) -> bool {
+    let is_forbidden = failed.failure.status().is_some_and(|status| status.code == 403);
+    is_forbidden && !failed.request.resource.path().contains("/namespaces/")
 }
 
 /// Whether the server refuses to answer in the requested form. One that has no Tables should send objects instead.

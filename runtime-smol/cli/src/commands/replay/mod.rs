@@ -79,7 +79,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         // A recording may have metadata, whole objects or both.
         let resource = played.0.clone().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
         let (printed, namespaces) = (Printed::new("recording", &resource), !resource.path().contains("/namespaces/"));
-        let objects = |output| Form::Objects { output, secrets: options.show_secrets };
+        let objects = |output| Form::Objects { output, secrets: options.show_secrets, labels: false };
         let form = options.output.map_or(Form::Handlers(options.format), objects);
         let printer = Printer::new(stdout(), options.print(), form, vec![printed], namespaces);
         let informer = Informer::with_cache(resource, config(options, &playback, &played), writer);

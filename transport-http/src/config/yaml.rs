@@ -2,6 +2,7 @@
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::sync::Arc;
 
 /// The deepest nesting, aliases included. It bounds the recursion of every walk through a tree.
@@ -49,6 +50,24 @@ pub(crate) enum Value {
 
 /// A fault, after its line.
 pub(crate) type Fault = (usize, String);
+
+/// The text of these bytes: UTF-8, or UTF-16 behind a byte order mark, which PowerShell writes.
+pub(crate) fn text(bytes: Vec<u8>) -> io::Result<String> {
+    let read = match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ => String::from_utf8(bytes).ok(),
+    };
+    read.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, "it is neither UTF-8, nor UTF-16 behind a byte order mark")
+    })
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
+    let (units, rest) = bytes.as_chunks();
+    let text = char::decode_utf16(units.iter().map(|bytes| unit(*bytes))).collect::<Result<_, _>>().ok();
+    text.filter(|_| rest.is_empty())
+}
 
 /// Reads the first document; `None` for an empty text.
 pub(crate) fn parse(text: &str) -> Result<Option<Arc<Node>>, Fault> {
@@ -384,6 +403,18 @@ mod tests {
         let many: String = (0..300_000).map(|key| format!("k{key}:\n")).collect();
         let Value::Map(entries) = &parse(&many).unwrap().unwrap().value else { panic!("a map") };
         assert_eq!(entries.len(), 300_000);
+    }
+
+    #[test]
+    fn a_text_is_utf_8_or_utf_16_that_says_so() {
+        let units =
+            |of: fn(u16) -> [u8; 2]| "\u{feff}a: \u{e9}\u{1f600}".encode_utf16().flat_map(of).collect::<Vec<u8>>();
+        assert_eq!(text(units(u16::to_le_bytes)).unwrap(), "a: \u{e9}\u{1f600}");
+        assert_eq!(text(units(u16::to_be_bytes)).unwrap(), "a: \u{e9}\u{1f600}");
+        assert_eq!(text("\u{feff}a".into()).unwrap(), "\u{feff}a");
+        for bad in [&[0xff, 0xfe, 0x61][..], &[0xff, 0xfe, 0, 0xd8], &[0xff, 0xff], &[b'a', 0xe9]] {
+            assert!(text(bad.into()).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

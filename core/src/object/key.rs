@@ -81,6 +81,13 @@ impl From<&str> for Key {
     }
 }
 
+/// The same key.
+impl From<&Key> for Key {
+    fn from(key: &Key) -> Self {
+        key.clone()
+    }
+}
+
 /// As from a `&str`.
 impl From<String> for Key {
     fn from(key: String) -> Self {

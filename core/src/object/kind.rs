@@ -40,6 +40,12 @@
 ///
 /// A type that kube's `CustomResource` derives is a kind by one line: `kind!(Document, "example.com/v1", "documents")`.
 #[doc(alias("GroupVersionKind", "TypeMeta", "CustomResource"))]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `Kind`: it names neither the group and version of its objects nor their plural",
+    label = "not a kind",
+    note = "name them once, behind the type: `kind!({Self}, \"example.com/v1\", \"foos\");`",
+    note = "or take `informer_of`, with the name of a resource, such as `informer_of(\"example.com/v1/foos\")`"
+)]
 pub trait Kind {
     /// Group and version, such as `apps/v1`; for the core group the version alone, `v1`.
     const API_VERSION: &'static str;

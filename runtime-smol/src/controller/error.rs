@@ -10,11 +10,10 @@ use listwatch_core::transport::TransportError;
 /// The result of a reconcile: an [`Outcome`], or the [`Error`] that it failed with.
 pub type Reconciled = Result<Outcome, Error>;
 
-/// The failure of a reconcile. Any error that is `Send + Sync` converts to it, so `?` works on it.
+/// The failure of a reconcile. Any error that is `Send + Sync` converts to it, so `?` works on it: those of other crates,
+/// boxed ones, and `anyhow::Error`. A text does too: `Err("no such zone".into())`.
 ///
-/// The exceptions are errors that are no [`StdError`] themselves: for `Box<dyn Error + Send + Sync>`, write
-/// `.map_err(Error::new)?`. A `Box<dyn Error>` cannot leave its thread: write
-/// `.map_err(|error| Error::new(error.to_string()))?`.
+/// A `Box<dyn Error>` cannot leave its thread: write `.map_err(|error| error.to_string())?`.
 ///
 /// The controller retries the key by its rate limiter. If the error is an [`ApiError`], or has one among its
 /// [sources](StdError::source), three rules more apply:
@@ -39,10 +38,14 @@ pub type Reconciled = Result<Outcome, Error>;
 /// }
 ///
 /// fn replicas_of_boxed(text: &str) -> Result<u32, Error> {
-///     boxed(text).map_err(Error::new)
+///     match boxed(text)? {
+///         0 => Err("it wants no replicas".into()),
+///         replicas => Ok(replicas),
+///     }
 /// }
 ///
 /// assert_eq!(replicas_of_boxed("4").unwrap(), 4);
+/// assert_eq!(replicas_of_boxed("0").unwrap_err().to_string(), "it wants no replicas");
 /// assert_eq!(replicas("three").unwrap_err().to_string(), "invalid digit found in string");
 /// assert!(Error::terminal("spec.replicas is negative").is_terminal());
 /// ```
@@ -119,7 +122,7 @@ impl Error {
     }
 }
 
-impl<E: StdError + Send + Sync + 'static> From<E> for Error {
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
         Self::new(error)
     }
@@ -215,5 +218,16 @@ mod tests {
         assert!(error.is_transient());
         assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
         assert_eq!(error.to_string(), format!("the Deployment was not created: {}", refused(429)));
+    }
+
+    #[test]
+    fn texts_and_boxed_errors_are_failures_as_they_are() {
+        let text = || -> Reconciled { Err("no such zone".into()) };
+        let formatted = || -> Reconciled { Err(format!("no zone {}", 7))? };
+        let boxed = || -> Reconciled { Err(Box::<dyn StdError + Send + Sync>::from(refused(429)))? };
+        let again = || -> Reconciled { Err(boxed().unwrap_err())? };
+        let said = |reconciled: Reconciled| reconciled.unwrap_err();
+        assert_eq!([said(text()), said(formatted())].map(|error| error.to_string()), ["no such zone", "no zone 7"]);
+        assert!(said(boxed()).is_transient() && said(again()).is_transient());
     }
 }

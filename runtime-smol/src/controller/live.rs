@@ -26,9 +26,9 @@ impl Live<'_> {
     pub async fn get<T: DeserializeOwned + Send + Sync + 'static>(
         &self,
         kind: &InformerHandle<T>,
-        key: &Key,
+        key: impl Into<Key>,
     ) -> Result<Option<Found<T>>, ApiError> {
-        match self.read(kind, key).await {
+        match self.read(kind, &key.into()).await {
             Ok((object, _)) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),

@@ -363,6 +363,9 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Calls `reconcile` with each key, once the controller [runs](Running). Write it as `async |cx, key| { … }`, and
     /// return `Ok(…)` with an [`Outcome`](super::Outcome).
     ///
+    /// A closure in the form of kube-rs, `|cx, key| async move { … }`, would move what it captures in its first call
+    /// (E0507). It either clones its handles before the `async move`, or becomes `async |cx, key| { … }`, which borrows them.
+    ///
     /// `reconcile` is called from several threads, but each of its futures stays on the thread that made it. So it may
     /// borrow what outlives the controller, and hold an `Rc` across an `await`.
     pub fn calls<'a>(self, reconcile: impl AsyncFn(Context, Key) -> Reconciled + Send + Sync + 'a) -> Running<'a> {

@@ -79,8 +79,8 @@ impl<T> InformerHandle<T> {
     /// The requests for objects in the namespace of `key`, for [`Context::write`](crate::controller::Context::write)
     /// and [`Client::call`](crate::Client::call). `A` is the type of the answers.
     #[must_use]
-    pub fn api_for<A>(&self, key: &Key) -> Api<A> {
-        Api::new(&self.0.resource.clone().in_namespace(key.namespace().unwrap_or_default()))
+    pub fn api_for<A>(&self, key: impl Into<Key>) -> Api<A> {
+        Api::new(&self.0.resource.clone().in_namespace(key.into().namespace().unwrap_or_default()))
     }
 
     /// The cache, for code that takes a store. A clone of it does not keep the informer running.
@@ -156,11 +156,11 @@ impl<T> InformerHandle<T> {
     /// [`WaitError`]: `within` has passed, or no stream of this informer covers the namespace.
     pub async fn wait_for(
         &self,
-        key: &Key,
+        key: impl Into<Key>,
         predicate: impl FnMut(Option<&ObjectHandle<T>>) -> bool,
         within: Duration,
     ) -> Result<Option<ObjectHandle<T>>, WaitError> {
-        let found = async { self.0.store.wait_for(key.clone(), predicate).await.map_err(WaitFailure::NoState) };
+        let found = async { self.0.store.wait_for(key.into(), predicate).await.map_err(WaitFailure::NoState) };
         let late = async {
             self.0.registry.world.clock().sleep(within).await;
             Err(WaitFailure::Late(within))

@@ -423,3 +423,16 @@ fn the_reconcile_after_a_creation_whose_answer_was_lost_sees_the_object() {
     assert!(seen);
     assert_eq!(methods(&stage), ["POST", "POST", "GET"]);
 }
+
+#[test]
+fn a_text_names_an_object_where_a_key_does() {
+    let stage = Stage::new();
+    let is_there = stage.act(async |cx, kinds, _| {
+        let part = json!({ "spec": { "size": 2 } });
+        cx.create(&kinds.parts, "web/a", &part).await.unwrap();
+        cx.ensure(&kinds.parts, "web/a", &part).await.unwrap();
+        cx.apply(&kinds.parts, String::from("web/b"), &part).await.unwrap();
+        cx.live().get(&kinds.parts, "web/b").await.unwrap().is_some()
+    });
+    assert!(is_there);
+}

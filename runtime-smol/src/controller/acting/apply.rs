@@ -5,7 +5,6 @@ use crate::controller::context::Context;
 use crate::controller::own_kind::SAY_KIND;
 use crate::controller::settled::{Act, Answer, State, hash_of};
 use crate::informers::{Found, InformerHandle};
-use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
@@ -38,10 +37,10 @@ impl Context {
     pub fn apply<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
-        key: impl Borrow<Key>,
+        key: impl Into<Key>,
         wanted: &(impl Serialize + ?Sized),
     ) -> Apply<'a, T> {
-        Apply { body: Body::new(self, informer, key.borrow(), wanted).edited(leave_wanted), force: false }
+        Apply { body: Body::new(self, informer, key.into(), wanted).edited(leave_wanted), force: false }
     }
 }
 

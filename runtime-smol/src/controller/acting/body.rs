@@ -28,16 +28,16 @@ impl<'a, T> Body<'a, T> {
     pub(super) fn new(
         cx: &'a Context,
         informer: &'a InformerHandle<T>,
-        key: &Key,
+        key: Key,
         object: &(impl Serialize + ?Sized),
     ) -> Self {
-        let json = check_key(informer, key).and_then(|()| {
+        let json = check_key(informer, &key).and_then(|()| {
             let mut json =
                 serde_json::to_value(object).map_err(|error| format!("the body cannot be written: {error}"))?;
-            fill_in(&mut json, informer, key)?;
+            fill_in(&mut json, informer, &key)?;
             Ok(json)
         });
-        Self { cx, informer, key: key.clone(), json, terminating: None }
+        Self { cx, informer, key, json, terminating: None }
     }
 
     /// Changes the body, unless it is not sent anyway.

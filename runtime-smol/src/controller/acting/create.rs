@@ -3,7 +3,6 @@ use super::current::Current;
 use super::error::ActError;
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
-use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
@@ -33,10 +32,10 @@ impl Context {
     pub fn create<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
-        key: impl Borrow<Key>,
+        key: impl Into<Key>,
         object: &(impl Serialize + ?Sized),
     ) -> Create<'a, T> {
-        Create { body: Body::new(self, informer, key.borrow(), object), owner: None }
+        Create { body: Body::new(self, informer, key.into(), object), owner: None }
     }
 }
 

@@ -8,7 +8,6 @@ use super::newest::{Patched, Step, patch_newest, unless_gone};
 use crate::controller::context::Context;
 use crate::controller::settled::{Act, Answer, State, hash_of};
 use crate::informers::{Found, InformerHandle};
-use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
@@ -94,10 +93,10 @@ impl Context {
     pub fn ensure<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
-        key: impl Borrow<Key>,
+        key: impl Into<Key>,
         wanted: &(impl Serialize + ?Sized),
     ) -> Ensure<'a, T> {
-        Ensure { body: Body::new(self, informer, key.borrow(), wanted), owner: None, exact: Vec::new() }
+        Ensure { body: Body::new(self, informer, key.into(), wanted), owner: None, exact: Vec::new() }
     }
 }
 

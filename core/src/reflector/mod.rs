@@ -384,7 +384,8 @@ impl Reflector {
             self.bookmarks = None;
         }
         let silence = open.silence(self.now);
-        let failure = if open.is_too_slow(self.now, &self.config) { Failure::TooSlow } else { Failure::Stalled { silence } };
+        let failure =
+            if open.is_too_slow(self.now, &self.config) { Failure::TooSlow } else { Failure::Stalled { silence } };
         self.on_broken(failure)
     }
 

@@ -329,7 +329,6 @@ pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) ->
     }
 }
 
-
 /// A part of a message that names keys, if there are any.
 pub(super) fn write_keys(f: &mut fmt::Formatter<'_>, what: &str, keys: &[Key]) -> fmt::Result {
     if keys.is_empty() {

@@ -47,14 +47,16 @@ fn sample(world: World, replicas: i32) -> Result<(), RunError> {
 fn told_sample(world: World, replicas: i32, tell: impl Fn(String) + Send + Sync + 'static) -> Result<(), RunError> {
     let controller = Controller::new("sample", world);
     let (foos, deployments) = (controller.informer::<Foo>(), controller.informer::<Deployment>());
-    controller.reconciles(&foos).owns(&deployments).on_report(move |_, report| tell(report.to_string())).run(async |cx, key| {
-        let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
-        let app = json!({ "app": "web" });
-        let spec = json!({ "replicas": replicas, "selector": { "matchLabels": app } });
-        let deployment = cx.ensure(&deployments, key.sibling("b"), &json!({ "spec": spec })).owned_by(&foo).await?;
-        cx.change_status(&foo, |foo| foo.status = deployment.status.clone()).await?;
-        Ok(Outcome::Done)
-    })
+    controller.reconciles(&foos).owns(&deployments).on_report(move |_, report| tell(report.to_string())).run(
+        async |cx, key| {
+            let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
+            let app = json!({ "app": "web" });
+            let spec = json!({ "replicas": replicas, "selector": { "matchLabels": app } });
+            let deployment = cx.ensure(&deployments, key.sibling("b"), &json!({ "spec": spec })).owned_by(&foo).await?;
+            cx.change_status(&foo, |foo| foo.status = deployment.status.clone()).await?;
+            Ok(Outcome::Done)
+        },
+    )
 }
 
 /// Records the controller with two replicas: the Deployment's status changes three times, and its spec drifts once.

@@ -92,7 +92,10 @@ fn a_half_open_watch_behind_a_silent_proxy_was_noticed_only_at_its_timeout() {
     let mut talk = recovery::watching(1);
     talk.bookmarked(2);
     assert_eq!(talk.falls_silent(), 150 * SECOND);
-    assert_eq!(talk.reflector.poll_failure().map(|report| report.failure), Some(Failure::Stalled { silence: 150 * SECOND }));
+    assert_eq!(
+        talk.reflector.poll_failure().map(|report| report.failure),
+        Some(Failure::Stalled { silence: 150 * SECOND })
+    );
     assert!(talk.waits() < SECOND);
     assert_eq!(talk.asks().map(|asked| asked.contains("resourceVersion=9")), Some(true));
     assert_eq!(talk.aborted.len(), 1);

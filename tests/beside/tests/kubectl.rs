@@ -2,7 +2,6 @@
 
 use listwatch_tests::control_plane;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -15,8 +14,10 @@ pub(crate) fn kubectl() -> Option<&'static Path> {
         fs::create_dir_all(&folder).unwrap();
         // Another run may use the link, or make it, too.
         let (link, made) = (folder.join("kubectl"), folder.join(std::process::id().to_string()));
-        symlink(program, &made).unwrap();
-        fs::rename(made, &link).unwrap();
+        fs::hard_link(program, &made).unwrap();
+        fs::rename(&made, &link).unwrap();
+        // If both were the same file, nothing was renamed.
+        let _is_not_there = fs::remove_file(made);
         Some(link)
     };
     PROGRAM.get_or_init(build).as_deref()

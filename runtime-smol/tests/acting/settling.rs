@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-const FOOS: &str = "example.com/v1/foos";
 const PARTS: &str = "v1/configmaps";
 const PART: &str = "web/a";
 

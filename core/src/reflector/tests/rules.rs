@@ -150,7 +150,7 @@ pub(super) fn failure(class: FailureClass) -> Failure {
         FailureClass::StreamError => Failure::StreamError(Status::of_code(500).into()),
         FailureClass::Unreachable => TransportErrorKind::Reset.into(),
         FailureClass::Untrusted => TransportErrorKind::Tls.into(),
-        FailureClass::Stalled => Failure::Stalled,
+        FailureClass::Stalled => Failure::Stalled { silence: Duration::from_secs(1) },
         FailureClass::Unfinished => Failure::Unfinished,
         FailureClass::Malformed => Failure::NotAList,
         FailureClass::TooLarge => Failure::TooLarge { limit: 1 },

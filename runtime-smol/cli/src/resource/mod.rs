@@ -61,7 +61,8 @@ pub(crate) async fn found_anew(cluster: &Cluster, options: &FollowOptions, name:
     let wanted = Wanted::read(name).ok().filter(|wanted| wanted.collection.is_none())?;
     let client = HangUp(cluster.client().ok()?);
     let discovery = discovery::discovered_once(client.0.clone()).await?;
-    Some(selected(find(wanted.kind, options, &discovery).ok()?, options, &wanted))
+    let scope = options.scope(cluster.configured_namespace());
+    Some(selected(find(wanted.kind, scope, &discovery).ok()?, options, &wanted))
 }
 
 /// The parts of a name that was typed.

@@ -111,10 +111,10 @@ impl Body {
                 self.decoding = true;
                 let part = decode(Content::Event(line));
                 self.decoding = false;
-                match part {
-                    Some(Part::Undecodable(_)) if self.framer.misguessed(self.buffer.filled()) => {}
-                    Some(part) => return Some(part),
-                    None => {}
+                // Its frames follow.
+                let is_misguess = matches!(part, Some(Part::Undecodable(_))) && self.framer.misguessed(self.buffer.filled());
+                if let Some(part) = part.filter(|_| !is_misguess) {
+                    return Some(status_or(part, line));
                 }
             }
         }
@@ -136,14 +136,12 @@ impl Body {
                 Frame::NotAList => return Some(self.status_instead().map_or(Part::NotAList, Part::Error)),
                 Frame::TooLong => return Some(unreadable(self.too_long())),
             };
-            let event = if let Frame::Value(event) = frame { Some(event) } else { None };
+            let event = if let Frame::Value(event) = frame { event } else { &[] };
             self.decoding = true;
             let part = decode(content);
             self.decoding = false;
-            let status = event.filter(|_| matches!(part, Some(Part::Undecodable(_)))).and_then(Status::instead);
-            let part = status.map(Part::Error).or(part);
-            if part.is_some() {
-                return part;
+            if let Some(part) = part {
+                return Some(status_or(part, event));
             }
         }
     }
@@ -170,6 +168,12 @@ impl Body {
     fn too_long(&self) -> Reason {
         format!("longer than the limit of {} bytes", self.frame_limit).into()
     }
+}
+
+/// The status that came in place of an event that cannot be decoded.
+fn status_or<T>(part: Part<ObjectHandle<T>>, event: &[u8]) -> Part<ObjectHandle<T>> {
+    let is_event = !matches!(part, Part::Undecodable(_));
+    if is_event { part } else { Status::instead(event).map_or(part, Part::Error) }
 }
 
 /// Keeps a field that a status has, as far as there is room. No list has one.

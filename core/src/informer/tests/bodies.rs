@@ -196,7 +196,7 @@ fn a_status_under_a_success_is_told_in_lists_watches_and_watch_lists() {
         talk.head(200);
         talk.sends(&format!("{status}{end}"));
         talk.ends();
-        let Some(Event::Failed(failed)) = talk.informer.poll_event() else { panic!("no failure") };
+        let Some(Event::Failed(failed)) = talk.informer.poll_event() else { panic!("no failure, {end:?}") };
         failed.failure.to_string()
     };
     for end in ["", "\n"] {

@@ -131,7 +131,7 @@ fn who_may_not_read_all_namespaces_is_told_how_to_read_one() {
     let server = Server::of(|_| refusal(403, "Forbidden", "pods is forbidden: at the cluster scope"));
     let error =
         |options: &str| listwatch(&format!("watch v1/pods {options} --server {}", server.url)).error(1).to_owned();
-    assert!(error("").contains("; to follow one namespace, give -n NAMESPACE; "), "{}", error(""));
+    assert!(error("").contains("; if it has namespaces, -n NAMESPACE follows one; "), "{}", error(""));
     assert!(!error("-n web").contains("NAMESPACE"), "{}", error("-n web"));
 }
 

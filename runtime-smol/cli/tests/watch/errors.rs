@@ -131,7 +131,7 @@ fn what_a_server_warns_of_is_printed_as_kubectl_prints_it() {
     });
     let run = until_it_complains(&format!("watch v1/pods --no-watch-list --server {}", server.url));
     let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("Warning")).collect();
-    assert_eq!(warnings, [r#"Warning: v1 pods are "old" \u{202e}"#, "Warning: soon gone"], "{}", run.stderr);
+    assert_eq!(warnings, [r#"Warning: v1 pods are "old" \u202e"#, "Warning: soon gone"], "{}", run.stderr);
 }
 
 #[test]

@@ -71,8 +71,8 @@ fn a_resource_that_is_refused_leaves_the_others_and_fails_the_command_at_its_end
     let [refused, end] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
     assert_eq!(
         reported(refused),
-        "nodes: 403 Forbidden in the list: nodes is forbidden: User me cannot list resource nodes; the other \
-         resources are followed all the same"
+        "nodes: 403 Forbidden in the list: nodes is forbidden: User me cannot list resource nodes; if it \
+         has namespaces, -n NAMESPACE follows one; the other resources are followed all the same"
     );
     assert_eq!(end, "listwatch: not followed, because the server refused: nodes");
     assert_eq!(run.stdout.matches("\"store\"").count(), 2, "{}", run.stdout);

@@ -115,7 +115,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             Staging::Known(place) => self.known(place).map_or(Ok(()), |again| self.try_stage(again)),
             Staging::Object(object) => self.try_stage(object),
             Staging::Outdated(object, known) => {
-                if self.reflector.trusts_versions() {
+                if self.reflector.trusts_versions() && self.reflector.has_reached(&known) {
                     self.on_outdated(object.resource_version(), &known);
                 }
                 self.try_stage(object)
@@ -127,7 +127,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     pub(super) fn on_event(&mut self, event_type: EventType, mut object: D::Object) {
         let step = self.place(object.resource_version(), Some(event_type));
         let known = match step {
-            Step::Apply => self.share(&mut object),
+            Step::Apply => self.share(&mut object).filter(|known| self.reflector.has_reached(known)),
             Step::Stage if event_type == EventType::Deleted => self.staged_version(object.key()),
             _ => None,
         };
@@ -343,8 +343,9 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Deletes the last state of an object whose final one could not be decoded.
     fn delete_undecodable(&mut self, key: &KeyOf<D>, version: &str) {
         let Some(last) = self.newest(key) else { return };
-        if is_older(version, last.resource_version()) {
-            self.on_outdated(version, last.resource_version());
+        let known = last.resource_version();
+        if is_older(version, known) && self.reflector.has_reached(known) {
+            self.on_outdated(version, known);
         } else if let Err(full) = self.try_delete(last) {
             self.hold(Some(EventType::Deleted), M::into_item(full));
         }

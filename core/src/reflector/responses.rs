@@ -219,6 +219,12 @@ impl Reflector {
         }
     }
 
+    /// Whether an object of this version is of the history that is followed. One that could not be decoded since may be of
+    /// another one.
+    pub(crate) fn has_reached(&self, version: &str) -> bool {
+        self.newest_known().is_none_or(|newest| !is_older(newest, version))
+    }
+
     /// The version that the cache has, or a newer one that a part of it has.
     fn newest_known(&self) -> Option<&Version> {
         self.ahead.as_ref().or(self.version.as_ref())

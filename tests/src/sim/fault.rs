@@ -111,11 +111,13 @@ pub enum Fault {
     Killed,
     /// The clock goes back for a moment.
     ClockBack,
+    /// An audit says that the cache differs.
+    Drift,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 53] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -168,6 +170,7 @@ impl Fault {
         Self::Restart,
         Self::Killed,
         Self::ClockBack,
+        Self::Drift,
     ];
 
     /// What a server, or a proxy, says, if the fault is that it says it.

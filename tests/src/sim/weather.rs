@@ -90,6 +90,7 @@ impl Weather {
             81..84 if world.clients[0].stray(now) => world.clients[0].tally.fault(Fault::LateBytes),
             84..86 => go_back(&mut world.clients[0], now),
             86..90 => die(&mut world.clients[0], now),
+            90..93 => drift(&mut world.clients[0], now),
             _ => {}
         }
         // Faults that wait for a request need one.
@@ -149,6 +150,11 @@ fn restart<T: Tier>(client: &mut Client<T>, now: Instant) {
 fn die<T: Tier>(client: &mut Client<T>, now: Instant) {
     client.tally.fault(Fault::Killed);
     client.die_and_return(now);
+}
+
+fn drift<T: Tier>(client: &mut Client<T>, now: Instant) {
+    client.tally.fault(Fault::Drift);
+    client.informer.note_drift(now, 1);
 }
 
 fn go_back<T: Tier>(client: &mut Client<T>, now: Instant) {

@@ -32,7 +32,8 @@ impl Talk {
         let mut talk = Self { informer: Informer::new(resource, config), now: Instant::ZERO, id: RequestId(0) };
         talk.informer.start(talk.now);
         match verb {
-            Verb::List { continue_token: Some(token), .. } => talk.is_listed("1", &token),
+            // All pages of a list have one version.
+            Verb::List { continue_token: Some(token), .. } => talk.is_listed("2451", &token),
             Verb::List { resource_version: Some(version), .. } => {
                 talk.is_listed(&version, "");
                 talk.is_expired();

@@ -129,12 +129,16 @@ fn what_stands_between_events_of_several_lines_is_a_bad_line() {
 #[test]
 fn an_event_of_several_lines_that_breaks_off_is_told_where_the_next_one_begins() {
     let [a, b, c] = ["a", "b", "c"].map(pretty);
-    for (lines, number) in [(1, 8), (2, 9), (3, 10), (4, 11), (5, 12)] {
+    let not_json = |number| format!(":{number}: not JSON at column 1: ");
+    let broken_off = |number| format!(":{number}: the line breaks off at the end of the line; ");
+    for (lines, expected) in
+        [(1, broken_off(7)), (2, not_json(9)), (3, broken_off(9)), (4, broken_off(10)), (5, broken_off(11))]
+    {
         let part: String = b.split_inclusive('\n').take(lines).collect();
         let log = format!("{a}{part}{c}");
         let (played, kind, message) = broken(&log, WATCH, PlaybackConfig::new());
         assert_eq!((played.text(), kind), (a.as_str(), Kind::Garbled));
-        assert!(message.starts_with(&format!(":{number}: not JSON at column 1: ")), "{message}");
+        assert!(message.starts_with(&expected), "{message}");
         assert_eq!(skipped(&log, skipping()), (format!("{a}{c}"), 1));
     }
     // Without its value, a field takes the whole next event for it.

@@ -165,3 +165,25 @@ fn a_watch_that_goes_on_in_another_history_leads_to_the_state_of_that_history() 
         (["a@1", "b@401"].map(String::from).to_vec(), Some("402"))
     );
 }
+
+/// Its state of another history is kept until the server shows a better one.
+#[test]
+fn an_object_that_could_not_be_decoded_since_a_restore_is_not_newer_than_the_events_of_that_history() {
+    for deletion in ["0", "\"nine\""] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        talk.sends(&event("MODIFIED", &pod("a", "1", 900, "9")));
+        talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+        let _ = talk.told();
+        for _ in 0..3 {
+            talk.answers(&list(402, &[pod("a", "1", 300, "\"nine\"")]));
+            let _ = talk.told();
+        }
+        assert_eq!((talk.cache(), talk.informer.received_version()), (Vec::from(["a@900".into()]), Some("402")));
+        let _ = talk.asked();
+        talk.head(200);
+        let events = [event("DELETED", &pod("a", "1", 403, deletion)), event("ADDED", &pod("a", "2", 404, "4"))];
+        talk.sends(&events.concat());
+        let _ = talk.told();
+        assert_eq!(talk.cache(), ["a@404"]);
+    }
+}

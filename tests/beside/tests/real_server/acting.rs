@@ -3,7 +3,7 @@
 use crate::real_server::plane::{Plane, plane};
 use core::fmt::Debug;
 use core::time::Duration;
-use listwatch::controller::{ActError, Context, Controller, ControllerHandle, Error, Outcome};
+use listwatch::controller::{ActError, Context, Controller, ControllerHandle, Error, Outcome, Report};
 use listwatch::http::HttpClient;
 use listwatch::{Client, Clock};
 use listwatch::{Found, InformerHandle, World};
@@ -472,7 +472,7 @@ fn other_forms() -> Vec<(&'static str, &'static str, Value)> {
             "v1/services",
             "Service",
             spec(
-                json!({ "type": "NodePort", "clusterIP": "", "selector": labels, "ports": [{ "port": 443, "name": "tls" }, { "port": 80, "name": "web", "targetPort": "80" }] }),
+                json!({ "type": "NodePort", "clusterIP": "", "selector": labels, "ports": [{ "port": 443, "name": "tls" }, { "port": 80, "name": "web", "targetPort": 80 }] }),
             ),
         ),
         (
@@ -510,7 +510,14 @@ fn the_reconciles_after_the_first_of_a_workload_send_nothing() {
             let key = Key::new(Some(&scene.namespace), if applied { "applied" } else { "ensured" });
             let (handle, rounds) = (ControllerHandle::default(), Mutex::new(Vec::new()));
             assert!(handle.add(key.clone()));
-            let controller = controller.reconciles(&informer).keys(&handle).on_report(|_, _| {});
+            let refused = Arc::new(Mutex::new(None));
+            let (reported, stopped) = (Arc::clone(&refused), handle.clone());
+            let controller = controller.reconciles(&informer).keys(&handle).on_report(move |_, report| {
+                if let Report::Failed { error, .. } = report {
+                    *reported.lock().unwrap() = Some(error.to_string());
+                    stopped.stop();
+                }
+            });
             let ended = controller.run(async |cx, woken: Key| {
                 if woken != key {
                     return Ok(Outcome::Done);
@@ -528,7 +535,7 @@ fn the_reconciles_after_the_first_of_a_workload_send_nothing() {
                 }
                 Ok(Outcome::RequeueAfter(Duration::from_millis(1)))
             });
-            assert_eq!(ended, Ok(()));
+            assert_eq!((ended, refused.lock().unwrap().take()), (Ok(()), None), "{kind}, {applied}");
             let rounds = rounds.into_inner().unwrap();
             assert!(rounds[0] == 1 && rounds[2..].iter().all(|sent| *sent == 0), "{kind}, {applied}: {rounds:?}");
         }

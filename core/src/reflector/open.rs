@@ -20,6 +20,8 @@ pub(super) struct Open {
     pub(super) answered: bool,
     /// Since when the response is a watch, which may be silent.
     pub(super) watching: Option<Instant>,
+    /// How many times in a row the server had refused to watch on before this watch.
+    pub(super) refused: u32,
     /// An event or a bookmark arrived.
     pub(super) proven: bool,
     /// A part without a readable key arrived, or a watch went back in time, so a change may be missing.
@@ -57,6 +59,7 @@ impl Open {
             retry_after: None,
             answered: false,
             watching: None,
+            refused: 0,
             proven: false,
             doubtful: false,
             relist_at: None,

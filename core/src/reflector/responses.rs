@@ -56,7 +56,7 @@ impl Reflector {
         if let Some(open) = &mut self.open {
             open.begin(now, head, watching);
             open.doubtful |= watching && open.answered && self.relist.doubtful;
-            self.refused = if open.watching.is_some() { 0 } else { self.refused };
+            open.refused = if open.watching.is_some() { core::mem::take(&mut self.refused) } else { 0 };
         }
         Step::Nothing
     }
@@ -183,6 +183,8 @@ impl Reflector {
             return Some(Failure::Unreadable);
         }
         if open.is_very_short(self.now) {
+            // It counts as a refusal.
+            self.refused = self.refused.max(open.refused);
             return Some(Failure::VeryShort);
         }
         if open.proven || !self.is_overdue(self.now) {

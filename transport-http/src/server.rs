@@ -21,7 +21,7 @@ use ureq::config::Config;
 use ureq::http::uri::Authority;
 use ureq::http::{Method, Request, Response, Uri};
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector};
-use ureq::{Agent, Proxy};
+use ureq::{Agent, Proxy, ProxyProtocol};
 
 /// An API server and all that connections to it need. The transports and clients of a cluster share it.
 pub(crate) struct Server {
@@ -30,6 +30,8 @@ pub(crate) struct Server {
     authority: Authority,
     proxy: Option<Proxy>,
     tls: Option<Tls>,
+    /// TLS with the proxy.
+    proxy_tls: Option<Tls>,
     auth: Auth,
     limits: Limits,
     /// The open lists and single requests.
@@ -46,6 +48,7 @@ pub(crate) type OnWarning = Arc<dyn Fn(&str) + Send + Sync>;
 pub(crate) struct Session {
     credential: Credential,
     tls: Option<Arc<ClientConfig>>,
+    proxy_tls: Option<Arc<ClientConfig>>,
 }
 
 /// A request as it goes over HTTP.
@@ -71,6 +74,8 @@ impl Server {
         let Settings { server, place, trust, identity, proxy, login, user_place, impersonate, .. } = settings;
         let uri = address(&server).map_err(|fault| fault.within(&place))?;
         let proxy = ProxyRule { configured: proxy.as_ref(), env }.choose(&uri)?;
+        let is_tls = proxy.as_ref().is_some_and(|proxy| proxy.protocol() == ProxyProtocol::Https);
+        let proxy_tls = is_tls.then(|| Tls::of_proxy(trust.authority.clone()));
         let tls = match uri.scheme_str() {
             Some("https") => Some(Tls::new(trust, identity, &place)?),
             _ => None,
@@ -82,14 +87,14 @@ impl Server {
         let requests = Permits::new(Limit { what: "requests", most, option: "max_requests", wait });
         let most = limits.max_watches;
         let watches = Permits::new(Limit { what: "watches", most, option: "max_watches", wait });
-        let found = Self { base, authority, proxy, tls, auth, limits, requests, watches, on_warning: None };
+        let found = Self { base, authority, proxy, tls, proxy_tls, auth, limits, requests, watches, on_warning: None };
         found.check()?;
         Ok(found)
     }
 
     /// Fails if the certificates, as they are now, cannot be used.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        self.tls.as_ref().map_or(Ok(()), |tls| tls.config(None).map(drop))
+        self.tls.iter().chain(&self.proxy_tls).try_for_each(|tls| tls.config(None).map(drop))
     }
 
     /// Passes warnings of lists and watches on.
@@ -173,7 +178,8 @@ impl Server {
     fn session_of(&self, credential: Credential) -> Result<Session, ConfigError> {
         let issued = credential.identity.as_ref().map(|identity| (identity, self.auth.issuer()));
         let tls = self.tls.as_ref().map(|tls| tls.config(issued)).transpose()?;
-        Ok(Session { credential, tls })
+        let proxy_tls = self.proxy_tls.as_ref().map(|tls| tls.config(None)).transpose()?;
+        Ok(Session { credential, tls, proxy_tls })
     }
 
     /// Makes an HTTP client with its own connections, of which it keeps up to `kept` idle ones. It sets the socket that
@@ -185,7 +191,7 @@ impl Server {
         (last, gate, veil): (&LastWire, &CurrentGate, &Veil),
     ) -> Agent {
         let name = self.tls.as_ref().and_then(Tls::server_name);
-        let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
+        let tls = TlsConnector::new(session.tls.clone(), name, session.proxy_tls.clone());
         let tcp = || TcpConnector::new(self.limits.keep_alive, last.clone());
         let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
         let connector = connector.chain(tcp()).chain(tls).chain(GateConnector::new(gate.clone()));

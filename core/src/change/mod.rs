@@ -35,6 +35,8 @@
 //! * A value that the type leaves out when it writes, such as one equal to its serde default: the patch removes the
 //!   field. In a type with `Option`, `Some` of the default is a value.
 //! * A default that the object does not have, and that the change sets again: no patch.
+//! * An `observedGeneration` outside of the status, and nothing else: no patch. Its writing would count in the generation,
+//!   so it would never be the present one.
 //! * A float that is infinite or not a number: serde writes a null.
 //! * An empty list or map where the server stores none: it is a difference, and so a patch, each time. A type whose field
 //!   is an `Option` gives `None` there.
@@ -136,6 +138,9 @@ pub fn change<T: Serialize + ?Sized>(before: &T, after: &T, part: Part) -> Resul
         return Ok(Change::Nothing);
     }
     part.check(&before, &after)?;
+    if part == Part::Object && value::same(&value::unobserved(&before), &value::unobserved(&after)) {
+        return Ok(Change::Nothing);
+    }
     if merge_patch::needs_raw(&before, &after) {
         return Ok(Change::NeedsRaw(PendingChange { before, after }));
     }

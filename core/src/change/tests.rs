@@ -357,6 +357,31 @@ struct Volume {
     path: String,
 }
 
+/// Its writing counts in the generation, so each write was followed by another one.
+#[test]
+fn an_observed_generation_was_written_outside_of_the_status_for_itself_alone() {
+    #[derive(Clone, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Condition {
+        #[serde(rename = "type")]
+        type_: String,
+        status: String,
+        observed_generation: u32,
+    }
+    let raw = list(json!([{ "type": "Ready", "status": "True", "observedGeneration": 1, "x": 2 }]));
+    let observe = |list: &mut List<Condition>| list.list[0].observed_generation = 2;
+    makes_no_request(&raw, observe);
+    let wanted = list(json!([{ "type": "Ready", "status": "False", "observedGeneration": 2, "x": 2 }]));
+    let both = |list: &mut List<Condition>| {
+        observe(list);
+        list.list[0].status = "False".to_string();
+    };
+    becomes(&raw, both, &wanted);
+    let (before, after) =
+        (json!({ "status": { "observedGeneration": 1 } }), json!({ "status": { "observedGeneration": 2 } }));
+    assert_eq!(change(&before, &after, Part::Status), Ok(Change::Patch(after)));
+}
+
 #[test]
 fn a_removed_field_is_a_null_in_the_patch() {
     let raw = json!({ "spec": { "replicas": 3, "paused": true, "x": 1 } });

@@ -49,6 +49,18 @@ fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).or_else(float)
 }
 
+/// The value without each `observedGeneration`.
+pub(super) fn unobserved(value: &Value) -> Value {
+    match value {
+        Value::Object(_) => {
+            let kept = fields(value).filter(|(name, _)| *name != "observedGeneration");
+            Value::Object(kept.map(|(name, value)| (name.into(), unobserved(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(unobserved).collect(),
+        _ => value.clone(),
+    }
+}
+
 /// Whether the value is neither an object nor a list, and is not null.
 pub(super) fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Object(_) | Value::Array(_))

@@ -56,7 +56,7 @@ pub enum Failure {
         /// that changes, or is deleted, before the list is complete can count again.
         wanted: usize,
     },
-    /// A watch-list ended before the bookmark that completes its initial events.
+    /// A watch-list ended before the bookmark that completes its initial events, or went on without it.
     Unfinished,
     /// A watch ended within a second and without an event.
     VeryShort,
@@ -326,7 +326,7 @@ impl fmt::Display for Failure {
             Self::DoesNotFit { wanted } => {
                 write!(f, "the cache has no room for {wanted} objects and their index values")
             }
-            Self::Unfinished => f.write_str("the stream ended before the initial events were complete"),
+            Self::Unfinished => f.write_str("the initial events of the stream were not completed"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
             Self::Unreadable => {
                 f.write_str("an event of the watch, or an item of the list before it, has no readable key")

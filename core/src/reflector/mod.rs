@@ -384,8 +384,11 @@ impl Reflector {
             self.bookmarks = None;
         }
         let silence = open.silence(self.now);
-        let failure =
-            if open.is_too_slow(self.now, &self.config) { Failure::TooSlow } else { Failure::Stalled { silence } };
+        let failure = match () {
+            () if open.is_unfinished(self.now, &self.config) => Failure::Unfinished,
+            () if open.is_too_slow(self.now, &self.config) => Failure::TooSlow,
+            () => Failure::Stalled { silence },
+        };
         self.on_broken(failure)
     }
 

@@ -20,6 +20,10 @@ pub(super) struct Open {
     pub(super) answered: bool,
     /// Since when the response is a watch, which may be silent.
     pub(super) watching: Option<Instant>,
+    /// How many times in a row the server had refused to watch on before this watch.
+    pub(super) refused: u32,
+    /// Since when it is known that the initial events are over: an event or a bookmark came that is none of them.
+    pub(super) initial_over: Option<Instant>,
     /// An event or a bookmark arrived.
     pub(super) proven: bool,
     /// A part without a readable key arrived, or a watch went back in time, so a change may be missing.
@@ -57,6 +61,8 @@ impl Open {
             retry_after: None,
             answered: false,
             watching: None,
+            refused: 0,
+            initial_over: None,
             proven: false,
             doubtful: false,
             relist_at: None,
@@ -86,6 +92,7 @@ impl Open {
     pub(super) fn listen(&mut self, now: Instant) {
         self.touch(now);
         self.progress = (0, now);
+        self.initial_over = self.initial_over.map(|_| now);
     }
 
     /// For how long nothing has arrived.
@@ -132,7 +139,17 @@ impl Open {
             return Some((self.since + self.timeout?).max(self.active) + config.watch_margin);
         }
         let timeout = config.answer_timeout?;
-        earliest(Some(self.active + timeout), self.too_slow_at(config))
+        let slow_at = earliest(self.too_slow_at(config), self.unfinished_at(config));
+        earliest(Some(self.active + timeout), slow_at)
+    }
+
+    /// Whether the bookmark that completes the initial events is overdue.
+    pub(super) fn is_unfinished(&self, now: Instant, config: &ReflectorConfig) -> bool {
+        self.unfinished_at(config).is_some_and(|due| due <= now)
+    }
+
+    fn unfinished_at(&self, config: &ReflectorConfig) -> Option<Instant> {
+        Some(self.initial_over? + config.answer_timeout?).filter(|_| self.watching.is_none())
     }
 
     /// When a watch will have brought nothing for that long.

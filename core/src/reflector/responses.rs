@@ -56,14 +56,19 @@ impl Reflector {
         if let Some(open) = &mut self.open {
             open.begin(now, head, watching);
             open.doubtful |= watching && open.answered && self.relist.doubtful;
-            self.refused = if open.watching.is_some() { 0 } else { self.refused };
+            open.refused = if open.watching.is_some() { core::mem::take(&mut self.refused) } else { 0 };
         }
         Step::Nothing
     }
 
     fn on_object(&mut self, version: &str, event_type: Option<EventType>) -> Step {
         match self.state {
-            State::Listing { .. } | State::WatchListing => self.on_item(),
+            State::Listing { .. } | State::WatchListing => {
+                if matches!(event_type, Some(EventType::Modified | EventType::Deleted)) {
+                    self.note_initial_over();
+                }
+                self.on_item()
+            }
             State::Watching => {
                 self.note_activity();
                 // A watch from no version begins with the objects as they are, in no order (F5).
@@ -136,6 +141,10 @@ impl Reflector {
     fn on_bookmark(&mut self, version: &str, initial_events_end: bool) -> Step {
         match self.state {
             State::WatchListing if initial_events_end => self.on_initial_events_end(version),
+            State::WatchListing => {
+                self.note_initial_over();
+                Step::Nothing
+            }
             State::Watching => {
                 // One that lags shows neither that the watch is alive, nor that the server is of the same history.
                 if !self.is_passed(version) {
@@ -147,6 +156,12 @@ impl Reflector {
             }
             _ => Step::Nothing,
         }
+    }
+
+    /// The bookmark that completes the initial events is due.
+    fn note_initial_over(&mut self) {
+        let now = self.now;
+        self.open.iter_mut().for_each(|open| _ = open.initial_over.get_or_insert(now));
     }
 
     fn on_initial_events_end(&mut self, version: &str) -> Step {
@@ -183,6 +198,8 @@ impl Reflector {
             return Some(Failure::Unreadable);
         }
         if open.is_very_short(self.now) {
+            // It counts as a refusal.
+            self.refused = self.refused.max(open.refused);
             return Some(Failure::VeryShort);
         }
         if open.proven || !self.is_overdue(self.now) {

@@ -153,14 +153,10 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     RetryRule::new(&OPERATIONS, &[DoesNotFit], Relist, Room),
     // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
     RetryRule::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probe),
-    RetryRule::new(
-        &[Watch],
-        &[TooManyRequests, Unfinished, Malformed, TooLarge, VeryShort, Untrusted],
-        Rewatch,
-        Exponential,
-    ),
-    // Perhaps this server cannot watch on from this version, and reports that by an unknown error.
-    RetryRule::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Exponential)
+    RetryRule::new(&[Watch], &[TooManyRequests, Unfinished, Malformed, TooLarge, Untrusted], Rewatch, Exponential),
+    // Perhaps this server cannot watch on from this version, and reports that by an unknown error, or ends the watch: of
+    // Events, whose watches bypass its cache, a kube-apiserver has done so.
+    RetryRule::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused, VeryShort], Rewatch, Exponential)
         .at_most(REFUSED_WATCHES, Relist),
     // The saved state is of another history, or it may be.
     RetryRule::new(&[Resume], &[Expired, VersionTooLarge, BackInTime, Unsupported], Relist, Exponential)

@@ -254,6 +254,44 @@ fn a_watch_that_ends_at_once_and_without_an_event_is_a_failure() {
     assert!(!talk.reflector.has_failure(), "one that lived for a while is none");
 }
 
+/// A kube-apiserver has ended watches of Events whose version was compacted so, without a word.
+#[test]
+fn a_version_from_which_every_watch_ends_at_once_was_watched_from_for_ever() {
+    let mut talk = lists().synced();
+    let mut asked = Vec::new();
+    for _ in 0..6 {
+        talk.head(200);
+        assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
+        let _ = talk.reflector.poll_failure();
+        talk.waits();
+        asked.push(talk.asks().unwrap());
+        if !asked.last().unwrap().contains("watch=1") {
+            break;
+        }
+    }
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    assert!(asked[..3].iter().all(|asked| asked == "?watch=1&resourceVersion=5"), "{asked:?}");
+    assert_eq!(talk.says(|id| list_end(id, "9", "")), Step::Commit);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=9"));
+}
+
+#[test]
+fn a_watch_that_goes_on_forgets_those_that_ended_at_once() {
+    let mut talk = lists().synced();
+    for _ in 0..2 {
+        for lives in [Duration::ZERO, Duration::ZERO, VERY_SHORT * 40] {
+            talk.head(200);
+            talk.now = talk.now + lives;
+            assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
+            let _ = talk.reflector.poll_failure();
+            if talk.reflector.phase() == Phase::BackingOff {
+                talk.waits();
+            }
+            assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
+        }
+    }
+}
+
 /// Clean ends were counted as failed attempts, and the requests before them were waited for again.
 #[test]
 fn a_watch_that_ended_well_and_then_was_refused_was_not_tried_again_within_a_minute() {

@@ -306,3 +306,25 @@ fn two_controllers_that_collided_tried_again_at_the_same_times() {
     assert_ne!(attempts("one"), attempts("other"));
     assert_eq!(attempts("one"), attempts("one"), "each run is the same");
 }
+
+/// The event of a reconcile's own write is one as any other, so none has to be told apart.
+#[test]
+fn a_patch_without_effect_hides_no_change_of_another_client() {
+    for is_before in [true, false] {
+        let (stage, seen) = (Stage::new(), Mutex::new(Vec::new()));
+        let mut other = put(&at(FOOS, "foo"), json!({ "size": 9 }));
+        stage.twist(Method::Patch, move |store, now| if is_before { other(store, now) } else { None });
+        let ended = stage.reconcile(async |cx, _, foo| {
+            let size = foo.spec.and_then(|spec| spec.size);
+            seen.lock().unwrap().push(size);
+            if size == Some(1) {
+                cx.patch(foo, &Patch::Merge(&json!({ "metadata": { "labels": null } }))).await?;
+                if !is_before {
+                    stage.put(&at(FOOS, "foo"), json!({ "size": 9 }));
+                }
+            }
+            Ok(Outcome::Done)
+        });
+        assert_eq!((ended, seen.into_inner().unwrap()), (Ok(()), vec![Some(1), Some(9)]));
+    }
+}

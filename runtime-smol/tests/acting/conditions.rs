@@ -23,6 +23,14 @@ struct FooStatus {
 
 kind!(Foo, "example.com/v1", "foos");
 
+/// It has no status.
+#[derive(Clone, Deserialize, Serialize)]
+struct Host {
+    spec: FooStatus,
+}
+
+kind!(Host, "example.com/v1", "foos");
+
 /// Sets the condition `Ready` to these one after the other, 6 s apart. Returns what the server has after each, and the
 /// number of patches. The spec of the object changes at the end of the second one.
 fn set(statuses: &[(bool, &str)]) -> (Vec<Value>, usize) {
@@ -58,4 +66,22 @@ fn a_condition_has_the_time_of_its_transition_and_the_generation_that_was_seen()
     let first = ready("True", 0, "a", 1);
     assert_eq!(seen, [first.clone(), first, ready("True", 0, "b", 2), ready("False", 18, "b", 2)]);
     assert_eq!(patches, 3, "the second one changed nothing");
+}
+
+/// Each write of them counts in the generation, which the next reconcile observes.
+#[test]
+fn conditions_in_a_spec_were_written_for_ever() {
+    let (stage, count) = (Stage::new(), AtomicUsize::new(0));
+    let controller = Controller::new("sample", stage.world());
+    let hosts = controller.informer::<Host>();
+    let ended = controller.reconciles(&hosts).on_report(|_, _| {}).run(async |cx, key: Key| {
+        let Some(host) = hosts.get(&key) else { return Ok(Outcome::Done) };
+        assert!(count.fetch_add(1, Ordering::Relaxed) < 100, "it does not end");
+        let ready = cx.condition(&host, "Ready", true, "Counted");
+        cx.change(&host, |host| _ = host.spec.conditions.set(ready.clone())).await?;
+        Ok(Outcome::Done)
+    });
+    assert_eq!((ended, count.into_inner()), (Ok(()), 2));
+    let conditions = &stage.object(&at(FOOS, "foo"))["spec"]["conditions"];
+    assert_eq!((&conditions[0]["status"], &conditions[0]["observedGeneration"]), (&json!("True"), &json!(1)));
 }

@@ -74,6 +74,7 @@ pub(crate) struct Trust {
 }
 
 /// A certificate or a key.
+#[derive(Clone)]
 pub(crate) enum Material {
     /// The content, and its place.
     Data(Secret, String),

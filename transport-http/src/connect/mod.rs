@@ -23,7 +23,7 @@ pub(crate) use resolver::{SystemResolver, Unresolved};
 pub(crate) use socks::SocksConnector;
 pub(crate) use tcp::TcpConnector;
 pub(crate) use tls::Tls;
-pub(crate) use tls_connector::TlsConnector;
+pub(crate) use tls_connector::{OfProxy, TlsConnector};
 pub(crate) use veil::{BUFFER, Veil, VeilConnector, VeiledBody};
 pub(crate) use verifier::Distrusted;
 pub(crate) use wire::{LastWire, Wire};

@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The inputs of TLS, from files that may change, and the configuration that was built from them last.
 pub(crate) struct Tls {
     authority: Option<Source>,
+    /// Whether the system's authorities are trusted beside a configured one.
+    trusts_system: bool,
     insecure: bool,
     identity: Option<(Source, Source)>,
     server_name: Option<ServerName<'static>>,
@@ -41,13 +43,21 @@ impl Tls {
         };
         Ok(Self {
             server_name: trust.server_name.map(named).transpose()?,
-            authority: trust.authority.map(|material| Source::new("certificate authority", material)),
+            authority: trust.authority.map(Source::of_authority),
+            trusts_system: false,
             insecure: trust.insecure,
             identity: identity.map(|(certificate, key)| {
                 (Source::new("client certificate", certificate), Source::new("client key", key))
             }),
             last: Mutex::new(None),
         })
+    }
+
+    /// Makes that of a proxy, which is trusted as kubectl trusts it, by the cluster's authority, or by the system's.
+    pub(crate) fn of_proxy(authority: Option<Material>) -> Self {
+        let authority = authority.map(Source::of_authority);
+        let last = Mutex::new(None);
+        Self { authority, trusts_system: true, insecure: false, identity: None, server_name: None, last }
     }
 
     /// The name to expect in the server's certificate, if not the host of its URL.
@@ -119,10 +129,13 @@ impl Tls {
 
     /// The certificates that are trusted. Which of them may sign others is a question of the time.
     fn trusted(&self, inputs: &Inputs) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-        let (certificates, place) = match (&inputs.authority, &self.authority) {
+        let (mut certificates, place) = match (&inputs.authority, &self.authority) {
             (Some(authority), Some(source)) => (certificates(authority, &source.place())?, source.place()),
-            _ => (rustls_native_certs::load_native_certs().certs, "the system's certificate authorities".to_owned()),
+            _ => (Vec::new(), "the system's certificate authorities".to_owned()),
         };
+        if certificates.is_empty() || self.trusts_system {
+            certificates.extend(rustls_native_certs::load_native_certs().certs);
+        }
         if RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
             return Err(ConfigError::new(format!("{place}: there is no valid certificate of an authority")));
         }
@@ -141,6 +154,10 @@ impl Tls {
 }
 
 impl Source {
+    fn of_authority(material: Material) -> Self {
+        Self::new("certificate authority", material)
+    }
+
     fn new(what: &'static str, material: Material) -> Self {
         match material {
             Material::Data(content, place) => Self::Data(content, place),

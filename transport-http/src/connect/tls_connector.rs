@@ -6,7 +6,6 @@ use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use ureq::Error;
-use ureq::http::uri::Authority;
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, NextTimeout, Transport, TransportAdapter,
 };
@@ -18,30 +17,51 @@ use ureq::unversioned::transport::{
 #[derive(Debug)]
 pub(crate) struct TlsConnector {
     config: Option<Arc<ClientConfig>>,
-    /// The host and port to which `server_name` applies. A proxy has its own name.
-    server: Authority,
     server_name: Option<ServerName<'static>>,
+    /// The configuration for a proxy over TLS.
+    proxy: Option<Arc<ClientConfig>>,
 }
+
+/// An error of TLS with the proxy.
+#[derive(Debug)]
+pub(crate) struct OfProxy(pub(crate) io::Error);
 
 impl TlsConnector {
     pub(crate) fn new(
         config: Option<Arc<ClientConfig>>,
-        server: Authority,
         server_name: Option<ServerName<'static>>,
+        proxy: Option<Arc<ClientConfig>>,
     ) -> Self {
-        Self { config, server, server_name }
+        Self { config, server_name, proxy }
     }
 
-    fn name(&self, details: &ConnectionDetails<'_>) -> Result<ServerName<'static>, Error> {
-        match &self.server_name {
-            Some(name) if details.uri.authority() == Some(&self.server) => Ok(name.clone()),
-            _ => {
-                let host = details.uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-                ServerName::try_from(host).map_err(|_| Error::Tls("the host is neither a name nor an address"))
-            }
-        }
+    /// The configuration, and the name to expect. A proxy gets neither the certificate nor the name for the server.
+    fn parts(&self, details: &ConnectionDetails<'_>) -> Result<(Arc<ClientConfig>, ServerName<'static>), Error> {
+        let (config, name) = match self.proxy_config(details) {
+            Some(proxy) => (Some(proxy), None),
+            None => (self.config.as_ref(), self.server_name.clone()),
+        };
+        let of_host = || {
+            let host = details.uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+            ServerName::try_from(host).map_err(|_| Error::Tls("the host is neither a name nor an address"))
+        };
+        Ok((config.cloned().ok_or(Error::TlsRequired)?, name.map_or_else(of_host, Ok)?))
+    }
+
+    /// The configuration for a proxy, if this connection leads to one: ureq makes that by the same connectors, and without
+    /// a proxy.
+    fn proxy_config(&self, details: &ConnectionDetails<'_>) -> Option<&Arc<ClientConfig>> {
+        self.proxy.as_ref().filter(|_| details.config.proxy().is_none())
     }
 }
+
+impl fmt::Display for OfProxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the proxy: {}", self.0)
+    }
+}
+
+impl std::error::Error for OfProxy {}
 
 impl<In: Transport> Connector<In> for TlsConnector {
     type Out = Either<In, TlsTransport>;
@@ -51,12 +71,17 @@ impl<In: Transport> Connector<In> for TlsConnector {
         if !details.needs_tls() || below.is_tls() {
             return Ok(Some(Either::A(below)));
         }
-        let config = self.config.clone().ok_or(Error::TlsRequired)?;
-        let mut connection = ClientConnection::new(config, self.name(details)?).map_err(io::Error::other)?;
+        let (config, name) = self.parts(details)?;
+        let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
         connection.set_buffer_limit(Some(details.config.output_buffer_size()));
         let mut socket = TransportAdapter::new(below.boxed(), details.current_time.clone());
         socket.set_timeout(NextTimeout { after: left(details), ..details.timeout });
-        connection.complete_io(&mut socket)?;
+        connection.complete_io(&mut socket).map_err(|error| match self.proxy_config(details) {
+            Some(_) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                io::Error::new(error.kind(), OfProxy(error))
+            }
+            _ => error,
+        })?;
         let buffers = ElasticBuffers::new(details.config.output_buffer_size());
         Ok(Some(Either::B(TlsTransport { buffers, stream: StreamOwned::new(connection, socket) })))
     }

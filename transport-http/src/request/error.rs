@@ -1,6 +1,6 @@
 //! Errors of HTTP, TLS and sockets as errors of a transport.
 
-use crate::connect::{Distrusted, Unresolved, named_algorithm};
+use crate::connect::{Distrusted, OfProxy, Unresolved, named_algorithm};
 use crate::error::ConfigError;
 use crate::server::Server;
 use listwatch_core::api::Method;
@@ -102,6 +102,10 @@ fn of_io(error: &io::Error, has_authority: bool) -> TransportError {
     let inner = error.get_ref();
     if let Some(tls) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         return TransportError::new(TransportErrorKind::Tls, of_tls(tls, has_authority));
+    }
+    if let Some(OfProxy(error)) = inner.and_then(|inner| inner.downcast_ref::<OfProxy>()) {
+        let TransportError { kind, detail, .. } = of_io(error, false);
+        return TransportError::new(kind, format!("the proxy: {detail}"));
     }
     // Why a gate let the request not leave.
     if let Some(gate) = inner.and_then(|inner| inner.downcast_ref::<TransportError>()) {

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
@@ -35,10 +35,39 @@ fn a_list_may_come_compressed() {
     assert!(asked.recv().unwrap().contains("accept-encoding: gzip\r\n"));
 }
 
+/// A server, or a proxy before it, that compresses each event by itself writes such a watch.
+#[test]
+fn events_in_gzip_members_of_their_own_are_told_as_their_bytes_come() {
+    const EVENTS: [&str; 3] = ["first", "second", "third"];
+    let (go_on, told) = mpsc::channel::<()>();
+    let told = Mutex::new(told);
+    let mut client = Client::of(move |mut connection, _| {
+        send(&mut connection, "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n");
+        for event in EVENTS {
+            told.lock().unwrap().recv().unwrap();
+            let member = gzip(event.as_bytes());
+            send(&mut connection, &format!("{:x}\r\n", member.len()));
+            connection.write_all(&member).unwrap();
+            send(&mut connection, "\r\n");
+        }
+        told.lock().unwrap().recv().unwrap();
+        send(&mut connection, "0\r\n\r\n");
+    });
+    client.open("/api/v1/pods?watch=1");
+    assert!(matches!(client.next(), Incoming::Head { .. }));
+    for event in EVENTS {
+        go_on.send(()).unwrap();
+        assert_eq!(client.next(), Incoming::Data { id: ID, len: event.len() });
+        assert_eq!(&client.buf[..event.len()], event.as_bytes());
+    }
+    go_on.send(()).unwrap();
+    assert_eq!(client.next(), Incoming::End { id: ID });
+}
+
 #[test]
 fn the_rest_of_a_compressed_piece_waited_for_the_next_piece() {
     let (piece, (ended, end)) = ("x".repeat(60 << 10), mpsc::channel::<()>());
-    let (body, end) = (piece.clone(), std::sync::Mutex::new(end));
+    let (body, end) = (piece.clone(), Mutex::new(end));
     let mut client = Client::of(move |mut connection, _| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(body.as_bytes()).and_then(|()| encoder.flush()).unwrap();

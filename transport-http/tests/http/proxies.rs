@@ -1,9 +1,14 @@
 //! Proxies by HTTP CONNECT and by SOCKS.
 
-use super::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, options, request_head, send};
+use super::certificates::{Authority, Identity};
+use super::support::{
+    Client, EMPTY, SECRET, Scratch, Server, cluster, measured, measured_in, options, request_head, send,
+};
 use listwatch_core::transport::TransportErrorKind;
+use rustls::{ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 
 /// A proxy that answers by itself, and reports the requests.
@@ -151,4 +156,101 @@ fn a_proxy_that_refuses_is_told_apart_from_the_server() {
     client.open("/api/v1/pods");
     let error = client.error();
     assert!(error.detail.contains("proxy") && error.detail.contains("407"), "{error}");
+}
+
+/// A proxy over TLS, with a server behind it that shows its own certificate. The first lines of what both were asked.
+fn over_tls(proxy: &Identity, clients: Option<&Authority>, server: Option<&Identity>) -> (Server, Receiver<String>) {
+    let (lines, asked) = mpsc::channel();
+    let server = server.map(|server| Arc::new(server.config(None)));
+    let proxy = proxy.serve(clients, move |mut stream, head| {
+        let answer = |stream: &mut dyn ReadWrite| {
+            let head = request_head(&mut &mut *stream).unwrap_or_default();
+            lines.send(head.lines().next().unwrap_or_default().to_owned()).unwrap();
+            send(&mut &mut *stream, EMPTY);
+        };
+        lines.send(head.lines().next().unwrap_or_default().to_owned()).unwrap();
+        send(&mut stream, "HTTP/1.1 200 Connected\r\n\r\n");
+        match &server {
+            None => answer(&mut stream),
+            Some(config) => answer(&mut StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), stream)),
+        }
+    });
+    (proxy, asked)
+}
+
+trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
+
+/// A client with a certificate, of a server in the network behind the proxy.
+fn behind(files: &Scratch, proxy: &Server, authority: &Authority) -> Client {
+    let me = authority.issue(&["me"]);
+    files.write("ca.crt", &authority.pem);
+    files.write("me.crt", &me.certificate);
+    files.write("me.key", &me.key);
+    let entries = format!(
+        "server: 'https://10.1.1.1:6443', tls-server-name: kube.invalid, certificate-authority: ca.crt, \
+         proxy-url: 'https://{}'",
+        proxy.address
+    );
+    Client::to(&cluster(&files.kubeconfig(&entries, "client-certificate: me.crt, client-key: me.key")))
+}
+
+#[test]
+fn a_proxy_over_tls_was_shown_the_client_certificate() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let (its, server) = (authority.issue(&["127.0.0.1"]), authority.issue(&["kube.invalid"]));
+    let (proxy, asked) = over_tls(&its, None, Some(&server));
+    assert_eq!(behind(&files, &proxy, &authority).list(), 200);
+    assert_eq!(asked.recv().unwrap(), "CONNECT 10.1.1.1:6443 HTTP/1.1");
+    assert_eq!(asked.recv().unwrap(), "GET /api/v1/pods HTTP/1.1");
+
+    let (curious, asked) = over_tls(&its, Some(&authority), Some(&server));
+    let mut client = behind(&files, &curious, &authority);
+    client.open("/api/v1/pods");
+    let failure = client.failure();
+    assert!(matches!(failure, TransportErrorKind::Tls | TransportErrorKind::Reset), "{failure:?}");
+    assert!(asked.try_recv().is_err());
+}
+
+/// kubectl trusts it by the cluster's authority alone. One for a server without TLS could not be used at all.
+#[test]
+fn a_proxy_over_tls_was_not_trusted_by_the_systems_authorities() {
+    const NAME: &str = "proxies::a_proxy_over_tls_was_not_trusted_by_the_systems_authorities";
+    let (ours, theirs, files) = (Authority::new(), Authority::new(), Scratch::new());
+    // The child's system trusts what its parent has made for it.
+    let Some(folder) = measured() else {
+        let its = theirs.issue(&["127.0.0.1"]);
+        files.write("proxy.crt", its.certificate);
+        files.write("proxy.key", its.key);
+        let system = format!("SSL_CERT_FILE={}", files.write("system.crt", &theirs.pem).display());
+        measured_in(&["env", &system], NAME, files.path(""));
+        return;
+    };
+    let read = |name: &str| std::fs::read_to_string(std::path::Path::new(&folder).join(name)).unwrap();
+    let its = Identity { certificate: read("proxy.crt"), key: read("proxy.key") };
+    let (proxy, asked) = over_tls(&its, None, Some(&ours.issue(&["kube.invalid"])));
+    assert_eq!(behind(&files, &proxy, &ours).list(), 200);
+    assert_eq!(asked.iter().take(2).count(), 2);
+
+    let (proxy, asked) = over_tls(&its, None, None);
+    let plain = format!("server: 'http://10.1.1.1:8080', proxy-url: 'https://{}'", proxy.address);
+    assert_eq!(Client::to(&cluster(&files.kubeconfig(&plain, ""))).list(), 200);
+    assert_eq!(asked.iter().take(2).count(), 2);
+
+    let (proxy, _asked) = over_tls(&its, None, Some(&theirs.issue(&["kube.invalid"])));
+    let mut client = behind(&files, &proxy, &ours);
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert!(error.detail.contains("the configured certificate authority did not issue the server's"), "{error}");
+}
+
+#[test]
+fn a_proxy_over_tls_that_is_not_trusted_was_taken_for_the_server() {
+    let (authority, other, files) = (Authority::new(), Authority::new(), Scratch::new());
+    let (proxy, asked) = over_tls(&other.issue(&["127.0.0.1"]), None, None);
+    let mut client = behind(&files, &proxy, &authority);
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Tls);
+    assert!(error.detail.starts_with("the proxy: ") && asked.try_recv().is_err(), "{error}");
 }

@@ -60,6 +60,49 @@ fn a_watch_list_that_does_not_end_is_tried_twice_and_then_listed() {
     }
 }
 
+/// Changes kept such a stream alive for ten minutes.
+#[test]
+fn a_watch_list_that_goes_on_without_its_bookmark_is_tried_twice_and_then_listed() {
+    let plain: [fn(RequestId) -> Input<'static>; 2] = [|id| object(id, "6"), |id| bookmark(id, "", false)];
+    for goes_on in plain {
+        let mut talk = talk(ReflectorConfig { answer_timeout: Some(Duration::from_secs(60)), ..alone() });
+        let _ = talk.says(|_| Input::Start);
+        let started = talk.now;
+        for _ in 0..2 {
+            assert!(talk.asks().unwrap().contains("sendInitialEvents"));
+            talk.head(200);
+            while !talk.reflector.has_failure() {
+                let _ = talk.says(goes_on);
+                talk.now = (talk.now + Duration::from_secs(5)).min(talk.reflector.poll_timeout().unwrap());
+                let _ = talk.says(|_| Input::Timeout);
+            }
+            assert_eq!(talk.reflector.poll_failure().unwrap().failure, Failure::Unfinished);
+            talk.waits();
+        }
+        assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
+        assert!(talk.now < started + Duration::from_secs(130), "{:?}", talk.now);
+    }
+}
+
+#[test]
+fn initial_events_may_take_their_time() {
+    let mut talk = talk(ReflectorConfig { answer_timeout: Some(Duration::from_secs(60)), ..alone() });
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    talk.head(200);
+    for _ in 0..100 {
+        let added = Response::Object { version: "6", event_type: Some(EventType::Added) };
+        let _ = talk.says(|id| Input::Response(id, Response::Data(4096)));
+        let _ = talk.says(|id| Input::Response(id, added));
+        talk.now = talk.now + Duration::from_secs(10);
+        let _ = talk.says(|_| Input::Timeout);
+    }
+    let _ = talk.says(|id| object(id, "7"));
+    talk.now = talk.now + Duration::from_secs(59);
+    let _ = talk.says(|_| Input::Timeout);
+    assert_eq!(talk.says(|id| bookmark(id, "8", true)), Step::Commit);
+}
+
 /// What failed before counted, whatever it was.
 #[test]
 fn one_refused_connection_and_one_early_end_turned_the_watch_list_off() {

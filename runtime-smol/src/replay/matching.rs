@@ -1,6 +1,6 @@
 //! Which recorded request a request is.
 
-use super::fields::{Body, Query};
+use super::fields::{Body, Query, is_left_out};
 use listwatch_core::api::{ApiRequest, Method};
 use listwatch_transport_file::SentCall;
 
@@ -37,10 +37,9 @@ impl<'r> Sought<'r> {
 
     /// Whether the query and the body are the same, too. A body that is left out is the same as any.
     pub(super) fn is_equal(&self, call: &SentCall) -> bool {
-        let is_left_out = || is_left_out(call) || is_left_out(self.request);
         self.is_alike(call)
             && Query::of(&call.target) == self.query
-            && (is_left_out() || Body::of(&call.body) == self.body)
+            && (is_left_out(call) || is_left_out(self.request) || Body::of(&call.body) == self.body)
     }
 }
 
@@ -59,11 +58,6 @@ pub(super) fn sent(request: &ApiRequest) -> SentCall {
 /// Whether it writes.
 pub(super) fn is_write(call: &SentCall) -> bool {
     call.method != Method::Get.name()
-}
-
-/// Whether the body is not there to be compared: where a tape has hashes, a file of writes has no body.
-pub(super) fn is_left_out(call: &SentCall) -> bool {
-    call.hashed && call.body.is_empty()
 }
 
 /// The path of a request target, without the query.

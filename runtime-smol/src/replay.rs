@@ -198,7 +198,8 @@ impl Replay {
     pub(crate) fn findings(&self, controller: &str) -> Findings {
         let state = self.state();
         let found = state.findings.get(controller).cloned().unwrap_or_default();
-        Findings { breaks_off: state.script.breaks_off().map(str::to_owned), ..found }
+        let has_hashes = state.script.has_hashes();
+        Findings { breaks_off: state.script.breaks_off().map(str::to_owned), has_hashes, ..found }
     }
 
     /// The error at which the tape ends.

@@ -54,8 +54,6 @@ pub enum CaptureErrorKind {
     /// The recording would contain Secrets, which
     /// [`RecorderConfig::include_secrets`](crate::RecorderConfig::include_secrets) must allow.
     Secrets,
-    /// The contents of a request were left out of the recording, because they may be secret.
-    Withheld,
 }
 
 impl CaptureError {

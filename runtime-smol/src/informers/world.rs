@@ -384,7 +384,7 @@ impl World {
     pub fn on_report_line(mut self, on_line: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_line = Some(Arc::new(on_line));
         #[cfg(feature = "file")]
-        self.report_end_of_tape();
+        self.report_tape();
         self
     }
 

@@ -40,6 +40,8 @@ pub struct Findings {
     pub follows: u64,
     /// Where the tape breaks off, if it has no last line, and which reconciles have no outcome. What is before is compared.
     pub breaks_off: Option<String>,
+    /// Whether the tape has keyed hashes in place of the values of Secrets. A program that needs the values differs by that.
+    pub has_hashes: bool,
     /// What differs, in the order of the tape. The first thousand are kept.
     pub divergences: Vec<Divergence>,
 }
@@ -135,6 +137,9 @@ pub(super) struct Diverged(HashSet<String>);
 /// Writes the counts.
 struct Counts<'f>(&'f Findings);
 
+/// Why a program may differ from a tape without the values of Secrets.
+const HASHES: &str = "; the tape has keyed hashes in place of the values of Secrets, so a program that needs the values \
+                      differs; record it with Secrets, by `World::recorded_with_secrets_to`";
 /// How many divergences are kept.
 const KEPT: usize = 1000;
 /// How many objects with differences are remembered. Differences of others count as their own.
@@ -228,7 +233,7 @@ impl Diverged {
 impl fmt::Display for Counts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Findings { reconciles, same, missing, additional, different, outcomes, .. } = self.0;
-        let Findings { follows, not_compared, too_long, breaks_off, .. } = self.0;
+        let Findings { follows, not_compared, too_long, breaks_off, has_hashes, .. } = self.0;
         write!(f, "replayed {reconciles} reconciles: {same} writes are the same")?;
         if self.0.is_same() {
             f.write_str(", and no other was made")?;
@@ -249,6 +254,9 @@ impl fmt::Display for Counts<'_> {
                 f,
                 "; {too_long} reconciles were not compared, because the tape has their ends more than 64 MiB later"
             )?;
+        }
+        if *has_hashes && !self.0.is_same() {
+            f.write_str(HASHES)?;
         }
         breaks_off.iter().try_for_each(|why| write!(f, "; {why}"))
     }

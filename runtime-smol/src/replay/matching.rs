@@ -1,6 +1,6 @@
 //! Which recorded request a request is.
 
-use super::fields::{Body, Query};
+use super::fields::{Body, Query, is_left_out};
 use listwatch_core::api::{ApiRequest, Method};
 use listwatch_transport_file::SentCall;
 
@@ -35,12 +35,11 @@ impl<'r> Sought<'r> {
         call.method == self.request.method && path(&call.target) == path(&self.request.target)
     }
 
-    /// Whether the query and the body are the same, too. A body that was withheld is the same as any.
+    /// Whether the query and the body are the same, too. A body that is left out is the same as any.
     pub(super) fn is_equal(&self, call: &SentCall) -> bool {
-        let is_withheld = || call.withheld || self.request.withheld;
         self.is_alike(call)
             && Query::of(&call.target) == self.query
-            && (is_withheld() || Body::of(&call.body) == self.body)
+            && (is_left_out(call) || is_left_out(self.request) || Body::of(&call.body) == self.body)
     }
 }
 
@@ -52,7 +51,7 @@ pub(super) fn sent(request: &ApiRequest) -> SentCall {
         target: request.to_string(),
         content_type: request.content_type.map(str::to_owned),
         body: request.body.to_vec(),
-        withheld: false,
+        hashed: false,
     }
 }
 

@@ -159,7 +159,7 @@ mod tests {
             target: target.into(),
             content_type: None,
             body: Vec::new(),
-            withheld: false,
+            hashed: false,
         }
     }
 

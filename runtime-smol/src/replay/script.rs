@@ -21,6 +21,7 @@ pub(super) struct Script {
     most: usize,
     fault: Option<String>,
     breaks_off: Option<String>,
+    has_hashes: bool,
 }
 
 /// A line of a reconcile.
@@ -86,7 +87,16 @@ pub(super) struct RecordedCall {
 impl Script {
     pub(super) fn new(steps: Steps) -> Self {
         let (ahead, records) = (VecDeque::new(), HashMap::new());
-        Self { steps: Some(steps), ahead, records, held: 0, most: MOST_AHEAD, fault: None, breaks_off: None }
+        Self {
+            steps: Some(steps),
+            ahead,
+            records,
+            held: 0,
+            most: MOST_AHEAD,
+            fault: None,
+            breaks_off: None,
+            has_hashes: false,
+        }
     }
 
     /// The controller of the next line.
@@ -131,6 +141,11 @@ impl Script {
         self.breaks_off.as_deref()
     }
 
+    /// Whether keyed hashes stand for the values of Secrets, as far as the tape was read.
+    pub(super) fn has_hashes(&self) -> bool {
+        self.has_hashes || self.steps.as_ref().is_some_and(Steps::has_hashes)
+    }
+
     /// Reads the next step. False at the end.
     fn read(&mut self) -> bool {
         match self.steps.as_mut().and_then(Iterator::next) {
@@ -139,6 +154,7 @@ impl Script {
                 (self.fault, self.steps) = (Some(error.to_string()), None);
             }
             None => {
+                self.has_hashes = self.has_hashes();
                 let steps = self.steps.take();
                 let breaks_off = steps.and_then(|steps| steps.breaks_off().map(str::to_owned));
                 self.breaks_off = breaks_off.or_else(|| self.breaks_off.take());

@@ -127,7 +127,8 @@ impl Findings {
         let start = Start::of(tape.start());
         let mut builds: Vec<Writes> = old.into_iter().chain([new]).collect();
         builds.iter().try_for_each(|build| build.check(&start))?;
-        let mut recorded = Recorded { steps: Some(tape.steps()), breaks_off: None, running: BTreeMap::new() };
+        let mut recorded =
+            Recorded { steps: Some(tape.steps()), breaks_off: None, has_hashes: false, running: BTreeMap::new() };
         let mut waiting = Waiting { recorded: HashMap::new(), built: builds.iter().map(|_| HashMap::new()).collect() };
         let (mut findings, mut diverged) = (Self::default(), Diverged::default());
         loop {
@@ -148,7 +149,8 @@ impl Findings {
                 waiting.take(number, &builds)?.into_iter().for_each(|found| findings.add(found, &mut diverged));
             }
         }
-        waiting.check_over(&builds).map(|()| Self { breaks_off: recorded.breaks_off, ..findings })
+        let Recorded { breaks_off, has_hashes, .. } = recorded;
+        waiting.check_over(&builds).map(|()| Self { breaks_off, has_hashes, ..findings })
     }
 }
 
@@ -215,6 +217,7 @@ struct Recorded {
     steps: Option<Steps>,
     /// Where the tape breaks off, behind the last step.
     breaks_off: Option<String>,
+    has_hashes: bool,
     /// The reconciles that began and did not end.
     running: BTreeMap<u64, Wrote>,
 }
@@ -229,6 +232,7 @@ impl Recorded {
             }
         }
         if let Some(steps) = self.steps.take() {
+            self.has_hashes = steps.has_hashes();
             self.breaks_off = steps.breaks_off().map(str::to_owned);
         }
         Ok(self.running.pop_first().map(|(_, wrote)| wrote))

@@ -161,7 +161,7 @@ impl<'l> Reconcile<'l> {
 
 impl Sent {
     fn of(call: &SentCall) -> Self {
-        let SentCall { method, target, content_type, body, withheld, .. } = call.clone();
+        let SentCall { method, target, content_type, body, hashed: withheld, .. } = call.clone();
         let body = String::from_utf8(body).map_or_else(|error| Body::Bytes(error.into_bytes()), Body::Text);
         Self { method, target, content_type, body, withheld }
     }
@@ -172,7 +172,7 @@ impl Sent {
             Body::Text(text) => text.into_bytes(),
             Body::Bytes(bytes) => bytes,
         };
-        SentCall { id: 0, method, target, content_type, body, withheld }
+        SentCall { id: 0, method, target, content_type, body, hashed: withheld }
     }
 }
 

@@ -149,7 +149,7 @@ mod tests {
             target: "/api/v1/namespaces/web/events".into(),
             content_type: None,
             body: (*body).into(),
-            withheld: false,
+            hashed: false,
         };
         Wrote {
             number: 1,

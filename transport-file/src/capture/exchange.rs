@@ -3,10 +3,9 @@
 use super::collection::CollectionPath;
 use super::format::Payload;
 use super::key::ResourceKey;
-use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::error::{CaptureErrorKind, Fault};
 use crate::file::Place;
 use listwatch_core::request::{Query, Request};
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// A recorded request, and how far its response was read.
@@ -22,8 +21,6 @@ pub(crate) struct Exchange {
     pub(crate) place: Place,
     /// Whether it asked for metadata only.
     pub(crate) metadata_only: bool,
-    /// Whether its contents were left out, because they may be confidential.
-    pub(crate) withheld: bool,
     /// Its kind; `None` for neither a list nor a watch.
     pub(crate) query: Option<Query>,
     /// The resource that it lists or watches.
@@ -61,7 +58,7 @@ pub(super) struct Sent {
 }
 
 impl Exchange {
-    pub(super) fn new(sent: &Sent, request: Option<&Request>, metadata_only: bool, withheld: bool) -> Self {
+    pub(super) fn new(sent: &Sent, request: Option<&Request>, metadata_only: bool) -> Self {
         let progress = Progress { last: sent.place.line, stage: Stage::Requested, answered: false, given_up: false };
         Self {
             id: sent.id,
@@ -69,7 +66,6 @@ impl Exchange {
             sent: sent.at,
             place: sent.place,
             metadata_only,
-            withheld,
             query: request.map(Request::query),
             resource: request.map(|request| ResourceKey::of(&request.resource)),
             progress: Mutex::new(progress),
@@ -82,14 +78,6 @@ impl Exchange {
 
     pub(super) fn set_progress(&self, progress: Progress) {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
-    }
-
-    /// The fault of playing an exchange whose contents were left out.
-    pub(crate) fn withheld(&self, path: &Path) -> Option<CaptureError> {
-        let message = "the contents of this request were withheld, because they may be secret; record again with \
-                       `RecorderConfig::include_secrets`, or leave out the part of the program that sends it";
-        let fault = || Fault::new(CaptureErrorKind::Withheld, message);
-        self.withheld.then(|| CaptureError::new(path, Some(self.place.line), fault()))
     }
 
     /// Whether it failed before a response, as far as it was read.

@@ -11,7 +11,7 @@
 //! {"t":9,"id":1,"end":"eof"}                           eof, cut, or the error
 //! {"t":9,"id":1,"end":"cut","by":"client"}             "by" if the client aborted the request
 //! {"t":10,"id":2,"request":{…},"by":12}                "by" if a reconcile sent it: the number of the reconcile
-//! {"t":11,"id":3,"request":{…,"withheld":true}}        neither its body nor the data of its response are there
+//! {"t":11,"id":3,"request":{…,"hashed":true}}          keyed hashes stand for values in both bodies
 //! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"at":{}}    older tapes have positions here
 //! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}}}
 //! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}
@@ -100,9 +100,9 @@ pub(crate) struct RequestRecord<'a> {
     /// The body, if any: as a string, or as JSON.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<RequestBody<'a>>,
-    /// Whether the body and the data of the response were left out, because they may be confidential.
+    /// Whether keyed hashes stand for the values in the body and in the data of the response, which are confidential.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub(crate) withheld: bool,
+    pub(crate) hashed: bool,
     /// The number of the reconcile that sent it, which stands beside the request.
     #[serde(skip)]
     pub(crate) by: Option<u64>,
@@ -193,7 +193,7 @@ impl<'a> RequestRecord<'a> {
     /// A request without headers and body.
     pub(crate) fn new(method: &'a str, path: String) -> Self {
         let (method, path, headers) = (method.into(), path.into(), BTreeMap::new());
-        Self { method, path, headers, body: None, withheld: false, by: None }
+        Self { method, path, headers, body: None, hashed: false, by: None }
     }
 }
 
@@ -437,7 +437,7 @@ mod tests {
             r#"{"t":9,"id":1,"end":"eof"}"#,
             r#"{"t":9,"id":1,"end":"cut","by":"client"}"#,
             r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"},"by":12}"#,
-            r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/secrets","headers":{},"withheld":true}}"#,
+            r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/secrets","headers":{},"hashed":true}}"#,
             r#"{"t":5,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["x"],"at":{}}"#,
             r#"{"t":5,"reconcile":13,"of":"foos","key":"web/a","attempt":1,"causes":[],"late":[{"source":"/api/v1/pods","object":"web/a","version":"7"}],"at":{},"note":1}"#,
             r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"read":3}},"note":2}"#,

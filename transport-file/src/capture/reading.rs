@@ -234,7 +234,7 @@ impl Began {
             request.resource = request.resource.metadata_only();
         }
         let request = Some(request).filter(|request| is_list_or_watch(&record.method, request));
-        let exchange = Exchange::new(sent, request.as_ref(), metadata_only, record.withheld);
+        let exchange = Exchange::new(sent, request.as_ref(), metadata_only);
         // Clients list; only informers watch.
         let is_call = matches!(exchange.query, None | Some(Query::List));
         let keys = Keys {

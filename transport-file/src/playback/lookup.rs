@@ -82,9 +82,6 @@ fn capture_reply(index: &Index, request: &Request, config: PlaybackConfig) -> Lo
         Ok(Taken::Nothing) => return Lookup::Nothing,
         Err(error) => return Lookup::Refusal(error),
     };
-    if let Some(withheld) = exchange.withheld(index.path()) {
-        return Lookup::Refusal(withheld);
-    }
     let line = exchange.place.line;
     if exchange.metadata_only && !request.resource.is_metadata_only() {
         return Lookup::Refusal(metadata_only(index.path(), line));

@@ -31,6 +31,7 @@ pub struct Steps {
     last_line: u64,
     is_finished: bool,
     breaks_off: Option<String>,
+    has_hashes: bool,
 }
 
 /// One step of a reconcile.
@@ -72,8 +73,8 @@ pub struct SentCall {
     pub content_type: Option<String>,
     /// The body; empty for none.
     pub body: Vec<u8>,
-    /// Whether the bodies of the request and of its response were left out.
-    pub withheld: bool,
+    /// Whether keyed hashes stand for the values of a Secret or a token, in the body and in that of the response.
+    pub hashed: bool,
 }
 
 /// How many reconciles a message names.
@@ -98,6 +99,7 @@ impl Steps {
             last_line: 0,
             is_finished: false,
             breaks_off: None,
+            has_hashes: false,
         }
     }
 
@@ -106,6 +108,12 @@ impl Steps {
     #[must_use]
     pub fn breaks_off(&self) -> Option<&str> {
         self.breaks_off.as_deref()
+    }
+
+    /// Whether keyed hashes stand for the values of Secrets or tokens, up to the last step.
+    #[must_use]
+    pub fn has_hashes(&self) -> bool {
+        self.has_hashes
     }
 
     /// The file has ended.
@@ -170,6 +178,7 @@ impl Steps {
 
     fn record(&mut self, id: u64, payload: Payload<'_>) -> Result<Option<(u64, StepKind)>, Fault> {
         if let Payload::Request(request) = payload {
+            self.has_hashes |= request.hashed;
             let Some(reconcile) = request.by else { return Ok(None) };
             if !self.running.contains(&reconcile) && self.last_note.is_none() {
                 return Err(contradicts(format_args!("a request of reconcile {reconcile}, which did not begin")));
@@ -242,7 +251,7 @@ impl SentCall {
             target: request.path.as_ref().to_owned(),
             content_type: header.map(|(_, Text(value))| value.as_ref().to_owned()),
             body: body.unwrap_or_default().into_bytes(),
-            withheld: request.withheld,
+            hashed: request.hashed,
         }
     }
 }

@@ -1,3 +1,4 @@
+use super::hashes::Hashes;
 use super::recorder::{failure, retry_after};
 use super::tape::Tape;
 use crate::capture::Data;
@@ -9,6 +10,7 @@ use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
 use listwatch_core::text::SharedText;
 use listwatch_core::transport::{ReadContext, TransportError};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// An [`ApiTransport`] that records the requests and responses of another one on a [`Tape`]. [`Tape::client`] makes one.
@@ -28,7 +30,8 @@ enum Open {
     Sent {
         /// Its number on the tape.
         id: u64,
-        withheld: bool,
+        /// Whether it is confidential.
+        hashed: bool,
     },
 }
 
@@ -49,21 +52,23 @@ impl<X: ApiTransport> RecordedCalls<X> {
     fn send(&mut self, request_id: RequestId, now: Instant) -> Result<(), TransportError> {
         let Some(open @ Open::Unsent(_)) = self.open.get_mut(&request_id) else { return Ok(()) };
         let id = self.tape.next_request();
-        let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, withheld: false }) else { return Ok(()) };
-        let withheld = self.tape.withholds(&request.path);
-        *open = Open::Sent { id, withheld };
-        let body = (!withheld && !request.body.is_empty()).then(|| RequestBody::of(&request.body));
-        self.tape.records(now, id, [Payload::Request(RequestRecord { body, ..sent(&request, withheld) })])?;
+        let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, hashed: false }) else { return Ok(()) };
+        let hashes = self.tape.hashes(&request.path);
+        let hashed = hashes.is_some();
+        *open = Open::Sent { id, hashed };
+        let body = body(&request.body, hashes).map(|body| RequestBody::of(&body));
+        self.tape.records(now, id, [Payload::Request(RequestRecord { body, ..sent(&request, hashed) })])?;
         self.transport.open(request_id, &request);
         Ok(())
     }
 
     /// Writes the end of a request.
     fn end(&mut self, request_id: RequestId, now: Instant, reply: &Reply) -> Result<(), TransportError> {
-        let Some(Open::Sent { id, withheld }) = self.open.remove(&request_id) else { return Ok(()) };
+        let Some(Open::Sent { id, hashed }) = self.open.remove(&request_id) else { return Ok(()) };
+        let hashes = self.tape.all_hashes().filter(|_| hashed);
         let written = match reply {
-            Reply::Answered(answer) => self.tape.records(now, id, answered(answer, withheld)),
-            Reply::Failed(error) => self.tape.records(now, id, [Payload::End(failure(error, withheld))]),
+            Reply::Answered(answer) => self.tape.records(now, id, answered(answer, hashes)),
+            Reply::Failed(error) => self.tape.records(now, id, [Payload::End(failure(error, hashed))]),
             Reply::Idle { .. } => Ok(()),
         };
         self.tape.flush_soon(now);
@@ -136,17 +141,23 @@ impl<X> fmt::Debug for RecordedCalls<X> {
     }
 }
 
-fn sent(request: &ApiRequest, withheld: bool) -> RequestRecord<'_> {
+fn sent(request: &ApiRequest, hashed: bool) -> RequestRecord<'_> {
     let accept = [("accept".into(), Text(request.accept.into()))];
     let content_type = request.content_type.map(|value| ("content-type".into(), Text(value.into())));
     let headers = accept.into_iter().chain(content_type).collect();
     let by = request.sender();
-    RequestRecord { headers, withheld, by, ..RequestRecord::new(request.method.name(), request.to_string()) }
+    RequestRecord { headers, hashed, by, ..RequestRecord::new(request.method.name(), request.to_string()) }
 }
 
-fn answered(answer: &ApiResponse, withheld: bool) -> impl Iterator<Item = Payload<'_>> {
+fn answered<'a>(answer: &'a ApiResponse, hashes: Option<&Hashes>) -> impl Iterator<Item = Payload<'a>> + use<'a> {
     let headers = retry_after(answer.retry_after).into_iter().collect();
     let head = Payload::Response(ResponseRecord { status: answer.status, headers });
-    let data = (!withheld && !answer.body.is_empty()).then_some(Payload::Data(Data::new(&*answer.body, false)));
+    let data = body(&answer.body, hashes).map(|body| Payload::Data(Data::new(body, false)));
     [Some(head), data, Some(Payload::End(End::new("eof")))].into_iter().flatten()
+}
+
+/// A body as the tape has it, if there is one.
+fn body<'b>(body: &'b [u8], hashes: Option<&Hashes>) -> Option<Cow<'b, [u8]>> {
+    let body = hashes.map_or(Cow::Borrowed(body), |hashes| hashes.body(body).into());
+    (!body.is_empty()).then_some(body)
 }

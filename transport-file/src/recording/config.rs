@@ -12,7 +12,7 @@ pub struct RecorderConfig {
 }
 
 impl RecorderConfig {
-    /// Returns the defaults: no date, and no Secrets.
+    /// Returns the defaults: no date, and no values of Secrets.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -53,7 +53,8 @@ impl RecorderConfig {
         self
     }
 
-    /// Sets whether Secrets and tokens are recorded, with their contents; `false` unless set.
+    /// Sets whether the values of Secrets and tokens are recorded; `false` unless set. Without them, a keyed hash stands for
+    /// each, as [`Tape`](crate::Tape) says.
     #[must_use]
     pub fn include_secrets(mut self, include: bool) -> Self {
         self.include_secrets = include;

@@ -2,6 +2,7 @@
 
 mod calls;
 mod config;
+mod hashes;
 mod recorder;
 mod tape;
 mod writer;

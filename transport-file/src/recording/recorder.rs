@@ -1,10 +1,11 @@
 use super::config::RecorderConfig;
+use super::hashes::{Pieces, TooLong};
 use super::tape::Tape;
 use crate::capture::Data;
 use crate::capture::format::{End, Payload, RequestRecord, ResponseRecord, Text};
 use crate::error::CaptureError;
 use core::task::{Context, Poll};
-use listwatch_core::request::{Request, RequestId};
+use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::text::SharedText;
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError};
@@ -61,9 +62,13 @@ enum Open {
     Sent {
         /// Its number on the tape.
         id: u64,
-        withheld: bool,
+        /// What waits to be hashed, if it is confidential.
+        pieces: Option<Pieces>,
     },
 }
+
+/// The end of a confidential response that is not held in memory.
+const TOO_LONG: &str = "cut: more than 64 MiB of it would have to be hashed at once";
 
 impl Tape {
     /// Records the lists and watches that go by this transport.
@@ -116,28 +121,40 @@ impl<L: ListerWatcher> Recorder<L> {
     fn send(&mut self, now: Instant) -> Result<(), TransportError> {
         let Some((request_id, open @ Open::Unsent(_))) = &mut self.open else { return Ok(()) };
         let id = self.tape.next_request();
-        let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, withheld: false }) else { return Ok(()) };
-        let record = sent(&request, self.tape.withholds(request.resource.path()));
-        *open = Open::Sent { id, withheld: record.withheld };
+        let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, pieces: None }) else { return Ok(()) };
+        let hashes = self.tape.hashes(request.resource.path());
+        let pieces = hashes.map(|_| Pieces::new(request.query() != Query::List));
+        let record = sent(&request, pieces.is_some());
+        *open = Open::Sent { id, pieces };
         self.tape.records(now, id, [Payload::Request(record)])?;
         self.transport.open(*request_id, &request);
         Ok(())
     }
 
     fn record(&mut self, now: Instant, incoming: &Incoming, buf: &[u8]) -> Result<(), TransportError> {
-        let Some((request_id, Open::Sent { id, withheld })) = self.open else { return Ok(()) };
-        let payload = match incoming {
-            Incoming::Head { head, .. } => Payload::Response(response(head)),
-            Incoming::Data { .. } if withheld => return Ok(()),
-            Incoming::Data { len, .. } => Payload::Data(Data::new(&buf[..*len], false)),
-            Incoming::End { .. } => Payload::End(End::new("eof")),
-            Incoming::Failed { error, .. } => Payload::End(failure(error, withheld)),
-            Incoming::Idle { .. } => return Ok(()),
+        let Some((request_id, Open::Sent { id, pieces })) = &mut self.open else { return Ok(()) };
+        let (request_id, id) = (*request_id, *id);
+        let mut last = None;
+        let payload = match (incoming, pieces.as_mut().zip(self.tape.all_hashes())) {
+            (Incoming::Head { head, .. }, _) => Payload::Response(response(head)),
+            (Incoming::Data { len, .. }, None) => Payload::Data(Data::new(&buf[..*len], false)),
+            (Incoming::Data { len, .. }, Some((pieces, hashes))) => match pieces.add(hashes, &buf[..*len]) {
+                Ok(whole) if whole.is_empty() => return Ok(()),
+                Ok(whole) => Payload::Data(Data::new(whole, false)),
+                Err(TooLong) => Payload::End(End::new(TOO_LONG)),
+            },
+            (Incoming::End { .. }, hashed) => {
+                last = hashed.map(|(pieces, hashes)| pieces.end(hashes)).filter(|piece| !piece.is_empty());
+                Payload::End(End::new("eof"))
+            }
+            (Incoming::Failed { error, .. }, hashed) => Payload::End(failure(error, hashed.is_some())),
+            (Incoming::Idle { .. }, _) => return Ok(()),
         };
         if matches!(payload, Payload::End(_)) {
             self.open.take_if(|(open, _)| *open == request_id);
         }
-        self.tape.records(now, id, [payload])
+        let last = last.map(|piece| Payload::Data(Data::new(piece, false)));
+        self.tape.records(now, id, last.into_iter().chain([payload]))
     }
 
     /// Flushes the file while the transport is idle, now or when a flush is due.
@@ -202,9 +219,9 @@ impl<L> Drop for Recorder<L> {
     }
 }
 
-fn sent(request: &Request, withheld: bool) -> RequestRecord<'_> {
+fn sent(request: &Request, hashed: bool) -> RequestRecord<'_> {
     let headers = [("accept".into(), Text(request.accept().into()))].into();
-    RequestRecord { headers, withheld, ..RequestRecord::new("GET", request.to_string()) }
+    RequestRecord { headers, hashed, ..RequestRecord::new("GET", request.to_string()) }
 }
 
 /// The record of a response, without headers that could be confidential.
@@ -221,8 +238,8 @@ pub(super) fn retry_after(wait: Option<Duration>) -> Option<(Cow<'static, str>, 
 }
 
 /// The end of a request that failed, without the message if that may quote a secret.
-pub(super) fn failure(error: &TransportError, withheld: bool) -> End<'static> {
-    End::new(if withheld { error.kind.to_string() } else { error.to_string() })
+pub(super) fn failure(error: &TransportError, is_confidential: bool) -> End<'static> {
+    End::new(if is_confidential { error.kind.to_string() } else { error.to_string() })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::config::RecorderConfig;
+use super::hashes::Hashes;
 use super::writer::CaptureWriter;
 use crate::capture::format::{End, Line, Payload, Record, VERSION};
 use crate::capture::{Note, TapeStart};
@@ -51,10 +52,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// # Secrets
 ///
-/// Of the headers, only media types and `Retry-After` are written, and no credentials. A request for Secrets, for the
-/// token of a service account or for the review of a token is there, with its status and its times; its body and that of
-/// its response are not, and it is marked as withheld. Once one was withheld, the messages of failed reconciles stay off
-/// too, because they may quote it. [`RecorderConfig::include_secrets`] changes both.
+/// Of the headers, only media types and `Retry-After` are written, and no credentials. In a request for Secrets, for the
+/// token of a service account or for the review of a token, and in its response, a keyed hash stands for each value. A
+/// value in an annotation of a Secret is hashed too. The key is drawn for the tape and is not written, so that equal values
+/// have equal hashes on one tape, and on no other. [`on_hashes`](Self::on_hashes) says so when the first one is written.
+///
+/// A body that is not JSON is hashed as a whole, and an answer of more than 64 MiB ends on the tape as cut. Names, labels
+/// and the keys of values stay. Behind the first hash, the messages of failed reconciles stay off the tape, because they
+/// may quote a value. [`RecorderConfig::include_secrets`] records the values instead.
 #[derive(Clone)]
 pub struct Tape(Arc<Shared>);
 
@@ -62,13 +67,18 @@ struct Shared {
     path: PathBuf,
     start: TapeStart,
     state: Mutex<State>,
-    include_secrets: bool,
+    /// `None` if values are recorded.
+    hashes: Option<Hashes>,
     fail_unrecorded: bool,
     on_error: Mutex<Option<OnError>>,
+    on_hashes: Mutex<Option<OnHashes>>,
 }
 
 /// Hears of the error that ends a recording.
 type OnError = Box<dyn Fn(&CaptureError) + Send>;
+
+/// Hears that the first confidential request is recorded.
+type OnHashes = Box<dyn FnOnce() + Send>;
 
 struct State {
     writer: CaptureWriter,
@@ -86,7 +96,7 @@ struct State {
     open: BTreeSet<u64>,
     /// The requests that clients aborted, with no time to write it.
     aborted: Vec<u64>,
-    has_withheld: bool,
+    has_hashes: bool,
     /// Whether a transport polls again when a flush is due.
     flush_is_promised: bool,
     /// The transports that are idle.
@@ -96,14 +106,6 @@ struct State {
 }
 
 impl Tape {
-    /// Creates a file.
-    ///
-    /// # Errors
-    /// If the file exists or cannot be created.
-    pub fn create(path: impl AsRef<Path>, config: RecorderConfig) -> Result<Self, CaptureError> {
-        Self::on(CaptureWriter::create(path.as_ref())?, config)
-    }
-
     /// Creates a file or, if it exists, the next one: `tonight-2.jsonl.zst` beside `tonight.jsonl.zst`. So a program that is
     /// started again keeps the tape of its last run. [`path`](Self::path) names the file.
     ///
@@ -113,8 +115,8 @@ impl Tape {
     /// # let folder = std::env::temp_dir().join(format!("next-tape-{}", std::process::id()));
     /// # std::fs::create_dir(&folder)?;
     /// # let path = folder.join("tonight.jsonl.zst");
-    /// let first = Tape::create_next(&path, RecorderConfig::new())?;
-    /// let second = Tape::create_next(&path, RecorderConfig::new())?;
+    /// let first = Tape::create(&path, RecorderConfig::new())?;
+    /// let second = Tape::create(&path, RecorderConfig::new())?;
     /// assert_eq!(first.path(), path);
     /// assert!(second.path().ends_with("tonight-2.jsonl.zst"));
     /// # std::fs::remove_dir_all(&folder)?;
@@ -123,7 +125,7 @@ impl Tape {
     ///
     /// # Errors
     /// If the file cannot be created, or a thousand of this name exist.
-    pub fn create_next(path: impl AsRef<Path>, config: RecorderConfig) -> Result<Self, CaptureError> {
+    pub fn create(path: impl AsRef<Path>, config: RecorderConfig) -> Result<Self, CaptureError> {
         Self::on(CaptureWriter::create_next(path.as_ref())?, config)
     }
 
@@ -136,7 +138,7 @@ impl Tape {
     /// Creates a file for these resources.
     ///
     /// # Errors
-    /// As [`create`](Self::create), and if one of them is Secrets, unless they are included.
+    /// If the file exists or cannot be created, and if one of them is Secrets, unless they are included.
     pub fn create_for<'r>(
         path: impl AsRef<Path>,
         resources: impl IntoIterator<Item = &'r Resource>,
@@ -148,7 +150,7 @@ impl Tape {
             let why = "the recording would contain Secrets; to allow that, set `RecorderConfig::include_secrets`";
             return Err(CaptureError::new(path, None, Fault::new(CaptureErrorKind::Secrets, why)));
         }
-        Self::create(path, config)
+        Self::on(CaptureWriter::create(path)?, config)
     }
 
     pub(super) fn on(mut writer: CaptureWriter, config: RecorderConfig) -> Result<Self, CaptureError> {
@@ -166,14 +168,15 @@ impl Tape {
             next_note: 1,
             open: BTreeSet::new(),
             aborted: Vec::new(),
-            has_withheld: false,
+            has_hashes: false,
             flush_is_promised: false,
             idle: BTreeMap::new(),
             error: None,
             is_finished: false,
         };
-        let (state, on_error) = (Mutex::new(state), Mutex::default());
-        Ok(Self(Arc::new(Shared { path, start, state, include_secrets, fail_unrecorded, on_error })))
+        let (state, on_error, on_hashes) = (Mutex::new(state), Mutex::default(), Mutex::default());
+        let hashes = (!include_secrets).then(Hashes::new);
+        Ok(Self(Arc::new(Shared { path, start, state, hashes, fail_unrecorded, on_error, on_hashes })))
     }
 
     /// Returns the number of a reconcile that begins: 1, 2, 3 and so on for the controllers of one tape.
@@ -191,7 +194,7 @@ impl Tape {
     /// Writes a line about a reconcile.
     pub fn note(&self, now: Instant, note: &Note) {
         let _failed = self.write(now, |state, t| {
-            let note = if state.has_withheld { without_message(note) } else { note.clone() };
+            let note = if state.has_hashes { without_message(note) } else { note.clone() };
             let number = next(&mut state.next_note);
             state.writer.write(Line::Note(t, Some(number), note))
         });
@@ -217,9 +220,19 @@ impl Tape {
         *lock(&self.0.on_error) = Some(Box::new(on_error));
     }
 
-    /// Returns whether the contents of a request for this path, and of its response, stay off the tape.
-    pub(super) fn withholds(&self, path: &str) -> bool {
-        !self.0.include_secrets && is_confidential(path)
+    /// Calls `on_hashes` once, before the first request of which keyed hashes are recorded in place of values.
+    pub fn on_hashes(&self, on_hashes: impl FnOnce() + Send + 'static) {
+        *lock(&self.0.on_hashes) = Some(Box::new(on_hashes));
+    }
+
+    /// Returns what hides the values in a request for this path, and in its response, if they stay off the tape.
+    pub(super) fn hashes(&self, path: &str) -> Option<&Hashes> {
+        self.all_hashes().filter(|_| is_confidential(path))
+    }
+
+    /// Returns what hides values, if they stay off the tape.
+    pub(super) fn all_hashes(&self) -> Option<&Hashes> {
+        self.0.hashes.as_ref()
     }
 
     pub(super) fn next_transport(&self) -> u64 {
@@ -237,11 +250,13 @@ impl Tape {
         id: u64,
         payloads: impl IntoIterator<Item = Payload<'p>>,
     ) -> Result<(), TransportError> {
-        self.write(now, |state, t| {
+        let mut is_first = false;
+        let written = self.write(now, |state, t| {
             payloads.into_iter().try_for_each(|payload| {
                 match &payload {
                     Payload::Request(request) => {
-                        state.has_withheld |= request.withheld;
+                        is_first = request.hashed && !state.has_hashes;
+                        state.has_hashes |= request.hashed;
                         state.open.insert(id);
                     }
                     Payload::End(_) => _ = state.open.remove(&id),
@@ -249,7 +264,10 @@ impl Tape {
                 }
                 state.writer.write(Line::Record(Record { t, id, payload }))
             })
-        })
+        });
+        let told = lock(&self.0.on_hashes).take_if(|_| is_first);
+        told.into_iter().for_each(|tell| tell());
+        written
     }
 
     /// Notes that the client aborted a request. The next line comes behind it.

@@ -2,19 +2,23 @@
 
 use crate::playback::recording::no_file;
 use crate::playback::support::{Ending, Player, data, end, exchange, file, request, response, text, unsealed};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Method, Reply};
 use listwatch_core::request::{Request, RequestId};
-use listwatch_core::transport::{Incoming, ReadContext, TransportError};
+use listwatch_core::transport::{Incoming, ReadContext, ResponseHead};
 use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_file::{
     CaptureErrorKind, History, Note, Playback, PlaybackConfig, Recorder, RecorderConfig, Tape,
 };
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PODS: &str = "/api/v1/pods";
 const NODES: &str = "/api/v1/nodes";
@@ -256,69 +260,204 @@ fn a_watch_that_was_open_when_its_tape_was_killed_broke_off_at_once() {
     assert_eq!((played.text(), played.took), ("pods", 500));
 }
 
-/// The exchanges of a controller that handles Secrets, all of them with the secret.
-fn secrets() -> Playback {
-    let lines = [
-        exchange(0, 1, "/api/v1/secrets", "hunter2").to_vec(),
-        exchange(0, 2, "/api/v1/secrets?watch=1", "hunter2").to_vec(),
-        exchange(0, 3, "/api/v1/namespaces/web/secrets/a", "hunter2").to_vec(),
-        exchange(0, 4, PODS, "pods").to_vec(),
-        vec![request(0, 5, "/api/v1/namespaces/web/secrets/b"), end(0, 5, "hunter2 was refused")],
-    ];
-    Playback::from_file(file(text(&lines.concat()))).unwrap()
+/// Answers a request with these bytes, so many at a time.
+struct Says {
+    bytes: Vec<u8>,
+    at_a_time: usize,
+    has_head: bool,
+    said: usize,
 }
 
-fn record_secrets(path: &Path, config: RecorderConfig) {
-    let (world, tape) = (secrets(), Tape::create(path, config).unwrap());
-    let (mut one, mut other) =
-        (Player::of(tape.transport(world.transport())), Player::of(tape.transport(world.transport())));
-    let mut client = tape.client(world.client());
-    tape.note(at(0), &ended(1, "failed: no pods"));
-    assert_eq!((one.ask("/api/v1/secrets").text(), one.ask("/api/v1/secrets?watch=1").text()), ("hunter2", "hunter2"));
-    assert_eq!(other.ask(PODS).text(), "pods");
-    for name in ["a", "b"] {
-        let mut request = ApiRequest::new(Method::Get, format!("/api/v1/namespaces/web/secrets/{name}"));
-        answer(&mut client, 1, &request, at(9));
-        (request.method, request.body) = (Method::Put, br#"{"data":{"p":"hunter2"}}"#.to_vec());
-        answer(&mut client, 1, &request, at(9));
+impl Says {
+    fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into(), at_a_time: 3, has_head: false, said: 0 }
     }
-    let token = ApiRequest::new(Method::Post, "/api/v1/namespaces/web/serviceaccounts/a/token");
-    answer(&mut client, 1, &token, at(9));
-    tape.note(at(20), &ended(2, "failed: invalid type: string \"hunter2\", expected a number"));
+}
+
+impl ListerWatcher for Says {
+    fn open(&mut self, _: RequestId, _: &Request) {}
+
+    fn poll_read(&mut self, _: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        let id = RequestId(1);
+        if !core::mem::replace(&mut self.has_head, true) {
+            let head = ResponseHead { status: 200, retry_after: None, content_type: None };
+            return Poll::Ready(Incoming::Head { id, head });
+        }
+        let rest = &self.bytes[self.said..];
+        let len = rest.len().min(self.at_a_time);
+        buf[..len].copy_from_slice(&rest[..len]);
+        self.said += len;
+        Poll::Ready(if len > 0 { Incoming::Data { id, len } } else { Incoming::End { id } })
+    }
+
+    fn abort(&mut self, _: RequestId) {}
+}
+
+impl ApiTransport for Says {
+    fn open(&mut self, _: RequestId, _: &ApiRequest) {}
+
+    fn poll_response(&mut self, _: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
+        Poll::Ready(Reply::Answered(ApiResponse::new(200, self.bytes.clone())))
+    }
+
+    fn abort(&mut self, _: RequestId) {}
+}
+
+/// A value as text, in base64, in hexadecimal, and as a number.
+const TRACES: [&str; 4] = ["hunter2", "aHVudGVyM", "68756e746572", "31415926"];
+
+const SECRET: &str = "/api/v1/namespaces/web/secrets/a";
+const TOKEN: &str = "/api/v1/namespaces/web/serviceaccounts/a/token";
+
+/// Bodies of confidential requests and responses, each with a value.
+fn confidential() -> Vec<(&'static str, Vec<u8>)> {
+    let secret = r#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","labels":{"app":"web"},"annotations":
+        {"kubectl.kubernetes.io/last-applied-configuration":"{\"stringData\":{\"p\":\"hunter2\"}}","from":"web/b",
+        "note":"it is hunter2","was":"{\"p\":\"aHVudGVyMg==\"}"}},"data":{"p":"aHVudGVyMg=="},"type":"Opaque"}"#
+        .replace('\n', "");
+    let event = format!(r#"{{"type":"ADDED","object":{secret}}}"#) + "\n";
+    let gzip = [&[0x1f, 0x8b][..], b"hunter2"].concat();
+    vec![
+        (SECRET, secret.clone().into()),
+        ("/api/v1/secrets", format!(r#"{{"kind":"SecretList","metadata":{{"resourceVersion":"7"}},"items":[{secret}]}}"#).into()),
+        ("/api/v1/secrets?watch=1", event.repeat(2).into()),
+        ("/api/v1/secrets?watch=1", event.trim().into()),
+        ("/api/v1/secrets?watch=1", event[..event.len() - 9].into()),
+        (SECRET, r#"{"stringData":{"p":"hunter2","n":31415926,"o":{"p":["hunter2"]}}}"#.into()),
+        (SECRET, r#"{"data":{"p":"hunter2 is no base64"}}"#.into()),
+        (SECRET, r#"[{"op":"replace","path":"/data/p","value":"aHVudGVyMg=="}]"#.into()),
+        (SECRET, r#"[{"op":"add","path":"/metadata/annotations/x.io~1last-applied-configuration","value":"hunter2"}]"#.into()),
+        (SECRET, r#"{"kind":"Status","status":"Failure","message":"hunter2","details":{"causes":[{"message":"hunter2"}]},"code":422}"#.into()),
+        (SECRET, r#"{"kind":"Table","rows":[{"cells":["hunter2",31415926]}]}"#.into()),
+        (SECRET, r#"{"data":{"p":"aHVudGVyMg=="}"#.into()),
+        (SECRET, b"data: {p: hunter2}".into()),
+        (SECRET, b"k8s\0\x0a\x07hunter2\n\x12".into()),
+        (SECRET, b"\"hunter2\"".into()),
+        (SECRET, gzip),
+        (TOKEN, r#"{"kind":"TokenRequest","spec":{"audiences":["web"]},"status":{"token":"hunter2"}}"#.into()),
+        ("/apis/authentication.k8s.io/v1/tokenreviews", r#"{"spec":{"token":"hunter2"},"status":{"authenticated":true}}"#.into()),
+        ("/apis/example.com/v1/namespaces/web/secrets/a", r#"{"metadata":{"name":"a"},"spec":{"pin":31415926,"p":["hunter2"]}}"#.into()),
+    ]
+}
+
+#[test]
+fn a_tape_has_no_value_of_a_secret_in_any_form_and_in_no_direction() {
+    for (place, (target, body)) in confidential().into_iter().enumerate() {
+        let path = no_file("tape-secrets.jsonl");
+        let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
+        Player::of(tape.transport(Says::new(body.clone()))).ask(target);
+        let (path_alone, _) = target.split_once('?').unwrap_or((target, ""));
+        let mut request = ApiRequest::new(Method::Put, path_alone);
+        request.body = body.clone();
+        answer(&mut tape.client(Says::new(body)), 1, &request, at(9));
+        tape.note(at(20), &ended(2, "failed: invalid type: string \"hunter2\", expected a number"));
+        tape.finish().unwrap();
+        let written = std::fs::read_to_string(&path).unwrap();
+        TRACES.iter().for_each(|trace| assert!(!written.contains(trace), "{place}, {trace}: {written}"));
+        assert_eq!(written.matches(r#""hashed":true"#).count(), 2, "{written}");
+        assert!(written.contains(r#""outcome":"failed: withheld""#), "{written}");
+    }
+}
+
+#[test]
+fn what_is_no_value_stays_on_a_tape() {
+    for (target, body) in [
+        (TOKEN, r#"{"spec":{"audiences":["web"]},"status":{"expirationTimestamp":"2026-01-01T00:00:00Z"}}"#),
+        (SECRET, r#"{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"details":{"name":"a"}}"#),
+        (SECRET, r#"{"kind":"DeleteOptions","preconditions":{"uid":"u"},"propagationPolicy":"Foreground"}"#),
+        (SECRET, r#"[{"op":"add","path":"/metadata/labels/app","value":"web"}]"#),
+        (
+            SECRET,
+            r#"{"kind":"Secret","metadata":{"annotations":{"from":"web/b"},"finalizers":["a/b"]},"immutable":true}"#,
+        ),
+    ] {
+        let tape = Tape::create(no_file("tape-plain.jsonl"), RecorderConfig::new()).unwrap();
+        answer(&mut tape.client(Says::new(body)), 1, &ApiRequest::new(Method::Get, target), at(9));
+        tape.finish().unwrap();
+        let written = lines(tape.path());
+        let line: Value = serde_json::from_str(&written[3]).unwrap();
+        let taped = line["data"].as_str().map_or(line["part"].clone(), |text| serde_json::from_str(text).unwrap());
+        assert_eq!(taped, serde_json::from_str::<Value>(body).unwrap(), "{written:?}");
+    }
+}
+
+/// The body that a tape has of an answer to a request for this path, which is read a few bytes at a time.
+fn taped(tape: &Tape, target: &str, body: &[u8]) -> String {
+    Player::of(tape.transport(Says::new(body))).ask(target);
+    let playback = Playback::from_file({
+        tape.finish().unwrap();
+        tape.path()
+    });
+    Player::of(playback.unwrap()).ask(target).text().to_owned()
+}
+
+fn hashed(name: &str, target: &str, body: &str) -> Value {
+    let tape = Tape::create(no_file(name), RecorderConfig::new()).unwrap();
+    serde_json::from_str(&taped(&tape, target, body.as_bytes())).unwrap()
+}
+
+#[test]
+fn values_that_are_equal_have_equal_hashes_on_one_tape_and_on_no_other() {
+    let body = r#"{"items":[
+        {"metadata":{"name":"a","annotations":{"copied":"true","note":"hunter2"}},"data":{"p":"aHVudGVyMg==","e":""}},
+        {"metadata":{"name":"b","annotations":{"from":"web/a"}},"data":{"q":"aHVudGVyMg=="},"stringData":{"q":"hunter2"}},
+        {"metadata":{"name":"c"},"data":{"p":"aHVudGVyMw=="},"immutable":true,"type":"Opaque"}]}"#;
+    let list = hashed("tape-equal.jsonl", "/api/v1/secrets", body);
+    let [a, b, c] = [0, 1, 2].map(|place| &list["items"][place]);
+    let bytes = |value: &Value| BASE64_STANDARD.decode(value.as_str().unwrap()).unwrap();
+    assert_eq!((&a["data"]["p"], &a["data"]["e"]), (&b["data"]["q"], &json!("")));
+    assert_ne!(a["data"]["p"], c["data"]["p"]);
+    assert_eq!(bytes(&a["data"]["p"]), b["stringData"]["q"].as_str().unwrap().as_bytes());
+    assert_eq!(a["metadata"], json!({"name": "a", "annotations": {"copied": "true", "note": b["stringData"]["q"]}}));
+    assert_eq!(b["metadata"], json!({"name": "b", "annotations": {"from": "web/a"}}));
+    assert_eq!((&c["immutable"], &c["type"]), (&json!(true), &json!("Opaque")));
+    assert_ne!(hashed("tape-other.jsonl", "/api/v1/secrets", body)["items"][0]["data"], a["data"]);
+}
+
+#[test]
+fn a_tape_with_secrets_has_them_as_they_came() {
+    let tape = Tape::create(no_file("tape-with.jsonl"), RecorderConfig::new().include_secrets(true)).unwrap();
+    let told = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&told);
+    tape.on_hashes(move || _ = count.fetch_add(1, Ordering::Relaxed));
+    for (_, body) in confidential().into_iter().filter(|(target, _)| *target == "/api/v1/secrets") {
+        assert_eq!(taped(&tape, "/api/v1/secrets", &body).as_bytes(), body);
+    }
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_first_hash_of_a_tape_is_told_once() {
+    let tape = Tape::create(no_file("tape-told.jsonl"), RecorderConfig::new()).unwrap();
+    let told = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&told);
+    tape.on_hashes(move || _ = count.fetch_add(1, Ordering::Relaxed));
+    for (target, expected) in [(PODS, 0), ("/api/v1/secrets", 1), (PODS, 1), ("/api/v1/secrets", 1)] {
+        Player::of(tape.transport(Says::new(b"{}"))).ask(target);
+        assert_eq!(told.load(Ordering::Relaxed), expected, "{target}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_long_to_be_hashed_ends_as_cut() {
+    let tape = Tape::create(no_file("tape-long.jsonl"), RecorderConfig::new()).unwrap();
+    let says = Says { at_a_time: 60_000, ..Says::new(vec![b' '; 65 << 20]) };
+    let mut secrets = Player::of(tape.transport(says));
+    assert_eq!(secrets.ask("/api/v1/secrets").ending, Ending::End);
     tape.finish().unwrap();
+    let played = Player::of(Playback::from_file(tape.path()).unwrap()).ask("/api/v1/secrets");
+    let Ending::Failed(error) = &played.ending else { panic!("{:?}", played.ending) };
+    assert!(played.body.is_empty() && error.detail.contains("more than 64 MiB"), "{error}");
 }
 
 #[test]
-fn the_contents_of_secrets_stay_off_a_tape_and_their_exchanges_do_not() {
-    let path = no_file("tape-secrets.jsonl");
-    record_secrets(&path, RecorderConfig::new());
-    let written = std::fs::read_to_string(&path).unwrap();
-    assert!(!written.contains("hunter2"), "{written}");
-    assert_eq!(written.matches(r#""withheld":true"#).count(), 7, "{written}");
-    assert!(written.contains("failed: no pods") && written.contains(r#""outcome":"failed: withheld""#), "{written}");
-    record_secrets(&no_file("tape-with-secrets.jsonl"), RecorderConfig::new().include_secrets(true));
-}
-
-#[test]
-fn an_exchange_whose_contents_were_withheld_ends_its_playback_by_one_clear_error() {
-    let path = no_file("tape-withheld.jsonl");
-    record_secrets(&path, RecorderConfig::new());
-    let playback = Playback::from_file(&path).unwrap();
-    let (mut secrets, mut pods) = (Player::of(playback.transport()), Player::of(playback.transport()));
-    let played = secrets.ask("/api/v1/secrets");
-    assert_eq!((played.status(), played.text(), &played.ending), (None, "", &Ending::Over));
-    let error = secrets.playback.error().unwrap();
-    assert_eq!((error.kind(), error.line()), (CaptureErrorKind::Withheld, Some(3)));
-    let message = ":3: the contents of this request were withheld, because they may be secret; record again with \
-                   `RecorderConfig::include_secrets`, or leave out the part of the program that sends it";
-    assert!(error.to_string().ends_with(message), "{error}");
-    assert_eq!(pods.ask(PODS).text(), "pods");
-    let mut request = ApiRequest::new(Method::Put, "/api/v1/namespaces/web/secrets/a");
-    request.body = b"whatever".to_vec();
-    let Reply::Failed(TransportError { detail, .. }) = answer(&mut playback.client(), 1, &request, at(0)) else {
-        panic!("an answer was made up")
-    };
-    assert!(detail.contains("were withheld"), "{detail}");
+fn a_tape_takes_the_next_name_where_a_file_is() {
+    let names = ["tape-next.jsonl", "tape-next-2.jsonl"].map(no_file);
+    for path in &names {
+        let tape = Tape::create(&names[0], RecorderConfig::new().seed(1)).unwrap();
+        assert_eq!(tape.path(), path);
+    }
+    assert!(names.iter().all(|path| std::fs::read_to_string(path).unwrap().contains("finished")));
 }
 
 #[test]

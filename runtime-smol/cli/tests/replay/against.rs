@@ -379,7 +379,7 @@ fn the_keys_of_the_findings_as_json_are_those_that_programs_read() {
         let found = json_of(&against(&tape, &names, &["-o", "json"]));
         assert_eq!(
             keys(&found),
-            "breaksOff divergences follows isSame new notCompared old outcomes reconciles tape tooLong writes"
+            "breaksOff divergences follows hasHashes isSame new notCompared old outcomes reconciles tape tooLong writes"
         );
         let first = &found["divergences"][0];
         assert_eq!((&first["kind"], &first["follows"]), (&json!(kind), &json!(false)), "{found}");

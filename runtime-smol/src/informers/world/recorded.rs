@@ -4,6 +4,7 @@ use super::{World, WorldId};
 use crate::caught::caught_call;
 use crate::stderr;
 use listwatch_core::Resource;
+use listwatch_core::text::Printable;
 use listwatch_transport_file::{CaptureError, RecorderConfig, Tape};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,12 @@ impl World {
     /// The [`Tape`] has the details, and [`Playback`](crate::file::Playback) plays it.
     ///
     /// The file is complete when the last clone of the world, its client and its informers are dropped. Under a simulated
-    /// clock, two runs that are the same make the same file.
+    /// clock, two runs that are the same make the same file, but for the hashes.
+    ///
+    /// The values of Secrets and tokens stay off the file. A keyed hash stands for each, so that equal ones stay equal. The
+    /// first one is reported, in a line for operators. In the replay, a program that copies or compares values does what
+    /// it did, and one that needs the values differs. [`recorded_with_secrets_to`](Self::recorded_with_secrets_to) records
+    /// them.
     ///
     /// If the file cannot be written any more, the recording ends with a line for operators, and the controllers go on
     /// without it.
@@ -34,7 +40,17 @@ impl World {
     /// If the file cannot be created, or a thousand of this name exist.
     pub fn recorded_to(self, path: impl AsRef<Path>) -> Result<Self, CaptureError> {
         let config = self.recorder_config();
-        Tape::create_next(path, config).map(|tape| self.recorded(&tape))
+        Tape::create(path, config).map(|tape| self.recorded(&tape))
+    }
+
+    /// As [`recorded_to`](Self::recorded_to), with the values of Secrets and tokens, in plain text. On Unix, only the owner
+    /// may read the file.
+    ///
+    /// # Errors
+    /// If the file cannot be created, or a thousand of this name exist.
+    pub fn recorded_with_secrets_to(self, path: impl AsRef<Path>) -> Result<Self, CaptureError> {
+        let config = self.recorder_config().include_secrets(true);
+        Tape::create(path, config).map(|tape| self.recorded(&tape))
     }
 
     /// The settings of a tape of this world: its date, its time, its seed, its server, and the identity of the cluster. For
@@ -48,7 +64,7 @@ impl World {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let world = World::from(Cluster::infer()?);
-    /// let tape = Tape::create("tonight.jsonl.zst", world.recorder_config().include_secrets(true))?;
+    /// let tape = Tape::create("tonight.jsonl.zst", world.recorder_config().fail_unrecorded(true))?;
     /// let world = world.recorded(&tape);
     /// # Ok(())
     /// # }
@@ -78,7 +94,7 @@ impl World {
         let (transports, recorder) = (self.transports, tape.clone());
         self.transports = Arc::new(move |resource, name| Box::new(recorder.transport(transports(resource, name))));
         (self.tape, self.seed) = (Some(tape.clone()), tape.start().seed.or(self.seed));
-        self.report_end_of_tape();
+        self.report_tape();
         self
     }
 
@@ -94,17 +110,32 @@ impl World {
             .then(|| streams.iter().map(|stream| self.names.name(stream)).collect())
     }
 
-    /// Lets the operator know if the recording ends with an error.
-    pub(super) fn report_end_of_tape(&self) {
+    /// Lets the operator know if the recording ends with an error, and if it hides the values of Secrets.
+    pub(super) fn report_tape(&self) {
         let Some(tape) = &self.tape else { return };
-        let (on_line, clock) = (self.on_line.clone(), self.clock.clone());
+        let on_end = self.teller();
         tape.on_error(move |error| {
-            let line = format!("the recording ends, and the controllers go on without it: {error}");
+            on_end(&format!("the recording ends, and the controllers go on without it: {error}"));
+        });
+        let (on_hashes, path) = (self.teller(), tape.path().to_owned());
+        tape.on_hashes(move || {
+            on_hashes(&format!(
+                "{} has keyed hashes in place of the values of Secrets and tokens, so it cannot replay a program that \
+                 needs the values; `World::recorded_with_secrets_to` records them",
+                Printable::new(path.display())
+            ));
+        });
+    }
+
+    /// Tells operators a line.
+    fn teller(&self) -> impl Fn(&str) + Send + 'static {
+        let (on_line, clock) = (self.on_line.clone(), self.clock.clone());
+        move |line| {
             // Neither a function that panics nor a closed standard error stops the controllers.
             let _ignored = caught_call(|| match &on_line {
-                Some(on_line) => on_line(&line),
-                None => stderr::write_line(&clock, &line),
+                Some(on_line) => on_line(line),
+                None => stderr::write_line(&clock, line),
             });
-        });
+        }
     }
 }

@@ -97,7 +97,7 @@ fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings
 
 fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -> Vec<u8> {
     let Findings { reconciles, same, missing, additional, different, outcomes, .. } = findings;
-    let Findings { follows, not_compared, too_long, breaks_off, .. } = findings;
+    let Findings { follows, not_compared, too_long, breaks_off, has_hashes, .. } = findings;
     let name = |build: Option<&Build<'_>>| build.map(|build| hide_credentials(build.program.0.join(" ")));
     let (new, old) = (builds.last(), builds.first().filter(|_| builds.len() > 1));
     let found = json!({
@@ -112,6 +112,7 @@ fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -
         "notCompared": not_compared,
         "tooLong": too_long,
         "breaksOff": breaks_off,
+        "hasHashes": has_hashes,
         "divergences": findings.divergences.iter().map(divergence).collect::<Vec<_>>(),
     });
     let mut line = Vec::new();

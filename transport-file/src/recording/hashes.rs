@@ -1,0 +1,218 @@
+//! Keyed hashes in place of the values of Secrets and tokens.
+
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, Engine};
+use memchr::memmem;
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+/// Replaces values in confidential bodies. Equal values have equal hashes, in base64 or as text.
+pub(super) struct Hashes {
+    /// std's SipHash with a key of the system, which nothing writes.
+    key: RandomState,
+    /// The beginnings of the last values in several forms, by which an annotation that repeats one is found.
+    known: Mutex<VecDeque<Vec<u8>>>,
+}
+
+/// A confidential answer whose values are hashed piece by piece: each event of a watch, or the whole of another body.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    rest: Vec<u8>,
+    ends_at_newlines: bool,
+}
+
+/// A piece that is too long to be hashed.
+pub(super) struct TooLong;
+
+/// What a part of a body is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// An object, a list of them, an event, or a request for one.
+    Object,
+    Metadata,
+    Annotations,
+    /// Values in base64.
+    Data,
+    /// Values as text.
+    StringData,
+    /// It may have values anywhere.
+    Unknown,
+    /// The status that a server answers with.
+    Status,
+    Details,
+    /// The options of a deletion.
+    Options,
+    /// An operation of a JSON patch.
+    Operation,
+    /// It has no values.
+    Plain,
+}
+
+/// The bytes of one answer that wait for its end.
+const LONGEST: usize = 64 << 20;
+
+/// How many forms of values are known, and how many bytes of each. In base64, so many are whole characters.
+const MOST_KNOWN: usize = 512;
+const BEGINNING: usize = 255;
+
+/// A shorter value is found in an annotation only if that is equal: every text has it.
+const SHORT: usize = 4;
+
+impl Hashes {
+    pub(super) fn new() -> Self {
+        Self { key: RandomState::new(), known: Mutex::default() }
+    }
+
+    /// The body with hashes. One that is no JSON becomes a hash as a whole.
+    pub(super) fn body(&self, body: &[u8]) -> Vec<u8> {
+        if body.trim_ascii().is_empty() {
+            return body.to_vec();
+        }
+        let Ok(mut value) = serde_json::from_slice(body) else { return self.hash(body).into_bytes() };
+        self.hide(Part::Object, &mut value);
+        value.to_string().into_bytes()
+    }
+
+    fn hide(&self, part: Part, value: &mut Value) {
+        match value {
+            Value::Object(fields) => self.hide_fields(part.of(fields), fields),
+            Value::Array(elements) => elements.iter_mut().for_each(|element| self.hide(part, element)),
+            Value::String(text) => *text = self.text(part, text),
+            Value::Number(number) if !part.is_plain() => *value = self.number(&number.to_string()).into(),
+            Value::Number(_) | Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn hide_fields(&self, part: Part, fields: &mut Map<String, Value>) {
+        let patched = fields.get("path").and_then(Value::as_str).map_or(Part::Unknown, Part::at);
+        // An annotation may repeat a value of its object, which is known then.
+        for comes_last in [false, true] {
+            let fields = fields.iter_mut().filter(|(name, _)| (*name == "metadata") == comes_last);
+            fields.for_each(|(name, value)| match (part, &**name) {
+                (Part::Operation, "value") => self.hide(patched, value),
+                (part, name) => self.hide(part.under(name), value),
+            });
+        }
+    }
+
+    fn text(&self, part: Part, text: &str) -> String {
+        match part {
+            _ if text.is_empty() || part.is_plain() => text.to_owned(),
+            Part::Annotations if matches!(text, "true" | "false") || !self.repeats(text.as_bytes()) => text.to_owned(),
+            Part::Data => {
+                let value = BASE64_STANDARD.decode(text).unwrap_or_else(|_| text.into());
+                self.know(&value);
+                BASE64_STANDARD.encode(self.hash(&value))
+            }
+            _ => {
+                self.know(text.as_bytes());
+                self.hash(text.as_bytes())
+            }
+        }
+    }
+
+    fn hash(&self, value: &[u8]) -> String {
+        let [high, low] = [0_u8, 1].map(|half| self.key.hash_one((half, value)));
+        format!("keyed-hash-{high:016x}{low:016x}")
+    }
+
+    /// The hash of a number, which fits into an `i32`.
+    fn number(&self, number: &str) -> u64 {
+        self.key.hash_one((2_u8, number)) >> 33
+    }
+
+    fn know(&self, value: &[u8]) {
+        let beginning = &value[..value.len().min(BEGINNING)];
+        let escaped = Value::from(String::from_utf8_lossy(beginning)).to_string();
+        let forms = [beginning.to_vec(), BASE64_STANDARD_NO_PAD.encode(beginning).into(), unquoted(&escaped).into()];
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for form in forms {
+            if !known.contains(&form) {
+                known.push_back(form);
+            }
+        }
+        let forgotten = known.len().saturating_sub(MOST_KNOWN);
+        known.drain(..forgotten);
+    }
+
+    fn repeats(&self, text: &[u8]) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().any(|value| *value == text || value.len() >= SHORT && memmem::find(text, value).is_some())
+    }
+}
+
+impl Pieces {
+    pub(super) fn new(ends_at_newlines: bool) -> Self {
+        Self { rest: Vec::new(), ends_at_newlines }
+    }
+
+    /// Adds bytes, and returns the pieces that are whole.
+    pub(super) fn add(&mut self, hashes: &Hashes, bytes: &[u8]) -> Result<Vec<u8>, TooLong> {
+        self.rest.extend_from_slice(bytes);
+        let mut whole = Vec::new();
+        if self.ends_at_newlines && bytes.contains(&b'\n') {
+            let end = memchr::memrchr(b'\n', &self.rest).map_or(0, |end| end + 1);
+            for line in self.rest.drain(..end).as_slice().split_inclusive(|byte| *byte == b'\n') {
+                whole.extend(hashes.body(line.trim_ascii()));
+                whole.push(b'\n');
+            }
+        }
+        if self.rest.len() > LONGEST { Err(TooLong) } else { Ok(whole) }
+    }
+
+    /// The last piece.
+    pub(super) fn end(&mut self, hashes: &Hashes) -> Vec<u8> {
+        hashes.body(&core::mem::take(&mut self.rest))
+    }
+}
+
+impl Part {
+    /// What an object with these fields is.
+    fn of(self, fields: &Map<String, Value>) -> Self {
+        match fields.get("kind").and_then(Value::as_str) {
+            _ if self != Self::Object => self,
+            Some("Status") => Self::Status,
+            Some("DeleteOptions") => Self::Options,
+            None if fields.contains_key("op") => Self::Operation,
+            _ => self,
+        }
+    }
+
+    /// What is at a path of a JSON patch.
+    fn at(path: &str) -> Self {
+        path.split('/').skip(1).fold(Self::Object, Self::under)
+    }
+
+    fn under(self, name: &str) -> Self {
+        match (self, name) {
+            (Self::Object, "data") => Self::Data,
+            (Self::Object, "stringData") => Self::StringData,
+            (Self::Object, "items" | "object" | "rows") => Self::Object,
+            (Self::Object | Self::Status, "metadata") => Self::Metadata,
+            (Self::Object | Self::Status | Self::Options, "kind" | "apiVersion")
+            | (Self::Object, "type" | "immutable")
+            | (Self::Status, "status" | "reason" | "code")
+            | (Self::Options, "preconditions" | "propagationPolicy" | "gracePeriodSeconds" | "dryRun")
+            | (Self::Operation, "op" | "path" | "from")
+            | (Self::Unknown, "audiences" | "authenticated" | "boundObjectRef")
+            | (Self::Unknown, "expirationSeconds" | "expirationTimestamp") => Self::Plain,
+            (Self::Status, "details") => Self::Details,
+            (Self::Metadata, "annotations") => Self::Annotations,
+            (Self::Metadata, _) => Self::Plain,
+            // `kubectl apply` keeps a copy of the object in it.
+            (Self::Annotations, name) if name.ends_with("last-applied-configuration") => Self::StringData,
+            (Self::Details, "message") => Self::Unknown,
+            (Self::Object | Self::Status | Self::Options | Self::Operation, _) => Self::Unknown,
+            (part, _) => part,
+        }
+    }
+
+    fn is_plain(self) -> bool {
+        matches!(self, Self::Plain | Self::Details)
+    }
+}
+
+fn unquoted(json: &str) -> &str {
+    json.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(json)
+}

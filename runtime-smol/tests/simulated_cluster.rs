@@ -348,7 +348,7 @@ fn applies_anothers_field(fault: Option<Fault>) -> usize {
     cluster.create(map).unwrap();
     let world = World::from(cluster.clone()).lasting(Duration::from_secs(3600));
     for _ in 0..fault.iter().count() * 20 {
-        cluster.fail_next("PATCH /api/v1/namespaces/web/configmaps/a", fault.clone().unwrap()).unwrap();
+        cluster.fail_next("PATCH /api/v1/namespaces/web/configmaps/a", fault.unwrap()).unwrap();
     }
     let controller = Controller::new("c", world.on_report_line(|_| {}));
     let foos = controller.informer_of::<Value>(FOOS);

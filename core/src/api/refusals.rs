@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(prospect(code, reason, message, details), expected, "{code} {reason} {message}");
         }
         for (code, expected) in [(403, Lasts), (404, Lasts), (409, Passes), (429, Passes), (502, Passes)] {
-            assert_eq!(Prospect::of(&Status::of_code(code)), expected, "a proxy's {}", code.to_string());
+            assert_eq!(Prospect::of(&Status::of_code(code)), expected, "a proxy's {code}");
         }
     }
 }

@@ -112,7 +112,8 @@ impl Body {
                 let part = decode(Content::Event(line));
                 self.decoding = false;
                 // Its frames follow.
-                let is_misguess = matches!(part, Some(Part::Undecodable(_))) && self.framer.misguessed(self.buffer.filled());
+                let is_misguess =
+                    matches!(part, Some(Part::Undecodable(_))) && self.framer.misguessed(self.buffer.filled());
                 if let Some(part) = part.filter(|_| !is_misguess) {
                     return Some(status_or(part, line));
                 }

@@ -82,8 +82,8 @@ impl From<&str> for Key {
 }
 
 /// The same key.
-impl From<&Key> for Key {
-    fn from(key: &Key) -> Self {
+impl From<&Self> for Key {
+    fn from(key: &Self) -> Self {
         key.clone()
     }
 }

@@ -112,9 +112,9 @@ pub struct TransportError {
     pub kind: TransportErrorKind,
     /// The description for operators. It never holds a credential.
     pub detail: SharedText,
-    /// The single request that failed.
+    /// The single request that failed. Boxed once more, an error is a word longer, and not two.
     #[cfg(feature = "alloc")]
-    request: Option<SharedText>,
+    request: Option<alloc::boxed::Box<SharedText>>,
 }
 
 /// The kinds of transport failures.
@@ -178,7 +178,7 @@ impl TransportError {
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn of_request(mut self, request: impl fmt::Display) -> Self {
-        self.request.get_or_insert_with(|| alloc::string::ToString::to_string(&request).into());
+        self.request.get_or_insert_with(|| alloc::boxed::Box::new(alloc::string::ToString::to_string(&request).into()));
         self
     }
 
@@ -186,7 +186,7 @@ impl TransportError {
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn request(&self) -> Option<&str> {
-        self.request.as_deref()
+        self.request.as_deref().map(|request| &**request)
     }
 }
 

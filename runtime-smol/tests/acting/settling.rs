@@ -8,6 +8,7 @@ use listwatch::{Client, Clock, InformerHandle, Key, World, kind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PARTS: &str = "v1/configmaps";
@@ -257,15 +258,12 @@ fn stubborn(body: &mut Value) {
 #[test]
 fn an_admission_that_stores_another_value_each_time_gets_each_body_once() {
     let stage = Stage::new(stubborn);
-    let size = Mutex::new(0);
+    let size = AtomicU32::new(0);
     let wanted = json!({ "data": { "count": 7, "list": ["a", "b", "c"] } });
     stage.act::<Part, _>(
         async |cx, parts| {
             let mut body = wanted.clone();
-            let mut size = size.lock().unwrap();
-            *size += 1;
-            body["data"]["size"] = json!(*size / 5);
-            drop(size);
+            body["data"]["size"] = json!((size.fetch_add(1, Ordering::Relaxed) + 1) / 5);
             ensure(cx, parts, &body).await
         },
         nothing_happens,
@@ -373,7 +371,8 @@ fn a_change_that_goes_on_from_its_answer_is_sent_each_time() {
     let stage = Stage::new(pruning);
     let act = async |cx: &Context, _: &InformerHandle<Part>, foos: &InformerHandle<Foo>| {
         // Each write brings an event, and so a reconcile.
-        let count = |foo: &mut Foo| foo.status = json!({ "size": (foo.status["size"].as_u64().unwrap_or(0) + 1).min(10) });
+        let count =
+            |foo: &mut Foo| foo.status = json!({ "size": (foo.status["size"].as_u64().unwrap_or(0) + 1).min(10) });
         cx.change_status(&foos.get("web/foo").unwrap(), count).await.map(drop)
     };
     stage.act_with_foos::<Part, _>(act, nothing_happens);
@@ -396,7 +395,7 @@ fn a_warning_of_the_server_is_reported_once_for_each_kind_and_text() {
     stage.act_with_foos::<Part, _>(act, nothing_happens);
     assert_eq!(stage.methods().len(), 20);
     let lines = stage.lines.lock().unwrap();
-    let told: Vec<_> = lines.iter().filter_map(|line| Some(line.split_once("ServerWarning: ")?)).collect();
+    let told: Vec<_> = lines.iter().filter_map(|line| line.split_once("ServerWarning: ")).collect();
     let [foo, part] = ["sample: web/foo: Foo: ", "sample: web/foo: ConfigMap: "];
     let [field, old] = [r#"unknown field "status.x""#, "v1 is old"];
     assert_eq!(told, [(foo, field), (foo, old), (part, field), (part, old)]);

@@ -376,7 +376,8 @@ fn what_is_no_value_stays_on_a_tape() {
         tape.finish().unwrap();
         let written = lines(tape.path());
         let line: Value = serde_json::from_str(&written[3]).unwrap();
-        let taped = line["data"].as_str().map_or(line["part"].clone(), |text| serde_json::from_str(text).unwrap());
+        let taped =
+            line["data"].as_str().map_or_else(|| line["part"].clone(), |text| serde_json::from_str(text).unwrap());
         assert_eq!(taped, serde_json::from_str::<Value>(body).unwrap(), "{written:?}");
     }
 }

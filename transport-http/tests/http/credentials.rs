@@ -61,7 +61,7 @@ fn without_tls_no_credential_is_sent_and_no_plugin_runs() {
     files.write("token", SECRET);
     let tls = "certificate-authority: nowhere, insecure-skip-tls-verify: true";
     let plugin = "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./nowhere, interactiveMode: Always}";
-    for address in [server.url(), server.url().to_uppercase(), server.address.clone()] {
+    for address in [server.url(), server.url().to_uppercase(), server.address] {
         for user in ["token: hunter2", "username: me, password: hunter2", "tokenFile: token", plugin] {
             let file = files.kubeconfig(&format!("server: '{address}', {tls}"), &format!("{user}, as: jane"));
             let cluster = options(&[]).credentials_over_http(false).kubeconfig(&file).unwrap();

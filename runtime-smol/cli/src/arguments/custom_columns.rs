@@ -18,7 +18,7 @@ enum Step {
     All,
     /// The elements in which the path leads to the value, or to another one.
     Where {
-        path: Vec<Step>,
+        path: Vec<Self>,
         value: String,
         is_equal: bool,
     },

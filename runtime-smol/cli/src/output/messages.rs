@@ -30,6 +30,7 @@ pub(crate) fn print(message: impl Display) {
 }
 
 /// Prints a message with its date: one about what a long run has met.
+#[expect(clippy::disallowed_methods, reason = "no decision depends on it")]
 pub(crate) fn report(message: impl Display) {
     print(format_args!("{} {message}", date(SystemTime::now())));
 }

@@ -172,7 +172,8 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
         }
         let (class, reason) = (failed.failure.class(), detailed(failed));
         if class.requires_intervention() && !resource.counts.synced && !self.options.keep_trying {
-            let hint = if is_of_all_namespaces(failed) { "; if it has namespaces, -n NAMESPACE follows one" } else { "" };
+            let hint =
+                if is_of_all_namespaces(failed) { "; if it has namespaces, -n NAMESPACE follows one" } else { "" };
             return self.on_refusal(index, format!("{reason}{hint}"));
         }
         if resource.repeats.is_due(class, failed.attempts) {

@@ -14,7 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use listwatch_core::api::SendGate;
 use rustls::ClientConfig;
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::config::Config;
@@ -82,7 +82,7 @@ impl Server {
         };
         let authority = uri.authority().cloned().ok_or_else(|| ConfigError::new(format!("{place}: no host")))?;
         let auth = Auth::new(login, impersonate, limits.exec_timeout, &user_place)?;
-        let base = server.trim_end_matches('/').to_owned();
+        let base = format!("{}://{authority}{}", uri.scheme_str().unwrap_or_default(), cleaned(uri.path()));
         let (most, wait) = (limits.max_requests, limits.wait_timeout);
         let requests = Permits::new(Limit { what: "requests", most, option: "max_requests", wait });
         let most = limits.max_watches;
@@ -268,6 +268,26 @@ fn proxy_secrets(proxy: &Proxy) -> Vec<Secret> {
 
 fn timed<B: ureq::AsSendBody>(agent: &Agent, request: Request<B>, idle: Option<Duration>) -> Request<B> {
     agent.configure_request(request).timeout_per_read(idle).timeout_per_write(idle).timeout_recv_response(idle).build()
+}
+
+/// A path as kubectl sends it: without empty parts, dots and a slash at its end, and in ASCII.
+fn cleaned(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let mut cleaned = String::new();
+    for byte in parts.iter().flat_map(|part| ["/", part]).flat_map(str::bytes) {
+        match byte {
+            0..=0x7f => cleaned.push(byte.into()),
+            _ => drop(write!(cleaned, "%{byte:02X}")),
+        }
+    }
+    cleaned
 }
 
 /// Checks the URL of a server. Errors do not quote it, because it may contain a password.

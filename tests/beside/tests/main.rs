@@ -8,6 +8,8 @@
 mod command;
 mod handlers;
 mod kinds;
+#[cfg(unix)]
+mod kubeconfigs;
 mod kubectl;
 #[cfg(unix)]
 mod no_std;

@@ -166,14 +166,16 @@ fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
     }
     let text = yaml::text(output.to_vec()).map_err(|error| format!("printed no ExecCredential: {error}"))?;
     let text = text.trim_start_matches('\u{feff}');
-    let credential: ExecCredential = serde_json::from_str(text).or_else(|_| of_yaml(text))?;
+    // As with kubectl, what begins with a brace is JSON, and nothing else is behind it.
+    let parse = if text.trim_start().starts_with('{') { of_json } else { of_yaml };
+    let credential = parse(text)?;
     let ExecCredential { kind, .. } = &credential;
     if kind.as_ref().is_some_and(|kind| kind != "ExecCredential") || credential.api_version != api_version {
         return Err(format!("printed something other than an ExecCredential of {api_version}"));
     }
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
     let status = credential.status;
-    let expires = text(status.expiration_timestamp).filter(|text| text != NEVER);
+    let expires = status.expiration_timestamp.filter(|text| text != NEVER);
     let token = text(status.token).map(Secret::new);
     let identity = match (text(status.client_certificate_data), text(status.client_key_data)) {
         (Some(certificate), Some(key)) => Some((Secret::new(certificate), Secret::new(key))),
@@ -183,6 +185,11 @@ fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
     };
     let moment = |text: String| timestamp::parse(&text).ok_or("gave an `expirationTimestamp` that is no RFC 3339 date");
     Ok(Issued { token, identity, expires: expires.map(moment).transpose()? })
+}
+
+fn of_json(text: &str) -> Result<ExecCredential, String> {
+    serde_json::from_str(text)
+        .map_err(|error| format!("printed no ExecCredential: see line {} of its output", error.line()))
 }
 
 fn of_yaml(text: &str) -> Result<ExecCredential, String> {

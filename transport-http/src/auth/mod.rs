@@ -140,11 +140,12 @@ impl Auth {
         }
     }
 
-    /// The token of a file; the fallback token while the file cannot be read.
+    /// The token of a file; the fallback token while the file cannot be read, or is empty.
     fn token_of_file(&self, file: &Reloaded, token: Option<&Secret>) -> Result<HeaderValue, ConfigError> {
-        match (file.current(), token) {
-            (Ok(content), _) => bearer(&content, &format!("token file {}", file.path().display())),
-            (Err(_), Some(token)) => bearer(token, &self.place),
+        let content = file.current().map(|content| (content.reveal_text() == Some(""), content));
+        match (content, token) {
+            (Err(_) | Ok((true, _)), Some(token)) => bearer(token, &self.place),
+            (Ok((_, content)), _) => bearer(&content, &format!("token file {}", file.path().display())),
             (Err(error), None) => Err(error),
         }
     }

@@ -69,7 +69,8 @@ fn excepts(exception: &str, host: &str, address: Option<IpAddr>, port: u16) -> b
     }
     let suffix = name.trim_start_matches('*').trim_start_matches('.');
     let is_below = || host.strip_suffix(suffix).is_some_and(|above| above.ends_with('.'));
-    !suffix.is_empty() && ((host == suffix && name == suffix) || is_below())
+    // The parts of an address are no names.
+    address.is_none() && !suffix.is_empty() && ((host == suffix && name == suffix) || is_below())
 }
 
 fn is_in(address: IpAddr, network: &str, bits: &str) -> Option<bool> {
@@ -85,11 +86,14 @@ fn is_in(address: IpAddr, network: &str, bits: &str) -> Option<bool> {
 
 /// Parses the URL of a proxy. Errors do not quote it, because it may contain a password.
 fn proxy(url: &str, place: &str) -> Result<Proxy, ConfigError> {
-    // As in Go, the proxy resolves names for both schemes.
-    let url = url.strip_prefix("socks5://").map_or_else(|| url.to_owned(), |rest| format!("socks5h://{rest}"));
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    let is_known = matches!(scheme, None | Some("http" | "https" | "socks5h"));
-    Proxy::new(&url).ok().filter(|_| is_known).ok_or_else(|| {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let scheme = match &*scheme.to_ascii_lowercase() {
+        scheme @ ("http" | "https") => Some(scheme.to_owned()),
+        // As in Go, the proxy resolves names for both schemes.
+        "socks5" | "socks5h" => Some("socks5h".to_owned()),
+        _ => None,
+    };
+    scheme.and_then(|scheme| Proxy::new(&format!("{scheme}://{rest}")).ok()).ok_or_else(|| {
         ConfigError::new(format!("{place} is no URL of a proxy: give http://, https:// or socks5://HOST:PORT"))
     })
 }
@@ -149,8 +153,18 @@ mod tests {
             ("https://10.1.2.3", "10.0.0.0/99"),
             ("https://10.1.2.3", "fd00::/16"),
             ("https://api", ", ,"),
+            ("https://10.1.2.3", ".3"),
+            ("https://10.1.2.3", "2.3"),
+            ("https://10.1.2.3", "*.2.3"),
         ] {
             assert!(goes_through(server, exception), "{server} {exception}");
+        }
+    }
+
+    #[test]
+    fn the_scheme_of_a_proxy_may_be_in_capitals() {
+        for url in ["HTTP://p:1", "Https://p:1", "SOCKS5://p:1"] {
+            assert_eq!(chosen("https://api", &[("HTTPS_PROXY", url)]).as_deref(), Some("p"), "{url}");
         }
     }
 

@@ -109,6 +109,20 @@ fn a_pod_uses_its_service_account() {
     assert_eq!(inferred(&files, &host("fd00::1")).unwrap().server(), "https://[fd00::1]:443");
 }
 
+/// As kubectl sends it.
+#[test]
+fn the_path_of_an_address_has_neither_empty_parts_nor_dots() {
+    for (address, expected) in [
+        ("https://x:6443//", "https://x:6443"),
+        ("https://x//k8s//clusters/c-1/", "https://x/k8s/clusters/c-1"),
+        ("HTTPS://X/a/./b/../c", "https://X/a/c"),
+        ("https://x/../a%2Fb", "https://x/a%2Fb"),
+        ("x:80/é", "http://x:80/%C3%A9"),
+    ] {
+        assert_eq!(Cluster::at(address).unwrap().server(), expected, "{address}");
+    }
+}
+
 #[test]
 fn where_there_is_nothing_the_error_says_what_was_tried() {
     let files = Scratch::new();
@@ -139,6 +153,11 @@ fn a_file_that_is_no_kubeconfig_is_refused_with_its_line() {
         ("current-context: x\ncontexts: {}\n", ":2: `contexts` is no list"),
         ("current-context: x\ncontexts: []\n", "has no context `x`: there are none"),
         ("a: &a [*a]\n", ":1: "),
+        ("kind: Pod\n", ":1: this is no kubeconfig: its `kind` is not Config"),
+        ("a: 1\napiVersion: v2\n", ":2: this is no kubeconfig: its `apiVersion` is not v1"),
+        (&*SECOND.replace("context: {", "context: {namespace: .., "), "has a `namespace` that is no name"),
+        (&*SECOND.replace("context: {", "context: {namespace: a/../b, "), "has a `namespace` that is no name"),
+        (&*SECOND.replace("context: {", "context: {namespace: a%2Fb, "), "has a `namespace` that is no name"),
         (&*SECOND.replace("name: prod\n", "name: dev\n"), ":5: `contexts` has another `dev` before"),
         (&*format!("{SECOND}- name: me\n"), ":12: `users` has another `me` before"),
     ] {
@@ -200,7 +219,10 @@ fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
         ("server: 'http://x', proxy-url: 'ftp://me:hunter2@x'", "", "`proxy-url` is no URL of a proxy"),
         (server, "token: hunter2, username: x", "a token and a `username`"),
         (server, "client-certificate: x", "without a `client-key`"),
-        (server, "client-key: x", "without a `client-certificate`"),
+        ("server: 'https://x', certificate-authority: x, certificate-authority-data: eA==", "", "remove one of them"),
+        (server, "client-certificate: x, client-certificate-data: eA==, client-key: x", "remove one of them"),
+        (server, "client-certificate: x, client-key-data: eA==, client-key: x", "remove one of them"),
+        (server, "token: hunter2, password: x", "a token and a `password`"),
         (server, "auth-provider: {name: gcp, config: {access-token: hunter2}}", "exec plugin of your provider"),
         (server, "auth-provider: {name: oidc, config: {refresh-token: hunter2}}", "without an `id-token`"),
         (server, "as-groups: [x]", "without `as`"),

@@ -45,6 +45,7 @@ fn a_user_is_named_by_a_token_or_by_a_password() {
         ("username: me, password: hunter2", format!("Basic {}", base64("me:hunter2"))),
         ("username: me", format!("Basic {}", base64("me:"))),
         ("token: x, exec: {apiVersion: client.authentication.k8s.io/v1, command: /no/such}", "Bearer x".to_owned()),
+        ("token: x, client-key: /no/such", "Bearer x".to_owned()),
     ] {
         assert_eq!(client(&files, &server, user).list(), 200);
         assert_eq!(header(&asked.recv().unwrap(), "authorization"), Some(&*expected), "{user}");
@@ -174,6 +175,8 @@ fn a_token_file_goes_before_a_token_which_helps_out() {
     assert_eq!(client(&files, &server, "tokenFile: token, token: first").list(), 200);
     files.write("token", "second");
     assert_eq!(client(&files, &server, "tokenFile: token, token: first").list(), 401);
+    files.write("token", "\n");
+    assert_eq!(client(&files, &server, "tokenFile: token, token: first").list(), 200);
 }
 
 #[test]

@@ -81,7 +81,8 @@ fn a_plugin_is_told_what_it_needs_to_know() {
     let authority = Authority::new().pem;
     files.write("ca.crt", &authority);
     let extension = "extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: 7, b: 'true'}}]";
-    let cluster = format!("server: '{}', certificate-authority: ca.crt, {extension}", server.url());
+    let cluster =
+        format!("server: '{}', certificate-authority: ca.crt, disable-compression: true, {extension}", server.url());
     let cluster = options(&[]).kubeconfig(files.kubeconfig(&cluster, &exec)).unwrap();
     assert_eq!(Client::to(&cluster).list(), 200);
     let told = fs::read_to_string(files.path("plugin.told")).unwrap();
@@ -92,6 +93,7 @@ fn a_plugin_is_told_what_it_needs_to_know() {
         &format!("\"server\":\"{}\"", server.url()),
         &format!("\"certificate-authority-data\":\"{}\"", super::configuration::base64(&authority)),
         "\"config\":{\"audience\":7,\"b\":\"true\"}",
+        "\"disable-compression\":true",
     ] {
         assert!(info.contains(expected), "{info}");
     }
@@ -141,6 +143,9 @@ fn what_a_plugin_does_wrong_is_said_without_quoting_it() {
         (credential(""), "neither a token nor a client certificate"),
         (credential("\"clientKeyData\":\"hunter2\""), "without its key, or a key without a certificate"),
         (credential("\"token\":\"hunter2\",\"expirationTimestamp\":\"soon\""), "no RFC 3339 date"),
+        (credential("\"token\":\"hunter2\",\"expirationTimestamp\":\"\""), "no RFC 3339 date"),
+        (format!("{}\necho Bye", credential("\"token\":\"hunter2\"")), "printed no ExecCredential"),
+        (format!("{0}\n{0}", credential("\"token\":\"hunter2\"")), "printed no ExecCredential"),
         (credential("\"token\":\"hunter2\\nhunter2\""), "the token has characters that are not allowed in a header"),
     ] {
         let error = failure(&script, PATIENCE);
@@ -299,6 +304,23 @@ fn a_client_certificate_can_come_from_a_plugin() {
     // It was blamed on the line of the cluster, which is the third.
     let place = format!("{}:4: user `me`: exec plugin `", path.display());
     assert!(error.detail.contains(&place) && !error.detail.contains("cluster `it`"), "{error}");
+}
+
+/// As with kubectl.
+#[test]
+fn a_plugin_does_not_run_beside_a_client_certificate() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let server = authority.issue(&["127.0.0.1"]).serve(Some(&authority), |mut stream, _| send(&mut stream, EMPTY));
+    let me = authority.issue(&["me"]);
+    for (name, content) in [("ca.crt", &authority.pem), ("me.crt", &me.certificate), ("me.key", &me.key)] {
+        files.write(name, content);
+    }
+    files.script("plugin", "touch \"$0.ran\"");
+    let user = format!("client-certificate: me.crt, client-key: me.key, exec: {{apiVersion: {V1}, command: ./plugin}}");
+    let entries = format!("server: 'https://{}', certificate-authority: ca.crt", server.address);
+    let cluster = options(&[]).kubeconfig(files.kubeconfig(&entries, &user)).unwrap();
+    assert_eq!(Client::to(&cluster).list(), 200);
+    assert!(!files.path("plugin.ran").exists());
 }
 
 #[test]

@@ -98,10 +98,13 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A certificate or a key. As with kubectl, `NAME-data` precedes `NAME`.
+    /// A certificate or a key: the content of `NAME-data`, or of the file `NAME`. As with kubectl, it is not both.
     pub(super) fn material(&self, name: &str) -> Result<Option<Material>, ConfigError> {
         let data = format!("{name}-data");
         if let Some(content) = self.base64(&data)? {
+            if self.text(name)?.is_some() {
+                return Err(self.fault(format!("has a `{name}` and a `{data}`: remove one of them")));
+            }
             return Ok(Some(Material::Data(content, format!("{}, `{data}`", self.place()))));
         }
         Ok(self.path(name)?.map(Material::File))

@@ -70,8 +70,10 @@ fn cluster_info(cluster: &Entry<'_>) -> Result<Value, ConfigError> {
         let authority = BASE64_STANDARD.encode(authority.read("certificate authority")?.reveal());
         info.insert("certificate-authority-data".to_owned(), authority.into());
     }
-    if cluster.flag("insecure-skip-tls-verify")? {
-        info.insert("insecure-skip-tls-verify".to_owned(), true.into());
+    for key in ["insecure-skip-tls-verify", "disable-compression"] {
+        if cluster.flag(key)? {
+            info.insert(key.to_owned(), true.into());
+        }
     }
     if let Some(config) = extension(cluster)? {
         info.insert("config".to_owned(), config.to_json());

@@ -159,6 +159,13 @@ fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError>
     if !matches!(root.value, Value::Map(_)) {
         return Err(file.fault(root.line, "this is no kubeconfig: it is no map at the top"));
     }
+    for (key, expected) in [("apiVersion", "v1"), ("kind", "Config")] {
+        let is_other =
+            |node: &&Arc<Node>| !matches!(&node.value, Value::Scalar(text, _) if text.is_empty() || text == expected);
+        if let Some(node) = root.entry(key).filter(is_other) {
+            return Err(file.fault(node.line, format_args!("this is no kubeconfig: its `{key}` is not {expected}")));
+        }
+    }
     for list in ["contexts", "clusters", "users"] {
         let mut names = BTreeSet::new();
         if let Some(twin) =

@@ -27,7 +27,7 @@ impl Kubeconfig {
         let mut settings = Settings::of_server(server, cluster.place());
         settings.context = Some(name.to_owned());
         settings.warnings = self.warnings();
-        settings.namespace = context.text("namespace")?.map(str::to_owned);
+        settings.namespace = namespace(&context)?.map(str::to_owned);
         settings.proxy = cluster.text("proxy-url")?.map(|url| (url.to_owned(), cluster.place()));
         if settings.is_https() {
             settings.trust = trust(&cluster)?;
@@ -41,6 +41,15 @@ impl Kubeconfig {
         }
         Ok(settings)
     }
+}
+
+/// The namespace of a context. In a path, one part of it and no other holds it.
+fn namespace<'a>(context: &Entry<'a>) -> Result<Option<&'a str>, ConfigError> {
+    let name = context.text("namespace")?;
+    if name.is_some_and(|name| matches!(name, "." | "..") || name.contains(['/', '%'])) {
+        return Err(context.fault("has a `namespace` that is no name"));
+    }
+    Ok(name)
 }
 
 fn trust(cluster: &Entry<'_>) -> Result<Trust, ConfigError> {

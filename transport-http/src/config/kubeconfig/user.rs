@@ -29,29 +29,33 @@ pub(super) fn read(
         return Ok(());
     }
     settings.identity = match (user.material("client-certificate")?, user.material("client-key")?) {
-        (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (Some(_), None) => return Err(user.fault("has a `client-certificate` without a `client-key`")),
-        (None, Some(_)) => return Err(user.fault("has a `client-key` without a `client-certificate`")),
+        // As with kubectl, a key alone is not used.
+        (None, _) => None,
     };
-    settings.login = login(user, cluster, allowed.prompts)?;
+    settings.login = match login(user, cluster, allowed.prompts)? {
+        // As with kubectl, a plugin does not run beside a client certificate.
+        Login::Exec(_) if settings.identity.is_some() => Login::None,
+        login => login,
+    };
     Ok(())
 }
 
 fn login(user: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Login, ConfigError> {
     let token = user.text("token")?.map(Secret::new);
     let file = user.path("tokenFile")?;
-    let name = user.text("username")?;
+    let (name, password) = (user.text("username")?, user.text("password")?);
     if name.is_some() && (token.is_some() || file.is_some()) {
         return Err(user.fault("has a token and a `username`: remove one of them"));
+    }
+    if password.is_some() && token.is_some() {
+        return Err(user.fault("has a token and a `password`: remove one of them"));
     }
     match (file, token, name) {
         (Some(file), token, _) => Ok(Login::TokenFile(file, token)),
         (None, Some(token), _) => Ok(Login::Token(token)),
-        (None, None, Some(name)) => {
-            let password = user.text("password")?.unwrap_or_default();
-            Ok(Login::Basic(Secret::new(format!("{name}:{password}"))))
-        }
+        (None, None, Some(name)) => Ok(Login::Basic(Secret::new(format!("{name}:{}", password.unwrap_or_default())))),
         (None, None, None) => match (user.part("auth-provider"), user.part("exec")) {
             (Some(_), Some(_)) => Err(user.fault("has an `auth-provider` and an `exec`: remove one of them")),
             (Some(provider), None) => provided(user, &provider).map(Login::IdToken),

@@ -165,7 +165,7 @@ pub(super) const CREDENTIALS: &[Choice] = &[
     Choice::new("another user that is empty", |draft| acting(draft, &[("as", json!(""))])),
     Choice::new("another user without a credential", |draft| draft.in_user("as", "jane")),
     Choice::new("another user, empty group", |draft| {
-        acting(draft, &[("as", json!("jane")), ("as-groups", json!([""]))])
+        acting(draft, &[("as", json!("jane")), ("as-groups", json!([""]))]);
     }),
     Choice::new("groups of nobody", |draft| acting(draft, &[("as-groups", json!(["dev"]))])),
     Choice::new("uid of nobody", |draft| acting(draft, &[("as-uid", json!("1"))])),

@@ -26,7 +26,7 @@ pub(super) const FORMS: &[Choice] = &[
         draft.form = |root| one(format!("{}---\nusers: 1\n", block(&root, quoted)));
     }),
     Choice::new("a YAML directive", |draft| {
-        draft.form = |root| one(format!("%YAML 1.2\n---\n{}", block(&root, quoted)))
+        draft.form = |root| one(format!("%YAML 1.2\n---\n{}", block(&root, quoted)));
     }),
     Choice::new("an anchor", |draft| {
         draft.form = |mut root| {

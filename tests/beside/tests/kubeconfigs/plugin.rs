@@ -23,7 +23,7 @@ pub(super) const PLUGINS: &[Choice] = &[
         draft.in_exec("interactiveMode", Value::Null);
     }),
     Choice::new("plugin of v1alpha1", |draft| {
-        changed(draft, "apiVersion", "client.authentication.k8s.io/v1alpha1".into())
+        changed(draft, "apiVersion", "client.authentication.k8s.io/v1alpha1".into());
     }),
     Choice::new("plugin without a version", |draft| changed(draft, "apiVersion", Value::Null)),
     Choice::new("plugin that answers in another version", |draft| {
@@ -51,7 +51,7 @@ pub(super) const PLUGINS: &[Choice] = &[
         draft.script("echo hello >&2; cat \"$folder/answer\"");
     }),
     Choice::new("plugin that answers an unknown field", |draft| {
-        answers(draft, |answer| answer["status"]["x"] = json!(1))
+        answers(draft, |answer| answer["status"]["x"] = json!(1));
     }),
     Choice::new("plugin that answers no status", |draft| answers(draft, |answer| remove(answer, "status"))),
     Choice::new("plugin that answers an empty token", |draft| status(draft, json!({ "token": "" }))),
@@ -77,7 +77,7 @@ pub(super) const PLUGINS: &[Choice] = &[
     Choice::new("plugin whose credential expires", |draft| expiring(draft, "2999-01-01T00:00:00+01:00")),
     Choice::new("plugin whose credential expires never", |draft| expiring(draft, "0001-01-01T00:00:00Z")),
     Choice::new("plugin whose credential expires in parts of a second", |draft| {
-        expiring(draft, "2999-01-01T00:00:00.5Z")
+        expiring(draft, "2999-01-01T00:00:00.5Z");
     }),
     Choice::new("plugin whose credential expires some day", |draft| expiring(draft, "some day")),
     Choice::new("plugin whose credential expires on a day", |draft| expiring(draft, "2999-01-01")),
@@ -113,7 +113,7 @@ pub(super) const PLUGINS: &[Choice] = &[
         changed(draft, "env", two);
     }),
     Choice::new("plugin with a variable that is a number", |draft| {
-        variable(draft, json!({ "name": "VARIABLE", "value": 1 }))
+        variable(draft, json!({ "name": "VARIABLE", "value": 1 }));
     }),
     Choice::new("plugin with a name with `=`", |draft| variable(draft, json!({ "name": "VARIABLE=x", "value": "y" }))),
     Choice::new("plugin with another input", |draft| {

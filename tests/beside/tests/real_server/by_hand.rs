@@ -62,17 +62,17 @@ impl Started {
         line.trim_end().to_owned()
     }
 
-    /// Waits until its standard error has a line that begins so, as cargo indents it.
-    fn await_error(&mut self, beginning: &str) {
+    /// Waits until its standard error has a line with this message, behind a date.
+    fn await_error(&mut self, message: &str) {
         let lines = self.errors.by_ref().lines().map(Result::unwrap);
         let mut others = Vec::new();
         for line in lines {
-            if line.trim_start().starts_with(beginning) {
+            if line.contains(message) {
                 return;
             }
             others.push(line);
         }
-        panic!("no {beginning:?}: {others:#?}");
+        panic!("no {message:?}: {others:#?}");
     }
 
     /// Waits until it ends.

@@ -77,7 +77,7 @@ impl Measured {
 }
 
 pub(crate) fn tables(settings: &Settings) -> String {
-    let load = Load { pods: settings.size(20_000, 500), changes: settings.size(40_000, 1_000), expires: false };
+    let load = Load { pods: settings.size(20_000, 500), changes: settings.size(40_000, 1_000), ..Load::default() };
     let ways: Vec<&Way> = WAYS.iter().filter(|way| way.side != Side::KubeRs || settings.kube_rs.is_some()).collect();
     let mut all = vec![Vec::new(); ways.len()];
     for _ in 0..settings.turns {

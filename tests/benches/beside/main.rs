@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails ends the run")]
 
 mod busy;
+mod command;
 mod figures;
 mod follow;
 mod growth;
@@ -23,8 +24,9 @@ use settings::Settings;
 type Measure = fn(&Settings) -> String;
 
 /// The sections, by name.
-const SECTIONS: [(&str, Measure); 6] = [
+const SECTIONS: [(&str, Measure); 7] = [
     ("informers", informers::tables),
+    ("command", command::table),
     ("peaks", peaks::table),
     ("readers", readers::table),
     ("workers", busy::table),

@@ -21,7 +21,8 @@ pub(crate) fn table(settings: &Settings) -> String {
     for _ in 0..settings.turns {
         for ((mode, title), peaks) in MODES.iter().zip(&mut peaks) {
             for ((expires, pages, case), peaks) in CASES.iter().zip(peaks) {
-                let load = Load { pods, changes: if *expires { pods / 10 } else { 0 }, expires: *expires };
+                let load =
+                    Load { pods, changes: if *expires { pods / 10 } else { 0 }, expires: *expires, ..Load::default() };
                 let took = followed(settings, mode, load, *pages);
                 eprintln!("{title}, {case}: {took:?}");
                 peaks.push(took);

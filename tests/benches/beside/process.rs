@@ -61,11 +61,13 @@ impl Cached {
 
 /// What a server has: so many pods, to which so many changes are made. Then nothing happens, or the watch expires: a
 /// tenth of the pods has changed in the list after that.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Load {
     pub(crate) pods: usize,
     pub(crate) changes: usize,
     pub(crate) expires: bool,
+    /// Each change is sent by itself, with a pause behind it.
+    pub(crate) paced: bool,
 }
 
 impl Load {
@@ -100,7 +102,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(peers: &str, load: Load, is_tls: bool) -> Self {
-        let options = [is_tls.then_some("tls"), load.expires.then_some("expires")];
+        let options = [is_tls.then_some("tls"), load.expires.then_some("expires"), load.paced.then_some("paced")];
         let mut process = Command::new(peers)
             .args(["serve", concat!(env!("CARGO_MANIFEST_DIR"), "/../data/pod.template.json")])
             .args([load.pods, load.changes].map(|number| number.to_string()))
@@ -135,6 +137,14 @@ pub(crate) fn took(load: Load, program: &str, arguments: &[&str]) -> Took {
     let Line { took, cached } = serde_json::from_str(&output(program, arguments)).unwrap();
     assert_eq!(cached, load.cached(), "{program} {arguments:?} has another cache than the server");
     took
+}
+
+/// The CPU time of another process, user and system: seconds, by the ticks of `/proc`.
+pub(crate) fn cpu_of(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_name, fields) = stat.rsplit_once(')').unwrap();
+    let ticks: u64 = fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    ticks as f64 / 100.0
 }
 
 /// FNV-1a.

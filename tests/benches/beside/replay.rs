@@ -1,7 +1,6 @@
 //! A watch log of 1 GB: played by the command, read by `cat`, and parsed by `jq`.
 
 use crate::figures::{head, median, row};
-use crate::process::output;
 use crate::settings::Settings;
 use listwatch_tests::pods::Pods;
 use std::fs::File;
@@ -11,14 +10,13 @@ use std::time::Instant;
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub(crate) fn table(settings: &Settings) -> String {
-    output("cargo", &["build", "--quiet", "--release", "--package", "listwatch-cli"]);
-    let ours = std::path::Path::new(&settings.ours).parent().unwrap().with_file_name("listwatch");
+    let ours = settings.command();
     let log = std::env::temp_dir().join(format!("listwatch-beside-{}.json", std::process::id()));
     let mut out = BufWriter::new(File::create(&log).unwrap());
     Pods::new(settings.size(100_000, 1_000)).write_watch_log(&mut out).unwrap();
     out.flush().unwrap();
     let commands: [(&str, &[&str]); 3] = [
-        ("`listwatch replay --type meta`", &[ours.to_str().unwrap(), "replay", "--type", "meta"]),
+        ("`listwatch replay --type meta`", &[&ours, "replay", "--type", "meta"]),
         ("`cat FILE >/dev/null`", &["cat"]),
         ("`jq -c .object.metadata.name`", &["jq", "-c", ".object.metadata.name"]),
     ];

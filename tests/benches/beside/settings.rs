@@ -1,6 +1,8 @@
 //! What is run, and how often.
 
 use crate::SECTIONS;
+use crate::process::output;
+use std::path::Path;
 
 /// The programs, and the size of the work.
 pub(crate) struct Settings {
@@ -34,6 +36,13 @@ impl Settings {
 
     pub(crate) fn has_section(&self, name: &str) -> bool {
         self.sections.is_empty() || self.sections.iter().any(|section| section == name)
+    }
+
+    /// The command, built beside this program.
+    pub(crate) fn command(&self) -> String {
+        output("cargo", &["build", "--quiet", "--release", "--package", "listwatch-cli"]);
+        let folder = Path::new(&self.ours).parent().unwrap();
+        folder.with_file_name("listwatch").to_str().unwrap().to_owned()
     }
 
     /// The size of some work, which is small for a quick look.

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +27,8 @@ import (
 
 // serve is an API server that has nothing but pods, until its input ends. It lists count of them, in pages or as a
 // stream, in JSON or protobuf, plain or over TLS. A watch is told changes of them, and then nothing, or with expires:
-// that its version is too old. Every tenth pod has changed in the list after that.
+// that its version is too old. Every tenth pod has changed in the list after that. With paced, each change is sent by
+// itself, with a pause behind it.
 //
 // Its first line of output is its address. The list is at the version count, each change makes the next one, and so
 // does each pod that changed before the second list.
@@ -49,6 +51,8 @@ func serve(template, count, changes string, options []string) error {
 			start = server.StartTLS
 		case "expires":
 			pods.expires = true
+		case "paced":
+			pods.paced = true
 		default:
 			return fmt.Errorf("no option %s", option)
 		}
@@ -69,6 +73,8 @@ type pods struct {
 	// Whether the first watch ends with 410, and whether it has.
 	expires bool
 	expired atomic.Bool
+	// Whether changes are sent one by one.
+	paced bool
 }
 
 func newPods(template string, count, changes int) (*pods, error) {
@@ -110,9 +116,12 @@ func (p *pods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	case watch:
 		w.Header().Set("Content-Type", contentType+";stream=watch")
-		open := p.watch(out, query.Get("sendInitialEvents") == "true")
-		buffer.Flush()
-		w.(http.Flusher).Flush()
+		flush := func() {
+			buffer.Flush()
+			w.(http.Flusher).Flush()
+		}
+		open := p.watch(out, query.Get("sendInitialEvents") == "true", flush)
+		flush()
 		if open {
 			<-r.Context().Done()
 		}
@@ -131,7 +140,7 @@ func (p *pods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // watch writes all that a watch is told, and tells whether it stays open.
-func (p *pods) watch(out encoding, initial bool) bool {
+func (p *pods) watch(out encoding, initial bool, flush func()) bool {
 	expired := p.expired.Load()
 	if initial {
 		versions, version := p.listed()
@@ -145,6 +154,10 @@ func (p *pods) watch(out encoding, initial bool) bool {
 	}
 	for change := range p.changes {
 		out.event("MODIFIED", p.changed(change), len(p.versions)+change+1)
+		if p.paced {
+			flush()
+			time.Sleep(pause)
+		}
 	}
 	if p.expires {
 		p.expired.Store(true)
@@ -152,6 +165,9 @@ func (p *pods) watch(out encoding, initial bool) bool {
 	}
 	return !p.expires
 }
+
+// pause is long enough for a client to have nothing to do in the end.
+const pause = 50 * time.Microsecond
 
 const itsKind = `"kind":"Pod","apiVersion":"v1",`
 

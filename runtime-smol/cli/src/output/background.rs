@@ -1,6 +1,7 @@
 //! Non-blocking standard output and standard error, written by a background thread.
 
 use listwatch::Clock;
+use listwatch::clock::Sleep;
 use smol::Unblock;
 use smol::future::{or, pending};
 use smol::io::AsyncWrite;
@@ -17,6 +18,8 @@ use std::time::Duration;
 const CAPACITY: usize = 64 * 1024;
 /// The bytes of one write. A pipe takes so many whole or not at all, so the count of unwritten bytes is exact.
 const PIECE: usize = 4096;
+/// The time between two flushes at the least: each of them starts the thread's work anew.
+const PAUSE: Duration = Duration::from_millis(50);
 /// The time for which, at the end, a reader may read nothing.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -28,6 +31,8 @@ pub(crate) struct Background<W: Write + Send + 'static = io::Stdout> {
     out: Unblock<Counted<W>>,
     accepted: Amount,
     written: Arc<Written>,
+    /// Since the last flush.
+    pause: Option<Sleep>,
 }
 
 /// Output that the reader did not take.
@@ -67,7 +72,7 @@ impl<W: Write + Send + 'static> Background<W> {
     pub(crate) fn new(out: W) -> Self {
         let written = Arc::<Written>::default();
         let out = Unblock::with_capacity(CAPACITY, Counted { out, written: Arc::clone(&written) });
-        Self { buffer: VecDeque::new(), out, accepted: Amount::default(), written }
+        Self { buffer: VecDeque::new(), out, accepted: Amount::default(), written, pause: None }
     }
 
     /// Whether the caller should wait for [`progress`](Self::progress) before it writes more.
@@ -81,12 +86,18 @@ impl<W: Write + Send + 'static> Background<W> {
     }
 
     /// Completes when a full buffer has room again, or when another buffer is empty. For an empty buffer it never
-    /// completes.
-    pub(crate) async fn progress(&mut self) -> io::Result<()> {
+    /// completes. What follows a flush at once waits for a short time, so that a busy stream is written in large pieces.
+    pub(crate) async fn progress(&mut self, clock: &Clock) -> io::Result<()> {
         match (self.is_full(), self.is_empty()) {
             (true, _) => poll_fn(|cx| self.poll_write_buffer(cx)).await,
             (_, true) => pending().await,
-            _ => self.flush_all().await,
+            _ => {
+                if let Some(pause) = &mut self.pause {
+                    pause.await;
+                }
+                self.pause = Some(clock.sleep(PAUSE));
+                self.flush_all().await
+            }
         }
     }
 
@@ -189,6 +200,7 @@ fn line_ends(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smol::future::poll_once;
     use std::sync::Mutex;
 
     /// Takes this many bytes, and then breaks.
@@ -219,7 +231,7 @@ mod tests {
                 output.write_all(line.as_bytes()).unwrap();
                 expected.extend_from_slice(line.as_bytes());
                 if output.is_full() || number % 1_000 == 0 {
-                    output.progress().await.unwrap();
+                    output.progress(&Clock::real()).await.unwrap();
                     assert!(!output.is_full());
                 }
             }
@@ -229,10 +241,30 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_flush_at_once_is_written_together() {
+        let taken = Arc::<Mutex<Vec<u8>>>::default();
+        let mut output = Background::new(Pipe(Arc::clone(&taken), usize::MAX));
+        // Its time stands still.
+        let clock = Clock::simulated();
+        smol::block_on(async {
+            output.write_all(b"first\n").unwrap();
+            output.progress(&clock).await.unwrap();
+            assert_eq!(*taken.lock().unwrap(), b"first\n");
+            for _ in 0..100 {
+                output.write_all(b"next\n").unwrap();
+                assert!(poll_once(output.progress(&clock)).await.is_none());
+            }
+            assert_eq!(output.buffer.len(), 500, "some of it was passed on");
+            output.finish(&Clock::real()).await.unwrap();
+        });
+        assert!(taken.lock().unwrap().ends_with(b"next\n") && output.is_empty());
+    }
+
+    #[test]
     fn why_nothing_more_is_taken_is_told_and_how_much_was_not() {
         let mut output = Background::new(Pipe(Arc::default(), 10_000));
         output.write_all("a line\n".repeat(3_000).as_bytes()).unwrap();
-        let error = smol::block_on(output.progress()).unwrap_err();
+        let error = smol::block_on(output.progress(&Clock::real())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);
         let left = output.unwritten();
         assert!(left.bytes > 11_000 && left.bytes == left.lines * 7, "{left:?}");

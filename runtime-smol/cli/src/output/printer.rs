@@ -132,14 +132,18 @@ impl<W: Write> Printer<W> {
     /// As JSON, one line with the arguments of a handler.
     fn handler_event<T>(&mut self, index: usize, event: &Event<T>, format: Format) -> std::io::Result<()> {
         let Some(object) = event.object() else { return Ok(()) };
-        let resource = self.resource(index).map(str::to_owned);
+        let resource = self.resource(index);
         match format {
-            Format::Json => write_json(&mut self.out, &notification(resource.as_deref(), event, object)),
+            Format::Json => {
+                let notification = notification(resource, event, object);
+                write_json(&mut self.out, &notification)
+            }
             Format::Table => {
                 let (key, version) = (cell(object.key().as_str()), cell(object.meta().resource_version()));
-                write!(self.out, "{:10} ", verb(event))?;
-                resource.map_or(Ok(()), |resource| write!(self.out, "{:24} ", cell(&resource)))?;
-                writeln!(self.out, "{key:64} {version}")
+                let resource = resource.map_or_else(String::new, |resource| format!("{:24} ", cell(resource)));
+                // A writer would be handed each blank by itself.
+                let line = format!("{:10} {resource}{key:64} {version}\n", verb(event));
+                self.out.write_all(line.as_bytes())
             }
         }
     }

@@ -17,8 +17,10 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
 
 /// Writes a value as one line of JSON, with every character escaped that could steer a terminal.
 pub(crate) fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *out, Escaping))?;
-    out.write_all(b"\n")
+    let mut line = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut line, Escaping))?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
 /// Also escapes characters that JSON allows in a string, and that steer a terminal.

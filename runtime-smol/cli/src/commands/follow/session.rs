@@ -116,7 +116,7 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
 
     async fn wait(&mut self, stop: &mut Stop) -> Wakeup<T> {
         let tick = self.clock.sleep(TICK);
-        let Self { followed, first, printer, progress, .. } = self;
+        let Self { clock, followed, first, printer, progress, .. } = self;
         let (full, visible) = (printer.out().is_full(), progress.is_visible());
         let stopped = async {
             stop.await;
@@ -129,7 +129,7 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
             let (index, event) = poll_fn(|cx| poll_next(followed, first, cx)).await;
             event.map_or(Wakeup::Stop, |event| Wakeup::Event(index, event))
         };
-        let printed = async { Wakeup::Printed(printer.out().progress().await) };
+        let printed = async { Wakeup::Printed(printer.out().progress(clock).await) };
         let tick = async {
             match visible {
                 true => tick.await,

@@ -154,10 +154,10 @@ pub(super) const REASONS: &[Reason] = &[
         "stricter: the namespace is checked before the discovery, not behind it",
     ),
     Reason::outcome(
+        Asks,
         Breaks,
-        Refuses,
-        &["plain HTTP", "HOST:PORT of plain HTTP"],
-        "plain HTTP does not go through a proxy over TLS: only a server over TLS has settings for it",
+        &["insecure"],
+        "stricter: `insecure-skip-tls-verify` is about the server, and kubectl does not check a proxy either",
     ),
     Reason::outcome(Asks, Breaks, &["P-521"], "ring does not verify ECDSA with SHA-512; the error says which to use"),
     Reason::outcome(

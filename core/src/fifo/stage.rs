@@ -151,6 +151,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// The object that was staged last under `key`.
+    #[cfg(any(feature = "json", feature = "fixed"))]
     pub(crate) fn staged_object(&self, key: &V::Key) -> Option<&V> {
         self.nodes[self.newest_staged(key)?].delta().map(Delta::object)
     }

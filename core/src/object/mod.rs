@@ -43,6 +43,7 @@ pub(crate) use selector::{is_domain, is_qualified_name};
 pub use uid::Uid;
 #[cfg(feature = "json")]
 pub(crate) use version::digits;
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use version::is_older;
 pub use version::{ParseVersionError, Version, compare_versions};
 

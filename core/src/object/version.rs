@@ -132,6 +132,7 @@ pub fn compare_versions(one: &str, other: &str) -> Result<Ordering, ParseVersion
 }
 
 /// Whether `one` is a version before `other`. It is not if they have no order.
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) fn is_older(one: &str, other: &str) -> bool {
     compare_versions(one, other) == Ok(Ordering::Less)
 }

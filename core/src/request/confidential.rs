@@ -2,6 +2,7 @@ use super::percent_decode_bytes;
 use alloc::vec::Vec;
 
 /// Stands for what a decoder says of confidential bytes: an error of serde quotes the value that it refuses.
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) const WITHHELD: &str = "the reason is withheld, because it may quote a secret";
 
 /// Whether a request, or its response, may contain a secret, by the target: the path, with the query or without.

@@ -6,7 +6,7 @@ mod percent;
 mod resource;
 mod token;
 
-#[cfg(feature = "alloc")]
+#[cfg(all(feature = "alloc", any(feature = "json", feature = "fixed")))]
 pub(crate) use confidential::WITHHELD;
 #[cfg(feature = "alloc")]
 pub use confidential::is_confidential;

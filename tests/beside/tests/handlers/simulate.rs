@@ -274,7 +274,7 @@ fn moment(dice: &mut Dice, exchange: &Exchange, theme: Theme, tick: Duration) ->
         true => Instant::from_nanos(dice.below(until + 1)),
         false => dice.pick(&pieces).0,
     };
-    // client-go reads an event without the end of its line, ours does not. More may come at the moment of an end.
+    // More may come at the same moment. At the end of a line, both have read all that came.
     let before = pieces.iter().take_while(|(at, _)| *at <= moment).count();
     let is_whole = |place: &usize| {
         let (at, bytes) = pieces[*place];

@@ -9,6 +9,7 @@ use crate::handlers::exchange::{Asked, Ended};
 use listwatch_core::Instant;
 use listwatch_core::request::Query;
 use serde::Serialize;
+use serde::de::IgnoredAny;
 
 /// A list with all of its pages, or a stream.
 #[derive(Clone, Debug, Serialize)]
@@ -151,7 +152,7 @@ impl Answer {
     /// A stream ends so that client-go asks for this next.
     fn lead_to(&mut self, next: Option<Kind>) {
         self.cut_error();
-        self.cut_line();
+        self.cut_value();
         self.end = if next.is_some() { "eof" } else { "open" };
         if matches!(next, Some(Kind::List | Kind::WatchList)) {
             self.pieces.push(Piece { at: self.end_at, text: format!("{GONE}\n"), bytes: Vec::new() });
@@ -167,11 +168,12 @@ impl Answer {
         }
     }
 
-    /// Leaves out a line that has no end: ours reads it again, client-go needs no end where it has all of the event.
-    fn cut_line(&mut self) {
+    /// Leaves out an event that has no end: client-go would take it for an error.
+    fn cut_value(&mut self) {
         let body: Vec<u8> = self.pieces.iter().flat_map(Piece::as_bytes).copied().collect();
-        let ended = body.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
-        self.truncate(ended);
+        let mut values = serde_json::Deserializer::from_slice(&body).into_iter::<IgnoredAny>();
+        while let Some(Ok(_)) = values.next() {}
+        self.truncate(values.byte_offset());
     }
 
     fn truncate(&mut self, mut left: usize) {

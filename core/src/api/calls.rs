@@ -137,15 +137,14 @@ impl<X: ApiTransport> Calls<X> {
 
     fn on_deadline(&mut self, id: RequestId) -> Poll<Reply> {
         let waits_for = self.transport.waits_for(id);
-        let late = self.open.remove(&id).map(|call| {
-            let OpenCall { method, path, timeout, .. } = call;
-            let (method, unsent) = (method.name(), waits_for.as_deref().unwrap_or_default());
-            let not_sent = if waits_for.is_some() { "; it was not sent: " } else { "" };
-            format!("no answer within {timeout:?} to {method} {path}{not_sent}{unsent}")
-        });
+        let late = self.open.remove(&id);
         self.transport.abort(id);
-        let kind = waits_for.map_or(TransportErrorKind::Timeout, |_| TransportErrorKind::Exhausted);
-        Poll::Ready(Reply::Failed(TransportError::new(kind, late.unwrap_or_default())))
+        let kind = waits_for.as_ref().map_or(TransportErrorKind::Timeout, |_| TransportErrorKind::Exhausted);
+        let unsent = waits_for.map(|why| format!("; it was not sent: {why}")).unwrap_or_default();
+        let timeout = late.as_ref().map(|call| call.timeout).unwrap_or_default();
+        let error = TransportError::new(kind, format!("no answer within {timeout:?}{unsent}"));
+        let line = late.map(|call| format!("{} {}", call.method.name(), call.path));
+        Poll::Ready(Reply::Failed(line.into_iter().fold(error, TransportError::of_request)))
     }
 }
 
@@ -225,7 +224,7 @@ mod tests {
         let id = open(&mut calls, None);
         assert_eq!((calls.deadline(id), poll(&mut calls, id, 29)), (Some(at(30)), Poll::Pending));
         let Poll::Ready(Reply::Failed(error)) = poll(&mut calls, id, 30) else { panic!("it goes on") };
-        assert_eq!(error.to_string(), "timed out: no answer within 30s to PUT /api/v1/nodes/a");
+        assert_eq!(error.to_string(), "PUT /api/v1/nodes/a: timed out: no answer within 30s");
         assert_eq!((error.kind, calls.transport().aborted.as_slice()), (TransportErrorKind::Timeout, &[id][..]));
         assert!(calls.is_empty());
     }
@@ -236,7 +235,7 @@ mod tests {
         let id = open(&mut calls, None);
         let Poll::Ready(Reply::Failed(error)) = poll(&mut calls, id, 30) else { panic!("it goes on") };
         assert_eq!(error.kind, TransportErrorKind::Exhausted);
-        let detail = "no answer within 30s to PUT /api/v1/nodes/a; it was not sent: others are open";
+        let detail = "no answer within 30s; it was not sent: others are open";
         assert_eq!((&*error.detail, calls.transport().aborted.len()), (detail, 1));
     }
 

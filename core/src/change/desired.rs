@@ -172,7 +172,7 @@ impl Desired {
         let after = T::deserialize(&laid).map_or(Ok(Value::Null), |after| written(&after))?;
         let shows = match () {
             () if self.exact.is_empty() && self.is_shown_in(&after, meta) => Shows::All,
-            () if self.is_metadata_shown_in(&after, meta) => Shows::Metadata,
+            () if !self.is_exact_in_metadata() && self.is_metadata_shown_in(&after, meta) => Shows::Metadata,
             () => Shows::Part,
         };
         Ok(View { seen, shows })
@@ -202,6 +202,11 @@ impl Desired {
     fn is_shown_in(&self, written: &Value, meta: &Meta) -> bool {
         let mut others = fields(&self.body).filter(|(name, _)| *name != "metadata");
         self.is_metadata_shown_in(written, meta) && others.all(|(name, value)| has(&written[name], value))
+    }
+
+    /// Whether others may add to metadata that the body has alone.
+    fn is_exact_in_metadata(&self) -> bool {
+        self.exact.iter().any(|place| place.starts_with("/metadata"))
     }
 
     fn is_metadata_shown_in(&self, written: &Value, meta: &Meta) -> bool {

@@ -1,4 +1,5 @@
 use super::place::Place;
+use crate::request::WITHHELD;
 use crate::text::Printable;
 use alloc::string::String;
 use core::fmt;
@@ -61,6 +62,17 @@ pub enum ChangeErrorKind {
 }
 
 impl ChangeError {
+    /// The error of a confidential object: what serde says may quote a value.
+    #[must_use]
+    pub fn without_values(self) -> Self {
+        let kind = match self.kind {
+            ChangeErrorKind::Unwritable(_) => ChangeErrorKind::Unwritable(WITHHELD.into()),
+            ChangeErrorKind::Unreadable(_) => ChangeErrorKind::Unreadable(WITHHELD.into()),
+            kind => kind,
+        };
+        Self { kind, ..self }
+    }
+
     pub(super) fn at(place: Place<'_>, kind: ChangeErrorKind) -> Self {
         Self { path: place.path(), kind }
     }

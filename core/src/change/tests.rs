@@ -875,3 +875,16 @@ fn a_float_of_32_bits_was_sent_with_the_digits_of_one_of_64() {
     let of = |last: f64| list(json!([{ "ratio": 0.1, "x": 1 }, { "ratio": last, "x": 2 }]));
     becomes(&of(0.5), |it: &mut List<Ratio>| it.list[1].ratio = 0.3, &of(0.3));
 }
+
+#[test]
+fn an_error_without_values_quotes_nothing_of_the_object() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Ports {
+        data: u16,
+    }
+    let raw = json!({ "data": "hunter2", "type": "Opaque" });
+    let error = super::Desired::new(&json!({ "type": "x" })).unwrap().lay_over_as::<Ports>(&raw).unwrap_err();
+    assert!(error.to_string().contains("hunter2"), "{error}");
+    let error = error.without_values().to_string();
+    assert!(error.contains("withheld") && !error.contains("hunter2"), "{error}");
+}

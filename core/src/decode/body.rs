@@ -154,9 +154,7 @@ impl Body {
                 continue_token: self.list.continue_token(),
             },
             Kind::List => Ending::TruncatedList,
-            // The last line of a body may have no end.
-            Kind::Watch => Status::instead(self.buffer.filled()).map_or(Ending::Watch, Ending::Refusal),
-            Kind::None => Ending::Watch,
+            Kind::Watch | Kind::None => Ending::Watch,
             Kind::Status(code) => Ending::Refusal(Status::read(code, self.buffer.filled())),
         }
     }

@@ -58,8 +58,10 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.reflector.resource()
     }
 
-    /// Follows another collection of the same objects from the next request on, such as another version of their kind. The
-    /// cache keeps its objects until a list of that collection replaces them.
+    /// Follows another collection of the same objects from the next request on, such as another version of their kind.
+    ///
+    /// It is for an informer whose request has failed, with a 404 for example: the next request is a list, and until then the
+    /// cache keeps its objects. After a watch that ends well, the next one is of the new collection, and no list follows.
     pub fn set_resource(&mut self, resource: Resource) {
         self.reflector.set_resource(resource);
     }

@@ -19,7 +19,7 @@ impl Reflector {
     pub(super) fn on_outdated(&mut self, version: &str, known: &str) -> Step {
         let versions = Version::copied(version).zip(Version::copied(known));
         if matches!(self.state, State::Watching | State::WatchListing) {
-            self.doubt();
+            self.plan_relist();
         }
         if let Some(open) = &mut self.open {
             open.outdated = open.outdated.take().or(versions);

@@ -10,8 +10,8 @@ use core::hash::Hash;
 /// Workers [`get`](Self::get) keys, and a task follows the [`delays`](Self::delays). No executor is named: the futures
 /// work on any, and the caller shares the queue in an `Arc` or by reference.
 ///
-/// For each ready key, an addition wakes a sleeping worker, unless one that was woken is yet to come for it. So no ready
-/// key is left while a worker sleeps. A [`Get`](super::Get) that was woken must be polled or dropped: if it was woken for
+/// For each ready key, an addition wakes a sleeping worker, unless one that was woken is yet to come for it. A
+/// [`Get`](super::Get) that was woken must be polled or dropped: if it was woken for
 /// the last ready key, that key waits for it. Where a thread may compute,
 /// [`wake_all_workers`](Self::wake_all_workers) ends that wait.
 ///

@@ -62,6 +62,8 @@ impl Settled {
         if answers.len() == MOST {
             answers.remove(0);
         }
+        // Most objects have one.
+        answers.reserve_exact(1);
         answers.push(new);
     }
 
@@ -79,7 +81,9 @@ impl Answer {
 
     /// Whether an object with these values is as after the answer.
     pub(super) fn is_stored(&self, stored: u64, meta: &Meta) -> bool {
-        self.stored == stored && (!self.is_lost || self.state.is_that_of(meta, Shows::Metadata))
+        // The generation does not count changes of the status.
+        let shows = if self.act == Act::ChangeStatus { Shows::Part } else { Shows::Metadata };
+        self.stored == stored && (!self.is_lost || self.state.is_that_of(meta, shows))
     }
 }
 

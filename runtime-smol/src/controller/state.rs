@@ -184,8 +184,8 @@ impl State {
             (None, Some(on_line)) => on_line(&format!("{}: {report}", Printable::new(&*self.name))),
             (None, None) if is_traced => {}
             (None, None) => {
-                let line = format_args!("{}: {report}", Printable::new(&*self.name));
-                self.stderr.write_line(&self.clock, report.message(), line);
+                let name = Printable::new(&*self.name);
+                self.stderr.write_line(&self.clock, report.message(), format_args!("{name}: {report}"));
             }
         });
     }

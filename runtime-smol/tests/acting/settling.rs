@@ -8,9 +8,11 @@ use listwatch::{Client, Clock, InformerHandle, Key, World, kind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+const FOOS: &str = "example.com/v1/foos";
+const FOO: &str = "web/foo";
 const PARTS: &str = "v1/configmaps";
 const PART: &str = "web/a";
 
@@ -399,4 +401,49 @@ fn a_warning_of_the_server_is_reported_once_for_each_kind_and_text() {
     let [foo, part] = ["sample: web/foo: Foo: ", "sample: web/foo: ConfigMap: "];
     let [field, old] = [r#"unknown field "status.x""#, "v1 is old"];
     assert_eq!(told, [(foo, field), (foo, old), (part, field), (part, old)]);
+}
+
+/// The generation does not count labels, and the type shows none.
+#[test]
+fn labels_that_a_body_has_alone_are_taken_back_from_others_each_time() {
+    let stage = Arc::new(Stage::new(canonical));
+    let it = Arc::clone(&stage);
+    let scenario = move |clock: Clock| async move {
+        for name in ["b", "c"] {
+            clock.sleep(Duration::from_secs(3)).await;
+            it.cluster.patch(FOOS, FOO, json!({ "metadata": { "labels": { name: "1" } } })).unwrap();
+            clock.sleep(Duration::from_secs(3)).await;
+            assert_eq!(it.cluster.get(FOOS, FOO).unwrap()["metadata"]["labels"], json!({ "a": "1" }));
+        }
+    };
+    let body = json!({ "metadata": { "labels": { "a": "1" } } });
+    let act = async |cx: &Context, _: &InformerHandle<Part>, foos: &InformerHandle<Foo>| {
+        cx.ensure(foos, Key::from(FOO), &body).exactly("/metadata/labels").await.map(drop)
+    };
+    stage.act_with_foos::<Part, _>(act, scenario);
+}
+
+/// The generation does not count the status, and the definition of the type may have changed.
+#[test]
+fn a_status_field_that_the_server_dropped_is_sent_again_when_the_object_changes() {
+    static IS_OLD: AtomicBool = AtomicBool::new(true);
+    let admission: Admission = |body| {
+        if IS_OLD.load(Ordering::Relaxed) {
+            pruning(body)
+        }
+    };
+    let stage = Arc::new(Stage::new(admission));
+    let it = Arc::clone(&stage);
+    let scenario = move |clock: Clock| async move {
+        clock.sleep(Duration::from_secs(3)).await;
+        IS_OLD.store(false, Ordering::Relaxed);
+        it.cluster.patch(FOOS, FOO, json!({ "metadata": { "labels": { "a": "1" } } })).unwrap();
+    };
+    let wanted = json!({ "size": 3, "unknown": true });
+    let act = async |cx: &Context, _: &InformerHandle<Part>, foos: &InformerHandle<Foo>| {
+        cx.change_status(&foos.get(FOO).unwrap(), |foo| foo.status = wanted.clone()).await.map(drop)
+    };
+    stage.act_with_foos::<Part, _>(act, scenario);
+    assert_eq!(stage.cluster.get(FOOS, FOO).unwrap()["status"], wanted);
+    assert_eq!(stage.methods(), ["PATCH", "PATCH"]);
 }

@@ -1,9 +1,12 @@
 //! Keyed hashes in place of the values of Secrets and tokens.
 
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, Engine};
+use listwatch_core::framing::{Frame, Framer, Framing};
 use memchr::memmem;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
@@ -16,10 +19,10 @@ pub(super) struct Hashes {
 }
 
 /// A confidential answer whose values are hashed piece by piece: each event of a watch, or the whole of another body.
-#[derive(Debug)]
 pub(super) struct Pieces {
     rest: Vec<u8>,
-    ends_at_newlines: bool,
+    /// That of a watch.
+    framer: Option<Framer>,
 }
 
 /// A piece that is too long to be hashed.
@@ -143,27 +146,38 @@ impl Hashes {
 }
 
 impl Pieces {
-    pub(super) fn new(ends_at_newlines: bool) -> Self {
-        Self { rest: Vec::new(), ends_at_newlines }
+    pub(super) fn new(of_watch: bool) -> Self {
+        Self { rest: Vec::new(), framer: of_watch.then(|| Framer::new(Framing::Values, usize::MAX)) }
     }
 
     /// Adds bytes, and returns the pieces that are whole.
     pub(super) fn add(&mut self, hashes: &Hashes, bytes: &[u8]) -> Result<Vec<u8>, TooLong> {
         self.rest.extend_from_slice(bytes);
         let mut whole = Vec::new();
-        if self.ends_at_newlines && bytes.contains(&b'\n') {
-            let end = memchr::memrchr(b'\n', &self.rest).map_or(0, |end| end + 1);
-            for line in self.rest.drain(..end).as_slice().split_inclusive(|byte| *byte == b'\n') {
-                whole.extend(hashes.body(line.trim_ascii()));
+        if let Some(framer) = &mut self.framer {
+            while let Some(Frame::Value(event)) = framer.next_frame(&self.rest) {
+                whole.extend(hashes.body(event.trim_ascii()));
                 whole.push(b'\n');
             }
+            self.rest.drain(..framer.reclaim());
         }
         if self.rest.len() > LONGEST { Err(TooLong) } else { Ok(whole) }
+    }
+
+    /// The last piece of an answer that broke off, if it is whole all the same: a list ends with its last bracket.
+    pub(super) fn end_if_whole(&mut self, hashes: &Hashes) -> Option<Vec<u8>> {
+        serde_json::from_slice::<IgnoredAny>(&self.rest).is_ok().then(|| self.end(hashes))
     }
 
     /// The last piece.
     pub(super) fn end(&mut self, hashes: &Hashes) -> Vec<u8> {
         hashes.body(&core::mem::take(&mut self.rest))
+    }
+}
+
+impl fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pieces").finish_non_exhaustive()
     }
 }
 

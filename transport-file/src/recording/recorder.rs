@@ -147,7 +147,11 @@ impl<L: ListerWatcher> Recorder<L> {
                 last = hashed.map(|(pieces, hashes)| pieces.end(hashes)).filter(|piece| !piece.is_empty());
                 Payload::End(End::new("eof"))
             }
-            (Incoming::Failed { error, .. }, hashed) => Payload::End(failure(error, hashed.is_some())),
+            (Incoming::Failed { error, .. }, hashed) => {
+                let is_hashed = hashed.is_some();
+                last = hashed.and_then(|(pieces, hashes)| pieces.end_if_whole(hashes));
+                Payload::End(failure(error, is_hashed))
+            }
             (Incoming::Idle { .. }, _) => return Ok(()),
         };
         if matches!(payload, Payload::End(_)) {

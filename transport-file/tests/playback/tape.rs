@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Method, Reply};
 use listwatch_core::request::{Request, RequestId};
-use listwatch_core::transport::{Incoming, ReadContext, ResponseHead};
+use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
 use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_file::{
     CaptureErrorKind, History, Note, Playback, PlaybackConfig, Recorder, RecorderConfig, Tape,
@@ -266,11 +266,19 @@ struct Says {
     at_a_time: usize,
     has_head: bool,
     said: usize,
+    /// The connection breaks behind the last byte.
+    breaks: bool,
+}
+
+impl core::fmt::Debug for Says {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Says")
+    }
 }
 
 impl Says {
     fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { bytes: bytes.into(), at_a_time: 3, has_head: false, said: 0 }
+        Self { bytes: bytes.into(), at_a_time: 3, has_head: false, said: 0, breaks: false }
     }
 }
 
@@ -287,7 +295,11 @@ impl ListerWatcher for Says {
         let len = rest.len().min(self.at_a_time);
         buf[..len].copy_from_slice(&rest[..len]);
         self.said += len;
-        Poll::Ready(if len > 0 { Incoming::Data { id, len } } else { Incoming::End { id } })
+        Poll::Ready(match len {
+            0 if self.breaks => Incoming::Failed { id, error: TransportError::new(TransportErrorKind::Reset, "") },
+            0 => Incoming::End { id },
+            len => Incoming::Data { id, len },
+        })
     }
 
     fn abort(&mut self, _: RequestId) {}
@@ -449,6 +461,44 @@ fn an_answer_that_is_too_long_to_be_hashed_ends_as_cut() {
     let played = Player::of(Playback::from_file(tape.path()).unwrap()).ask("/api/v1/secrets");
     let Ending::Failed(error) = &played.ending else { panic!("{:?}", played.ending) };
     assert!(played.body.is_empty() && error.detail.contains("more than 64 MiB"), "{error}");
+}
+
+#[test]
+fn an_event_of_several_lines_is_hashed_as_one() {
+    let event = json!({ "type": "ADDED", "object": { "metadata": { "name": "a" }, "data": { "p": "aHVudGVyMg==" } } });
+    for end in ["", "\n"] {
+        let tape = Tape::create(no_file("tape-lines.jsonl"), RecorderConfig::new()).unwrap();
+        let lines = serde_json::to_string_pretty(&event).unwrap() + end;
+        let played: Value = serde_json::from_str(&taped(&tape, "/api/v1/secrets?watch=1", lines.as_bytes())).unwrap();
+        assert_eq!((&played["type"], &played["object"]["metadata"]), (&event["type"], &event["object"]["metadata"]));
+        assert_ne!(played["object"]["data"], event["object"]["data"]);
+    }
+}
+
+/// An informer takes it for whole.
+#[test]
+fn a_list_whose_connection_breaks_behind_its_last_bracket_stays_on_a_tape() {
+    for (body, is_whole) in [(r#"{"items":[]}"#, true), (r#"{"items":["#, false)] {
+        let tape = Tape::create(no_file("tape-breaks.jsonl"), RecorderConfig::new()).unwrap();
+        Player::of(tape.transport(Says { breaks: true, ..Says::new(body) })).ask("/api/v1/secrets");
+        tape.finish().unwrap();
+        let played = Player::of(Playback::from_file(tape.path()).unwrap()).ask("/api/v1/secrets");
+        assert!(matches!(&played.ending, Ending::Failed(error) if error.kind == TransportErrorKind::Reset));
+        assert_eq!(played.text(), if is_whole { body } else { "" });
+    }
+}
+
+#[test]
+fn the_debug_text_of_a_recorder_has_nothing_of_a_secret() {
+    let tape = Tape::create(no_file("tape-debug.jsonl"), RecorderConfig::new()).unwrap();
+    let mut recorder = tape.transport(Says::new(r#"{"items":[{"data":{"p":"hunter2"}}]}"#));
+    ListerWatcher::open(&mut recorder, RequestId(1), &Request::parse("/api/v1/secrets"));
+    let (mut cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 64]);
+    for _ in 0..12 {
+        let _ = recorder.poll_read(ReadContext { cx: &mut cx, now: at(9), max_wait: None }, &mut buf);
+        let text = format!("{recorder:?}");
+        assert!(!text.contains("104, 117, 110"), "{text}");
+    }
 }
 
 #[test]

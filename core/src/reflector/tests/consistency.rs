@@ -282,6 +282,20 @@ fn events_that_are_older_than_the_known_state_are_followed_by_one_relist() {
 }
 
 #[test]
+fn events_of_the_past_are_followed_by_a_relist_although_the_list_before_had_an_unreadable_item() {
+    let mut talk = asking(Consistency::NotOlderThan);
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    let _ = talk.says(|id| Input::Response(id, Response::Unreadable));
+    let _ = talk.says(|id| list_end(id, "5", ""));
+    let _ = talk.asks();
+    talk.head(200);
+    let _ = talk.says(outdated);
+    assert!(talk.waits_in_any_phase() < Duration::from_secs(2));
+    assert!(matches!(talk.reflector.poll_failure().unwrap().failure, Failure::BackInTime { .. }));
+}
+
+#[test]
 fn relists_after_events_of_the_past_come_less_and_less_often() {
     let mut talk = asking(Consistency::NotOlderThan).listed("?limit=500");
     let mut waits = Vec::new();

@@ -63,11 +63,15 @@ where
     let wished = Mutex::new(None);
     let step = |current: &Current<T>, _: Option<&Value>| {
         let after = changed(&current.object, &f);
+        let next = step(current, &after, part)?;
+        if matches!(next, Step::Done) {
+            return Ok(next);
+        }
         let wish = Wish::of(&**current.object.object(), &after).ok().flatten();
         let is_settled =
             wish.as_ref().is_some_and(|wish| cx.is_settled(&current.object, is_answer(&current.object, act, wish)));
         *wished.lock().unwrap_or_else(PoisonError::into_inner) = wish;
-        if is_settled { Ok(Step::Done) } else { step(current, &after, part) }
+        Ok(if is_settled { Step::Done } else { next })
     };
     let Patched { current, is_sent } = patch_newest(cx, Current::cached(object.clone()), part, step).await?;
     let wished = wished.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +92,7 @@ fn step<T>(current: &Current<T>, after: &T, part: Part) -> Result<Step, ActError
 where
     T: Serialize + DeserializeOwned + 'static,
 {
-    let refused = |error| ActError::Change { key: current.object.key().clone(), error };
+    let refused = |error| ActError::of_change(&current.object, error);
     let pending = match change(&**current.object.object(), after, part).map_err(refused)? {
         Change::Nothing => return Ok(Step::Done),
         Change::Patch(patch) => return Ok(Step::Patch(patch)),

@@ -181,7 +181,7 @@ where
     T: Serialize + DeserializeOwned + 'static,
 {
     let (object, wanted) = (&current.object, hash_of(desired));
-    let refused = |error| ActError::Change { key: object.key().clone(), error };
+    let refused = |error| ActError::of_change(object, error);
     let is_ours = |answer: &Answer| (answer.act, answer.wanted) == (Act::Ensure, wanted);
     if let Some(raw) = current.raw()? {
         let Some(patch) = desired.lay_over_as::<T>(&raw).map_err(refused)? else { return Ok(Step::Done) };

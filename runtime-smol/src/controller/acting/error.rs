@@ -1,7 +1,9 @@
+use crate::informers::Found;
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::api::ApiError;
 use listwatch_core::change::ChangeError;
+use listwatch_core::request::is_confidential;
 use listwatch_core::text::Printable;
 
 /// The reason why a [`Context`](crate::controller::Context) did not act on an object. Unless it is [`Self::Api`], no
@@ -57,6 +59,13 @@ pub enum ActError {
 }
 
 impl ActError {
+    /// The change of this object was refused.
+    pub(super) fn of_change<T>(object: &Found<T>, error: ChangeError) -> Self {
+        let is_secret = is_confidential(object.informer().resource().path());
+        let error = if is_secret { error.without_values() } else { error };
+        Self::Change { key: object.key().clone(), error }
+    }
+
     pub(super) fn of_request(key: &Key, error: ApiError) -> Self {
         Self::Api { key: key.clone(), error }
     }

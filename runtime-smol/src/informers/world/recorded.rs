@@ -18,8 +18,9 @@ impl World {
     /// The file is complete when the last clone of the world, its client and its informers are dropped. Under a simulated
     /// clock, two runs that are the same make the same file, but for the hashes.
     ///
-    /// The values of Secrets and tokens stay off the file. A keyed hash stands for each, so that equal ones stay equal. The
-    /// first one is reported, in a line for operators. In the replay, a program that copies or compares values does what
+    /// Requests for Secrets and tokens, and their answers, are recorded without values. A keyed hash stands for each, so that
+    /// equal ones stay equal. What the program copies into other objects is recorded. The first hash is reported, in a line
+    /// for operators. In the replay, a program that copies or compares values does what
     /// it did, and one that needs the values differs. [`recorded_with_secrets_to`](Self::recorded_with_secrets_to) records
     /// them.
     ///

@@ -429,7 +429,7 @@ fn a_status_field_that_the_server_dropped_is_sent_again_when_the_object_changes(
     static IS_OLD: AtomicBool = AtomicBool::new(true);
     let admission: Admission = |body| {
         if IS_OLD.load(Ordering::Relaxed) {
-            pruning(body)
+            pruning(body);
         }
     };
     let stage = Arc::new(Stage::new(admission));

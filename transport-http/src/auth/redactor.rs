@@ -35,9 +35,9 @@ impl Redactor {
     }
 
     /// Makes a redactor for the body; `None` for a body that the machines read, which must not change.
-    pub(crate) fn of_answer(self, head: &ResponseHead) -> Option<BodyRedactor> {
+    pub(crate) fn of_answer(self, head: &ResponseHead, is_refusal: bool) -> Option<BodyRedactor> {
         let is_json = head.content_type.as_ref().is_none_or(|it| it.starts_with("application/json"));
-        (!(200..300).contains(&head.status) || !is_json).then(|| BodyRedactor { redactor: self, held: Vec::new() })
+        (is_refusal || !is_json).then(|| BodyRedactor { redactor: self, held: Vec::new() })
     }
 
     /// Removes the credentials.
@@ -147,7 +147,7 @@ mod tests {
 
     fn through_of(secrets: &[&str], text: &str, len: usize) -> String {
         let head = ResponseHead { status: 401, ..ResponseHead::default() };
-        let mut body = Redactor::new(secrets.iter().copied().map(Secret::new)).of_answer(&head).unwrap();
+        let mut body = Redactor::new(secrets.iter().copied().map(Secret::new)).of_answer(&head, true).unwrap();
         let pieces = text.as_bytes().chunks(len).chain([&[][..]]).map(<[u8]>::to_vec);
         let passed = pieces.flat_map(|mut piece| {
             body.pass(&mut piece);
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn nothing_is_held_but_what_may_be_a_credential() {
         let head = ResponseHead { status: 403, ..ResponseHead::default() };
-        let mut body = redactor().of_answer(&head).unwrap();
+        let mut body = redactor().of_answer(&head, true).unwrap();
         for (piece, expected) in [("{}\n", "{}\n"), ("a hunt", "a "), ("ing", "hunting")] {
             let mut piece = piece.into();
             body.pass(&mut piece);
@@ -257,12 +257,12 @@ mod tests {
 
     #[test]
     fn only_what_the_machines_read_is_left_as_it_is() {
-        let is_left = |status, content_type: Option<&str>| {
+        let is_left = |is_refusal, content_type: Option<&str>| {
             let content_type = content_type.map(Into::into);
-            redactor().of_answer(&ResponseHead { status, content_type, ..ResponseHead::default() }).is_none()
+            redactor().of_answer(&ResponseHead { content_type, ..ResponseHead::default() }, is_refusal).is_none()
         };
-        assert!(is_left(200, None) && is_left(200, Some("application/json")));
-        assert!(!is_left(200, Some("text/html")) && !is_left(401, Some("application/json")) && !is_left(401, None));
+        assert!(is_left(false, None) && is_left(false, Some("application/json")));
+        assert!(!is_left(false, Some("text/html")) && !is_left(true, Some("application/json")) && !is_left(true, None));
     }
 
     #[test]

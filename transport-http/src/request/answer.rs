@@ -16,7 +16,11 @@ pub(crate) struct Answer {
     pub(crate) warnings: Vec<String>,
     response: Response<VeiledBody>,
     redactor: Redactor,
+    is_refusal: bool,
 }
+
+/// The bytes of a refusal that are read. The machines keep as many.
+const LONGEST_REFUSAL: usize = 64 * 1024;
 
 impl Answer {
     /// Sends a request, and waits for the head of the response. A redirect is an error.
@@ -28,15 +32,18 @@ impl Answer {
         let (response, redactor) = connection.send(server, &request.call())?;
         error::redirection(&response).map_err(|error| redactor.error(error))?;
         let warnings = warnings::of(&response).iter().map(|text| redactor.text(text)).collect();
-        Ok(Self { head: redactor.head(head::of(&response)), warnings, response, redactor })
+        let head = redactor.head(head::of(&response));
+        let is_refusal = request.is_refused_by(head.status);
+        Ok(Self { head, warnings, response, redactor, is_refusal })
     }
 
     /// The body.
     pub(crate) fn pieces(self) -> Result<Pieces, TransportError> {
-        let redactor = self.redactor.of_answer(&self.head);
+        let redactor = self.redactor.of_answer(&self.head, self.is_refusal);
         let content = Content::of(self.response)?;
         let size = content.read_size();
-        Ok(Pieces { content, size, redactor })
+        let left = if self.is_refusal { LONGEST_REFUSAL } else { usize::MAX };
+        Ok(Pieces { content, size, redactor, left })
     }
 }
 
@@ -45,6 +52,8 @@ pub(crate) struct Pieces {
     content: Content,
     size: ReadSize,
     redactor: Option<BodyRedactor>,
+    /// So many bytes are read. Then the connection is dropped with what comes behind them.
+    left: usize,
 }
 
 impl Pieces {
@@ -63,9 +72,11 @@ impl Pieces {
     /// At the end it returns zero; this last piece may hold bytes that the redactor held back. After an error there is
     /// no further piece.
     pub(crate) fn read(&mut self, piece: &mut Vec<u8>) -> Result<usize, TransportError> {
-        ReadSize::fit(piece, self.size.bytes());
-        let read = self.content.read(piece).map_err(|cause| error::of(&cause.into()));
+        ReadSize::fit(piece, self.size.bytes().min(self.left));
+        let read =
+            if self.left == 0 { Ok(0) } else { self.content.read(piece).map_err(|cause| error::of(&cause.into())) };
         let len = *read.as_ref().unwrap_or(&0);
+        self.left -= len;
         self.size.on_read(len);
         piece.truncate(len);
         if let Some(redactor) = &mut self.redactor {

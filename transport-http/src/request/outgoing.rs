@@ -3,6 +3,7 @@ use crate::server::Call;
 use listwatch_core::api::{ApiRequest, Method, SendGate};
 use listwatch_core::request::{Query, Request, Verb};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::time::Duration;
 use ureq::http;
 
@@ -14,6 +15,8 @@ pub(crate) struct OutgoingRequest {
     target: String,
     headers: Vec<(&'static str, Cow<'static, str>)>,
     body: Vec<u8>,
+    /// The statuses of an answer that is no refusal.
+    proper: Range<u16>,
     /// How long the server may send nothing.
     idle: Option<Duration>,
     /// Asked when it leaves.
@@ -29,6 +32,7 @@ impl OutgoingRequest {
             target: request.to_string(),
             headers: vec![("accept", request.accept().into()), ("accept-encoding", encoding.into())],
             body: Vec::new(),
+            proper: 200..201,
             idle: idle(request, limits),
             gate: None,
         }
@@ -45,9 +49,15 @@ impl OutgoingRequest {
             target: request.to_string(),
             headers,
             body: request.body.clone(),
+            proper: 200..300,
             idle: limits.idle_timeout,
             gate: request.gate().cloned(),
         }
+    }
+
+    /// Whether an answer with this status is a refusal.
+    pub(super) fn is_refused_by(&self, status: u16) -> bool {
+        !self.proper.contains(&status)
     }
 
     /// How long the server may send nothing.

@@ -269,6 +269,37 @@ fn an_answer_that_echoes_the_request_showed_the_token() {
 }
 
 #[test]
+fn a_list_or_watch_is_refused_by_any_status_but_200_and_shows_no_token() {
+    for status in ["201 Created", "202 Accepted", "206 Partial Content", "299 Other"] {
+        let body = r#"{"kind":"Status","status":"Failure","message":"bad token hunter2"}"#;
+        let length = body.len();
+        let answer =
+            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
+        let server = Server::saying(answer);
+        for target in ["/api/v1/pods", "/api/v1/pods?watch=1"] {
+            let mut client = client(&Scratch::new(), &server, "token: hunter2");
+            client.open(target);
+            let (_, body, _) = client.drain();
+            assert!(body.contains("bad token [redacted]"), "{status}: {body}");
+        }
+    }
+}
+
+/// The connection is given up with what comes behind them.
+#[test]
+fn a_refusal_without_an_end_is_read_up_to_64_kib() {
+    for target in ["/api/v1/pods", "/api/v1/pods?watch=1"] {
+        let mut client = Client::of(|mut connection, _| {
+            let _ = connection.write_all(b"HTTP/1.1 500 No\r\ncontent-length: 99999999999\r\n\r\n");
+            while connection.write_all(&[b'x'; 4096]).is_ok() {}
+        });
+        client.open(target);
+        let (status, body, end) = client.drain();
+        assert_eq!((status, body.len(), end), (500, 64 * 1024, Ok(())));
+    }
+}
+
+#[test]
 fn a_client_was_given_its_token_back_by_a_refusal() {
     use listwatch_core::Resource;
     use listwatch_core::api::Api;

@@ -3,7 +3,7 @@
 use super::credentials::has_credential;
 use super::values::{Format, Kind, Output, OutputParser, Print};
 use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PathBufValueParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -154,7 +154,7 @@ pub(crate) struct ServerOptions {
     pub(crate) server: Option<String>,
 
     /// Ask in the name of this user
-    #[arg(long = "as", value_name = "USER")]
+    #[arg(long = "as", value_name = "USER", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) user: Option<String>,
 
     /// Ask as a member of this group; may be given several times

@@ -8,7 +8,7 @@ use listwatch::text::Printable;
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::future::poll_fn;
-use std::io::{Stderr, Write};
+use std::io::{IsTerminal, Stderr, Write};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::task::Poll;
 use std::time::SystemTime;
@@ -51,7 +51,9 @@ pub(crate) fn warn(text: &str) {
     }
     printed.push_back(text.to_owned());
     let text = hide_credentials(text.to_owned());
-    print_lines(&format!("Warning: {}\n", Printable::new(text).at_most(LONG)));
+    // Over the line of the progress, which is drawn again.
+    let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+    print_lines(&format!("{clear}Warning: {}\n", Printable::new(text).at_most(LONG)));
 }
 
 /// Prints lines as they are.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A decoded type whose objects can be printed.
 pub(crate) trait Shown {
-    /// The whole object; `Null` if the type has no more than metadata.
+    /// The whole object; `Null` if the type has no more than metadata. A text says why it cannot be shown.
     fn json(&self) -> Value;
 
     /// The server's columns; none if it sent no Table.
@@ -21,7 +21,8 @@ pub(crate) trait Shown {
 
 impl Shown for Raw {
     fn json(&self) -> Value {
-        self.decode().unwrap_or_default()
+        // The text quotes nothing of the object: no type but JSON is expected.
+        self.decode().unwrap_or_else(|error| format!("cannot be shown: {error}").into())
     }
 }
 

@@ -115,7 +115,7 @@ impl Transport for VeiledTransport {
         let (mut line, seen) = (lock(&self.line), std::mem::take(&mut self.shown.output));
         let seen = &seen[..amount];
         let Some(unseen) = self.veil.take_unsent() else { return line.send(seen, timeout) };
-        line.due = Due::Head;
+        line.due = Due::Head { passed: 0 };
         let first = seen.windows(2).position(|end| end == b"\r\n").map_or(0, |at| at + 2);
         line.send(&[&seen[..first], &unseen, &seen[first..]].concat(), timeout)
     }
@@ -123,7 +123,7 @@ impl Transport for VeiledTransport {
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
         let line = &mut *lock(&self.line);
         match line.due {
-            Due::Head => {
+            Due::Head { .. } => {
                 let has_come = line.below.await_input(timeout)?;
                 if let Some(head) = line.try_head()? {
                     *self.veil.lock() = Veiled::Answered(head, self.line.clone());
@@ -157,7 +157,10 @@ struct Line {
 
 enum Due {
     Nothing,
-    Head,
+    Head {
+        /// The bytes of interim answers before it.
+        passed: usize,
+    },
     Body(Box<exchange::Response>),
 }
 
@@ -173,26 +176,28 @@ impl Line {
         Ok(())
     }
 
-    /// The head of the answer, once all of it has come. Interim answers (1xx) before it are passed over.
+    /// The head of the answer, once all of it has come. Interim answers (1xx) before it are passed over, and count in its
+    /// length.
     fn try_head(&mut self) -> Result<Option<Response<()>>, Error> {
-        loop {
+        while let Due::Head { passed } = self.due {
             let input = self.below.buffers().input();
             let parsed = parsed(input)?;
-            let len = parsed.as_ref().map_or(input.len(), |(len, _)| *len);
-            if len > MAX_HEAD {
-                return Err(Error::LargeResponseHeader(len, MAX_HEAD));
+            let passed = passed + parsed.as_ref().map_or(input.len(), |(len, _)| *len);
+            if passed > MAX_HEAD {
+                return Err(Error::LargeResponseHeader(passed, MAX_HEAD));
             }
             let Some((len, head)) = parsed else { return Ok(None) };
             self.below.buffers().input_consume(len);
             match head.status() {
                 StatusCode::SWITCHING_PROTOCOLS => return Err(broken(ProtocolError::Upgrade)),
-                status if status.is_informational() => {}
+                status if status.is_informational() => self.due = Due::Head { passed },
                 _ => {
                     self.due = Due::Body(Box::new(body_of(&head).map_err(broken)?));
                     return Ok(Some(head));
                 }
             }
         }
+        Ok(None)
     }
 
     /// Reads data of the body; none at its end. An error of the socket changes nothing.

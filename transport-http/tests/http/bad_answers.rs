@@ -35,6 +35,19 @@ fn a_list_may_come_compressed() {
     assert!(asked.recv().unwrap().contains("accept-encoding: gzip\r\n"));
 }
 
+#[test]
+fn interim_answers_without_an_end_are_an_error() {
+    let mut client =
+        Client::of(
+            |mut connection, _| {
+                while connection.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n").is_ok() {}
+            },
+        );
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert!(error.to_string().contains("head"), "{error}");
+}
+
 /// A server, or a proxy before it, that compresses each event by itself writes such a watch.
 #[test]
 fn events_in_gzip_members_of_their_own_are_told_as_their_bytes_come() {

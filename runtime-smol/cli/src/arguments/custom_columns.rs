@@ -90,7 +90,7 @@ fn steps(path: &str) -> Result<Vec<Step>, &'static str> {
         steps.push(step);
         rest = behind;
     }
-    if steps.is_empty() { Err("a path of a column is empty, such as NAME:.metadata.name") } else { Ok(steps) }
+    if steps.is_empty() { Err("a column has no path; one with a path is NAME:.metadata.name") } else { Ok(steps) }
 }
 
 /// A name, in which `\.` is a dot.
@@ -107,6 +107,9 @@ fn member(text: &str) -> Result<(Step, &str), &'static str> {
     let step = if name == "*" { Step::All } else { Step::Member(name) };
     match &step {
         Step::Member(name) if name.is_empty() => Err("a name in the path of a column is empty"),
+        Step::Member(name) if name.contains(['{', '}']) => {
+            Err("braces stand around the whole path of a column, once or not at all")
+        }
         _ => Ok((step, &text[end..])),
     }
 }
@@ -121,7 +124,8 @@ fn bracket(text: &str) -> Result<(Step, &str), &'static str> {
     let (inside, behind) = text.split_once(']').ok_or(OPEN)?;
     let step = match (inside, unquoted(inside), inside.parse()) {
         ("*", ..) => Step::All,
-        (_, Some(name), _) => Step::Member(name.to_owned()),
+        // kubectl wants its dots escaped.
+        (_, Some(name), _) => Step::Member(name.replace(r"\.", ".")),
         (_, None, Ok(place)) => Step::Element(place),
         _ => return Err("in brackets stands a place, `*`, a name in quotes, or a condition"),
     };
@@ -164,6 +168,7 @@ mod tests {
             ("{.metadata.name}", "web"),
             (r".metadata.labels.app\.kubernetes\.io/name", "shop"),
             (".metadata.labels['app.kubernetes.io/name']", "shop"),
+            (r".metadata.labels['app\.kubernetes\.io/name']", "shop"),
             (".spec.containers[*].image", "a:1,b:2"),
             (".spec.containers[1].ports", "[80,81]"),
             (".spec.containers[-1].image", "b:2"),
@@ -181,7 +186,19 @@ mod tests {
 
     #[test]
     fn columns_that_are_none_are_refused() {
-        for text in ["", "NAME", "NAME:", "A:.a[", "A:.a[x]", "A:.a[?(b)]", "A:..a", "A:.a,"] {
+        for text in [
+            "",
+            "NAME",
+            "NAME:",
+            "A:.a[",
+            "A:.a[x]",
+            "A:.a[?(b)]",
+            "A:..a",
+            "A:.a,",
+            "A:{.a",
+            "A:{{.a}}",
+            "A:{range .a}{end}",
+        ] {
             assert!(CustomColumns::parse(text).is_err(), "{text}");
         }
     }

@@ -358,6 +358,20 @@ fn a_context_whose_user_is_not_there_is_anonymous_with_a_word() {
     assert_eq!(cluster.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
 }
 
+#[test]
+fn an_entry_that_is_no_map_is_an_error_that_does_not_show_it() {
+    let files = Scratch::new();
+    for user in ["hunter2", "[hunter2]"] {
+        let text = format!(
+            "current-context: a\nclusters: [{{name: a, cluster: {{server: 'https://api.example'}}}}]\n\
+            contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a, user: {user}}}]\n"
+        );
+        let file = files.write("config", text);
+        let error = options(&[]).kubeconfig(&file).unwrap_err().to_string();
+        assert!(error.ends_with(":4: user `a` is no map"), "{error}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {

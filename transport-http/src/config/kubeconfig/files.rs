@@ -106,7 +106,9 @@ impl Kubeconfig {
             for item in items(file, root, list)? {
                 if name_of(item) == Some(name) {
                     let content = item.entry(kind).unwrap_or(item);
-                    return Ok(Some(Entry::new(file, kind, name, content)));
+                    let entry = Entry::new(file, kind, name, content);
+                    let is_map = matches!(content.value, Value::Map(_));
+                    return if is_map { Ok(Some(entry)) } else { Err(entry.fault("is no map")) };
                 }
             }
         }

@@ -55,7 +55,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "transport::TransportErrorKind",
         ],
     ),
-    ("change", &["text", "object::Meta", "object::MetaBuilder"]),
+    ("change", &["text", "object::Meta", "object::MetaBuilder", "request::WITHHELD"]),
     (
         "election",
         &[

@@ -1,10 +1,9 @@
-use super::{ApiRequest, ApiTransport, Method, Reply};
+use super::{ApiRequest, ApiTransport, Reply, RequestLine};
 use crate::request::RequestId;
 use crate::time::{Instant, earliest};
 use crate::transport::{ReadContext, TransportError, TransportErrorKind};
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
@@ -29,8 +28,7 @@ pub struct Calls<X> {
 /// A request that waits for its answer.
 #[derive(Debug)]
 struct OpenCall {
-    method: Method,
-    path: String,
+    line: RequestLine,
     timeout: Duration,
     deadline: Instant,
 }
@@ -61,11 +59,11 @@ impl<X: ApiTransport> Calls<X> {
         self.abort_unopened();
         self.last = RequestId(self.last.0 + 1);
         let timeout = timeout.unwrap_or(self.timeout);
-        let (method, path) = (request.method, request.path.clone());
+        let line = request.line();
         self.opening = Some(self.last);
         self.transport.open(self.last, request);
         self.opening = None;
-        self.open.insert(self.last, OpenCall { method, path, timeout, deadline: now + timeout });
+        self.open.insert(self.last, OpenCall { line, timeout, deadline: now + timeout });
         self.last
     }
 
@@ -140,18 +138,21 @@ impl<X: ApiTransport> Calls<X> {
         let late = self.open.remove(&id);
         self.transport.abort(id);
         let kind = waits_for.as_ref().map_or(TransportErrorKind::Timeout, |_| TransportErrorKind::Exhausted);
-        let unsent = waits_for.map(|why| format!("; it was not sent: {why}")).unwrap_or_default();
-        let timeout = late.as_ref().map(|call| call.timeout).unwrap_or_default();
-        let error = TransportError::new(kind, format!("no answer within {timeout:?}{unsent}"));
-        let line = late.map(|call| format!("{} {}", call.method.name(), call.path));
-        Poll::Ready(Reply::Failed(line.into_iter().fold(error, TransportError::of_request)))
+        let error = late.map_or_else(
+            || TransportError::new(kind, ""),
+            |OpenCall { line, timeout, .. }| {
+                let unsent = waits_for.map(|why| format!("; it was not sent: {why}")).unwrap_or_default();
+                TransportError::new(kind, format!("no answer within {timeout:?}{unsent}")).of_request(line)
+            },
+        );
+        Poll::Ready(Reply::Failed(error))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::ApiResponse;
+    use crate::api::{ApiResponse, Method};
     use crate::text::SharedText;
     use alloc::string::ToString;
     use alloc::vec::Vec;

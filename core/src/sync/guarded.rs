@@ -11,9 +11,8 @@ use core::hash::Hash;
 /// work on any, and the caller shares the queue in an `Arc` or by reference.
 ///
 /// For each ready key, an addition wakes a sleeping worker, unless one that was woken is yet to come for it. A
-/// [`Get`](super::Get) that was woken must be polled or dropped: if it was woken for
-/// the last ready key, that key waits for it. Where a thread may compute,
-/// [`wake_all_workers`](Self::wake_all_workers) ends that wait.
+/// [`Get`](super::Get) that was woken must be polled or dropped: if it was woken for the last ready key, that key waits for
+/// it. Where a thread may compute, [`wake_all_workers`](Self::wake_all_workers) ends that wait.
 ///
 /// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock. They must
 /// not call the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call

@@ -188,14 +188,16 @@ fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
 }
 
 fn of_json(text: &str) -> Result<ExecCredential, String> {
-    serde_json::from_str(text)
-        .map_err(|error| format!("printed no ExecCredential: see line {} of its output", error.line()))
+    serde_json::from_str(text).map_err(|error| unreadable(error.line()))
 }
 
 fn of_yaml(text: &str) -> Result<ExecCredential, String> {
-    let fault = |(line, _what)| format!("printed no ExecCredential: see line {line} of its output");
-    let root = yaml::parse(text).map_err(fault)?.ok_or("printed no ExecCredential")?;
+    let root = yaml::parse(text).map_err(|(line, _what)| unreadable(line))?.ok_or("printed no ExecCredential")?;
     serde_json::from_value(root.to_json()).map_err(|_| "printed no ExecCredential".to_owned())
+}
+
+fn unreadable(line: usize) -> String {
+    format!("printed no ExecCredential: see line {line} of its output")
 }
 
 #[cfg(test)]

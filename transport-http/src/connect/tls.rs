@@ -129,13 +129,15 @@ impl Tls {
 
     /// The certificates that are trusted. Which of them may sign others is a question of the time.
     fn trusted(&self, inputs: &Inputs) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-        let (mut certificates, place) = match (&inputs.authority, &self.authority) {
-            (Some(authority), Some(source)) => (certificates(authority, &source.place())?, source.place()),
-            _ => (Vec::new(), "the system's certificate authorities".to_owned()),
+        let of_system = || rustls_native_certs::load_native_certs().certs;
+        let (certificates, place) = match (&inputs.authority, &self.authority) {
+            (Some(authority), Some(source)) => {
+                let mut configured = certificates(authority, &source.place())?;
+                configured.extend(self.trusts_system.then(of_system).into_iter().flatten());
+                (configured, source.place())
+            }
+            _ => (of_system(), "the system's certificate authorities".to_owned()),
         };
-        if certificates.is_empty() || self.trusts_system {
-            certificates.extend(rustls_native_certs::load_native_certs().certs);
-        }
         if RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
             return Err(ConfigError::new(format!("{place}: there is no valid certificate of an authority")));
         }

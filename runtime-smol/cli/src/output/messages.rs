@@ -19,6 +19,9 @@ const LONG: usize = 4096;
 /// Standard error, from the first message until [`finish`].
 static STDERR: Mutex<Option<Lines<Stderr>>> = Mutex::new(None);
 
+/// Empties the line of a terminal in which the cursor is.
+pub(super) const CLEAR_LINE: &str = "\r\x1b[2K";
+
 /// The warnings that were printed last.
 static WARNINGS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 /// How many of them are known.
@@ -52,7 +55,7 @@ pub(crate) fn warn(text: &str) {
     printed.push_back(text.to_owned());
     let text = hide_credentials(text.to_owned());
     // Over the line of the progress, which is drawn again.
-    let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+    let clear = if std::io::stderr().is_terminal() { CLEAR_LINE } else { "" };
     print_lines(&format!("{clear}Warning: {}\n", Printable::new(text).at_most(LONG)));
 }
 

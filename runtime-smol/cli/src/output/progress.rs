@@ -1,6 +1,6 @@
 //! The progress line on a terminal.
 
-use super::messages::draw;
+use super::messages::{CLEAR_LINE, draw};
 use crate::arguments::hide_credentials;
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
@@ -113,7 +113,7 @@ impl TermLike for Terminal {
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.add("\r\x1b[2K")
+        self.add(CLEAR_LINE)
     }
 
     fn flush(&self) -> io::Result<()> {

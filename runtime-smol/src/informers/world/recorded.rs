@@ -20,9 +20,8 @@ impl World {
     ///
     /// Requests for Secrets and tokens, and their answers, are recorded without values. A keyed hash stands for each, so that
     /// equal ones stay equal. What the program copies into other objects is recorded. The first hash is reported, in a line
-    /// for operators. In the replay, a program that copies or compares values does what
-    /// it did, and one that needs the values differs. [`recorded_with_secrets_to`](Self::recorded_with_secrets_to) records
-    /// them.
+    /// for operators. In the replay, a program that copies or compares values does what it did, and one that needs the
+    /// values differs. [`recorded_with_secrets_to`](Self::recorded_with_secrets_to) records them.
     ///
     /// If the file cannot be written any more, the recording ends with a line for operators, and the controllers go on
     /// without it.

@@ -2,6 +2,10 @@
 //!
 //! A reader has shared access and makes the chunks that are missing. The owner has exclusive access and forgets those
 //! that no longer hold. So a list that a reader holds never changes, and the next list is made of the chunks that stay.
+//!
+//! Other forms were rejected. Chunks that the writer keeps up to date cost each update a write to each of its lists,
+//! whether or not a reader asks for them. A persistent map lets a list of one object hold the old states of all others.
+//! A lock that lets the writer through leaves readers as slow as they are with copies.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

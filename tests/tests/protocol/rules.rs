@@ -1,4 +1,4 @@
-//! The checklists of rules and defects in ARCHITECTURE.md name tests that exist.
+//! The rules and defects of `rules.txt` name tests that exist.
 
 use crate::root;
 use std::path::Path;
@@ -15,34 +15,35 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// The lines of a checklist: what is in the first column, and in the second.
-fn checklist<'a>(text: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
-    let (_, rest) = text.split_once(&format!("<!-- {name} -->")).unwrap();
-    let (list, _) = rest.split_once(&format!("<!-- /{name} -->")).unwrap();
-    let rows = list.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
-    rows.skip(1).collect()
+/// The rules of `rules.txt`, each with the lines below it.
+fn rules(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut rules: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match (line.starts_with(' '), rules.last_mut()) {
+            (true, Some((_, answers))) => answers.push(line.trim()),
+            _ => rules.push((line, Vec::new())),
+        }
+    }
+    rules
 }
 
 #[test]
 fn every_rule_and_defect_has_a_test_or_a_reason_why_it_has_none() {
-    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let mut code = String::new();
     ["core/src", "tests/tests", "tests/beside/tests"]
         .iter()
         .for_each(|folder| sources(&root().join(folder), &mut code));
-    let rows = ["checklist", "handlers", "election"].map(|name| checklist(&text, name)).concat();
-    for (rule, answer) in &rows {
-        let names: Vec<&str> = answer.split('`').skip(1).step_by(2).filter(|name| name.contains('_')).collect();
-        assert!(!names.is_empty() || answer.starts_with("–"), "{rule}: {answer}");
-        for name in names {
+    let rows = rules(include_str!("rules.txt"));
+    for (rule, answers) in &rows {
+        assert!(answers.iter().any(|answer| *answer != "different"), "{rule}: neither a test nor a reason");
+        for name in answers.iter().filter(|answer| **answer != "different" && !answer.starts_with('–')) {
             assert!(code.contains(&format!("fn {name}()")), "{rule}: there is no test {name}");
         }
     }
-    let rules = (1..=14).map(|n| format!("F{n}")).chain((1..=20).map(|n| format!("C{n}")));
-    let rules = rules.chain((1..=9).map(|n| format!("K{n}"))).chain((1..=18).map(|n| format!("P{n}")));
-    let rules = rules.chain((1..=13).map(|n| format!("L{n}")));
-    for rule in rules {
-        let named = |(rules, _): &&(&str, &str)| rules.split([' ', ',']).any(|named| named == rule);
-        assert_eq!(rows.iter().filter(named).count(), 1, "{rule}");
+    let numbers = (1..=14).map(|n| format!("F{n}")).chain((1..=20).map(|n| format!("C{n}")));
+    let numbers = numbers.chain((1..=9).map(|n| format!("K{n}"))).chain((1..=18).map(|n| format!("P{n}")));
+    for number in numbers.chain((1..=13).map(|n| format!("L{n}"))) {
+        let named = |(rule, _): &&(&str, Vec<&str>)| rule.split([' ', ',']).any(|named| named == number);
+        assert_eq!(rows.iter().filter(named).count(), 1, "{number}");
     }
 }

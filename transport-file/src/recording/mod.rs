@@ -1,4 +1,8 @@
 //! Recording of other transports.
+//!
+//! A byte of a body costs 0.3 to 0.4 ns to write, and 0.04 ns for the CRC-32 of its line. Zstandard at level -3 takes
+//! 0.3 ns more, LZ4 0.58 ns for a file four times as large, and gzip 3.6 to 10 ns. Zstandard's own checksum would take
+//! 0.08 ns, so it is left out.
 
 mod calls;
 mod config;

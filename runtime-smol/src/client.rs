@@ -3,8 +3,6 @@
 mod blocking;
 mod gate;
 mod pending;
-mod requests;
-mod sender;
 
 use crate::clock::Clock;
 use blocking::Blocking;
@@ -20,10 +18,8 @@ use listwatch_core::api::{
 use listwatch_core::transport::TransportError;
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
-pub(crate) use pending::Unanswered;
 use pending::{OpenCalls, Pending};
-pub(crate) use requests::Requests;
-pub(crate) use sender::Sender;
+pub(crate) use pending::{Requests, Sender, Unanswered};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -1,13 +1,11 @@
 //! Real, scaled and simulated time: the only place that reads a clock or waits for time.
 
-mod outside;
 mod simulated;
 mod sleep;
 mod source;
-mod steady;
 
-pub use outside::Outside;
 pub use sleep::Sleep;
+pub use source::Outside;
 
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};

@@ -45,21 +45,13 @@
 //!
 //! [`Metrics`]: crate::metrics::Metrics
 
-mod answer;
-mod audit;
-mod builder;
-mod checks;
-mod keys;
 mod page;
-mod prometheus;
-mod readiness;
-mod recent;
-mod running;
+mod probes;
+mod server;
 mod site;
 mod snapshot;
 
-pub use builder::EndpointBuilder;
-pub use running::Endpoint;
+pub use server::{Endpoint, EndpointBuilder};
 
 /// What an answer tells of a panic. Its message may have what no answer has.
 const PANICKED: &str = "the program's own code panicked; its standard error says where";

@@ -19,8 +19,6 @@
 //! All series of a controller or a stream end with it, counters too. A successor of the same name begins at zero, which
 //! a query with `rate` takes for a restart. Of two that have one name, the second is labelled `name#2`.
 
-mod audits;
-mod clients;
 mod controllers;
 mod encoder;
 mod scrape;

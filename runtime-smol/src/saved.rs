@@ -40,15 +40,11 @@
 //! the time that the agent comes back, the two histories cannot be told apart by their versions. etcd's
 //! `--bump-revision` at the restore prevents that.
 
-mod build;
 mod file;
-mod lock;
-mod problem;
 mod save_to;
 mod saving;
 
-pub use file::SavedFile;
-pub use problem::SaveProblem;
+pub use file::{SaveProblem, SavedFile};
 pub use save_to::SaveTo;
 pub(crate) use saving::{Saving, saving};
 

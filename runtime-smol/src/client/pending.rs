@@ -1,13 +1,17 @@
-use super::requests::Requests;
+//! An open request, the reconcile that sends it, and the numbers of those that are over.
+
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
+use crate::stable_hash::StableHash;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Calls, Method, Reply};
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Calls, Method, ReconcileId, Reply, TraceContext};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
+#[cfg(feature = "metrics")]
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The open calls that the clones of a client share.
@@ -171,4 +175,77 @@ impl From<Unanswered> for TransportError {
 fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, Unanswered> {
     let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
     caught_call(|| act(&mut calls)).map_err(Unanswered::Panicked)
+}
+
+/// The numbers of requests that are over, by their method and the status of the answer. There are as many of them as a
+/// server has statuses. Without the feature `metrics`, nothing is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    #[cfg(feature = "metrics")]
+    counts: Mutex<Counts>,
+}
+
+/// By method and status; no status for a request without an answer.
+#[cfg(feature = "metrics")]
+pub(crate) type Counts = BTreeMap<(&'static str, Option<u16>), u64>;
+
+impl Requests {
+    /// A request was answered with this status, or has no answer.
+    pub(crate) fn count(&self, method: Method, status: Option<u16>) {
+        #[cfg(feature = "metrics")]
+        {
+            // A peer that invents statuses makes no series of its own for each.
+            let status = status.map(|status| if (100..600).contains(&status) { status } else { 0 });
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry((method.name(), status)).or_default() += 1;
+        }
+        #[cfg(not(feature = "metrics"))]
+        let _unused = (method, status);
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The reconcile that sends a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    id: ReconcileId,
+    /// Whether a subscriber records its span.
+    is_sampled: bool,
+}
+
+impl Sender {
+    pub(crate) fn new(id: ReconcileId, is_sampled: bool) -> Self {
+        Self { id, is_sampled }
+    }
+
+    pub(crate) fn id(self) -> ReconcileId {
+        self.id
+    }
+
+    /// What its request says that is the `sent`th of its client.
+    pub(super) fn trace(self, sent: u64) -> TraceContext {
+        let bits = self.id.as_u128();
+        let parent = StableHash::new().number(bits as u64).number((bits >> u64::BITS) as u64).number(sent).finish();
+        TraceContext::new(self.id, parent).sampled(self.is_sampled)
+    }
+}
+
+#[cfg(all(test, feature = "metrics"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_invents_statuses_makes_one_series_of_them() {
+        let requests = Requests::default();
+        (0..=u16::MAX).for_each(|status| requests.count(Method::Get, Some(status)));
+        requests.count(Method::Patch, None);
+        let counts = requests.counts();
+        assert_eq!(counts.len(), 500 + 1 + 1);
+        assert_eq!(counts[&("GET", Some(0))], 65_536 - 500);
+        assert_eq!(counts[&("PATCH", None)], 1);
+    }
 }

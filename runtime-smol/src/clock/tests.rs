@@ -205,7 +205,7 @@ static SLEPT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0
 /// A clock of a machine that sleeps.
 fn sleepy() -> Clock {
     fn steady_with_sleep() -> Duration {
-        steady::steady() + Duration::from_secs(SLEPT.load(std::sync::atomic::Ordering::SeqCst))
+        source::steady() + Duration::from_secs(SLEPT.load(std::sync::atomic::Ordering::SeqCst))
     }
     let Source::Real { start, origin, speed, .. } = Source::real(NonZeroU32::MIN) else { panic!("it is real") };
     Clock(Arc::new(Source::Real { steady: steady_with_sleep, start, origin, speed }))

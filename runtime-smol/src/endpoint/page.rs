@@ -1,8 +1,8 @@
 //! The page for people: one document without scripts, images or links to elsewhere.
 
-use super::audit::{AuditLine, DifferenceLine, Outcome};
-use super::keys::{KeyGroup, KeyLine};
-use super::snapshot::{ControllerLine, ElectionLine, Snapshot, StreamLine};
+use super::snapshot::{
+    AuditLine, ControllerLine, DifferenceLine, ElectionLine, KeyGroup, KeyLine, Outcome, Snapshot, StreamLine,
+};
 use core::fmt::{self, Display, Write as _};
 
 const STYLE: &str = include_str!("page.css");

@@ -1,22 +1,26 @@
 //! What each request is answered.
 
 use super::PANICKED;
-use super::answer::{PLAIN, Whole, answer};
-use super::checks::Checks;
 use super::page::page;
-use super::prometheus::classic;
-use super::readiness::{Readiness, probed};
-use super::recent::Recent;
+use super::probes::{Checks, Readiness, Recent, probed};
 use super::snapshot::Snapshot;
 use crate::caught::caught_call;
 use crate::clock::Clock;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, bound};
 use crate::served::{Site, is_for_this_server};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::{Method, Request, Response, StatusCode};
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -169,6 +173,67 @@ fn accepts(accepted: &str, media_type: &str) -> bool {
     })
 }
 
+pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// A body that is known whole.
+pub(super) struct Whole(Option<Bytes>);
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |body| body.len() as u64))
+    }
+}
+
+/// An answer that no browser keeps, frames, or takes for anything else.
+pub(super) fn answer(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Whole> {
+    const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; \
+                          form-action 'none'";
+    let mut response = Response::new(Whole(Some(body.into())));
+    *response.status_mut() = status;
+    let mut set = |name: HeaderName, value| _ = response.headers_mut().insert(name, HeaderValue::from_static(value));
+    set(CONTENT_TYPE, content_type);
+    set(CACHE_CONTROL, "no-store");
+    set(VARY, "accept");
+    set(X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(REFERRER_POLICY, "no-referrer");
+    set(CONTENT_SECURITY_POLICY, POLICY);
+    response
+}
+
+/// The same series in the older format: a counter's family has the name of its series, there is neither an end nor a
+/// unit, and a bound is written as `1` instead of `1.0`, as programs of Go do.
+pub(super) fn classic(openmetrics: &str) -> String {
+    let counters: HashSet<&str> =
+        openmetrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let mut text = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
+        let mut parts = line.splitn(4, ' ');
+        let _infallible = match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some("#"), Some(what @ ("HELP" | "TYPE")), Some(family), Some(rest)) if counters.contains(family) => {
+                writeln!(text, "# {what} {family}_total {rest}")
+            }
+            _ => match bound(line) {
+                Some((before, bound, after)) => {
+                    writeln!(text, "{before}{}{after}", bound.strip_suffix(".0").unwrap_or(bound))
+                }
+                None => writeln!(text, "{line}"),
+            },
+        };
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,5 +245,20 @@ mod tests {
         assert!(!accepts("*/*", "application/openmetrics-text"));
         assert!(!accepts("application/openmetrics-text; q=0, text/plain", "application/openmetrics-text"));
         assert!(accepts("text/html, application/json", JSON));
+    }
+
+    #[test]
+    fn a_bound_without_a_fraction_has_no_point() {
+        let openmetrics = "a_bucket{le=\"1.0\",x=\"1.0\"} 2\na_bucket{le=\"+Inf\"} 3\nb{x=\"1.0\"} 1\n";
+        assert_eq!(classic(openmetrics), openmetrics.replace("le=\"1.0\"", "le=\"1\""));
+    }
+
+    #[test]
+    fn a_counter_is_named_as_its_series() {
+        let openmetrics = "# HELP a Of a.\n# TYPE a counter\na_total{x=\"# HELP a b\"} 1\n# HELP b Of b.\n# TYPE b gauge\n\
+                           # UNIT b s\nb 2\n# EOF\n";
+        let text = "# HELP a_total Of a.\n# TYPE a_total counter\na_total{x=\"# HELP a b\"} 1\n# HELP b Of b.\n# TYPE b \
+                    gauge\nb 2\n";
+        assert_eq!(classic(openmetrics), text);
     }
 }

@@ -1,5 +1,5 @@
 use super::encoder::{Families, named, with_bounds_of_go};
-use super::{audits, clients, controllers, streams};
+use super::{controllers, streams};
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
 use crate::controller::{ControllerHandle, Running};
@@ -108,8 +108,7 @@ impl Collector for Metrics {
         controllers::encode(&mut families, &named(controllers, |it| it.name.to_string()))?;
         let streams = named(streams, |it| it.name.to_string());
         streams::encode(&mut families, &streams)?;
-        audits::encode(&mut families, &streams)?;
-        clients::encode(&mut families, asked.into_iter())
+        streams::encode_requests(&mut families, asked.into_iter())
     }
 }
 

@@ -1,11 +1,13 @@
-//! The families of streams.
+//! The families of streams, of their drift audits, and of the requests of clients.
 
 use super::encoder::{Families, Labels, number};
-use crate::informers::StreamStatus;
+use crate::informers::{Asked, StreamStatus};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::informer::{InformerStatus, SavedAge};
 use listwatch_core::object::Version;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const STATES: [&str; 8] = ["idle", "listing", "streaming", "delivering", "synced", "restored", "failing", "stopped"];
 
@@ -39,7 +41,8 @@ pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStat
     counted(families, streams)?;
     let held = streams.iter().map(|(name, it)| (stream(name), it.held_back.unwrap_or_default().as_secs_f64()));
     let help = "Seconds that a subscriber has held the stream back; 0 if none does";
-    families.gauge("listwatch_stream_held_back_seconds", help, held)
+    families.gauge("listwatch_stream_held_back_seconds", help, held)?;
+    audits(families, streams)
 }
 
 fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
@@ -63,7 +66,7 @@ fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> f
     families.gauge("listwatch_stream_objects", "Objects in the store of the stream", objects)
 }
 
-pub(super) fn stream(name: &str) -> Labels {
+fn stream(name: &str) -> Labels {
     vec![("stream", name.to_owned())]
 }
 
@@ -102,4 +105,49 @@ fn applied(stream: &StreamStatus) -> Option<&Version> {
         InformerStatus::Synced { applied, .. } => applied.as_ref(),
         _ => stream.applied.as_ref(),
     }
+}
+
+fn audits(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
+    let results = streams.iter().flat_map(|(name, it)| {
+        it.audits.by_result().map(|(result, count)| {
+            let mut labels = stream(name);
+            labels.push(("result", result.to_owned()));
+            (labels, count)
+        })
+    });
+    families.counter("listwatch_stream_audits", "Drift audits by their result", results)?;
+    let found = streams.iter().filter_map(|(name, it)| Some((name, it.audits.found()?)));
+    let drifted = found.flat_map(|(name, found)| {
+        [("missing", found.missing), ("extra", found.extra), ("stale", found.stale)].map(|(kind, objects)| {
+            let mut labels = stream(name);
+            labels.push(("kind", kind.to_owned()));
+            (labels, number(objects))
+        })
+    });
+    let help = "Objects in which the store differed from the server at the last drift audit that compared them";
+    families.gauge("listwatch_stream_drifted_objects", help, drifted)?;
+    let ages = streams.iter().filter_map(|(name, it)| Some((stream(name), it.audit_age?.as_secs_f64())));
+    families.gauge("listwatch_stream_audit_age_seconds", "Seconds since the end of the last drift audit", ages)
+}
+
+/// Each client once, though several controllers send by it.
+pub(super) fn encode_requests(families: &mut Families<'_>, asked: impl Iterator<Item = Asked>) -> fmt::Result {
+    let mut clients = Vec::<Asked>::new();
+    for it in asked {
+        if !clients.iter().any(|known| Arc::ptr_eq(&known.requests, &it.requests)) {
+            clients.push(it);
+        }
+    }
+    let mut sums = BTreeMap::<(String, &str, Option<u16>), u64>::new();
+    for Asked { host, requests } in clients {
+        for ((method, status), count) in requests.counts() {
+            *sums.entry((host.clone(), method, status)).or_default() += count;
+        }
+    }
+    let series = sums.into_iter().map(|((host, method, status), count)| {
+        // As client-go has it.
+        let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
+        (vec![("code", code), ("host", host), ("method", method.to_owned())], count)
+    });
+    families.counter("rest_client_requests", "Requests by the status of their answers", series)
 }

@@ -1,4 +1,4 @@
-use super::problem::SaveProblem;
+use super::file::SaveProblem;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::stderr;

@@ -1,8 +1,6 @@
 //! An informer's cache on its way to a file, and back.
 
-use super::build::build;
-use super::file::SavedFile;
-use super::problem::SaveProblem;
+use super::file::{SaveProblem, SavedFile};
 use super::save_to::SaveTo;
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
@@ -16,7 +14,11 @@ use listwatch_core::reflector::Phase;
 use listwatch_core::saved::{Origin, Saved, SavedError, Saver, Writing};
 use listwatch_core::storage::Heap;
 use smol::Task;
-use std::io;
+use std::env;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read};
+use std::sync::OnceLock;
 
 /// Saves the cache of an informer, and restores it.
 pub(crate) trait Saving<D: Decode, C: Cache<D::Object>>: Send {
@@ -313,6 +315,23 @@ where
             && let Err(error) = writing.write_to(file)
         {
             self.not_saved(error);
+        }
+    }
+}
+
+/// A hash of the program's file; `None` if that cannot be read. It is read once.
+fn build() -> Option<&'static str> {
+    static BUILD: OnceLock<Option<String>> = OnceLock::new();
+    BUILD.get_or_init(|| hash().ok().map(|hash| format!("{hash:016x}"))).as_deref()
+}
+
+fn hash() -> io::Result<u64> {
+    let (mut file, mut buffer, mut hasher) =
+        (File::open(env::current_exe()?)?, vec![0; 64 << 10], DefaultHasher::new());
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finish()),
+            len => hasher.write(&buffer[..len]),
         }
     }
 }

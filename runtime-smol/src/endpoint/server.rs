@@ -1,13 +1,18 @@
-use super::checks::Checks;
-use super::readiness::Readiness;
-use super::running::Endpoint;
+use super::probes::{Checks, Readiness};
 use super::site::OpsSite;
 use crate::metrics::Metrics;
+use crate::served::{Limits, serve};
+use async_executor::Executor;
 use core::fmt;
+use core::time::Duration;
+use smol::Async;
+use smol::channel::{Receiver, Sender, bounded};
+use smol::future::or;
 use std::error::Error;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::thread;
 
 /// An endpoint that is not started. [`Endpoint::builder`] makes one.
 #[must_use = "nothing is served before `start`"]
@@ -77,4 +82,48 @@ impl fmt::Debug for EndpointBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointBuilder").field("address", &self.address).finish_non_exhaustive()
     }
+}
+
+const LIMITS: Limits = Limits {
+    connections: 64,
+    head: 16 * 1024,
+    first_head: Duration::from_secs(5),
+    // Longer than the usual interval between two scrapes.
+    idle: Duration::from_secs(90),
+    stalled: Duration::from_secs(10),
+};
+
+/// A server for operators; [`endpoint`](super) says what it answers. Its drop stops it: the port is closed soon after,
+/// and so are all connections.
+#[derive(Debug)]
+#[must_use = "the drop of an endpoint stops it"]
+pub struct Endpoint {
+    address: SocketAddr,
+    /// Closed by its drop.
+    _stop: Sender<()>,
+}
+
+impl Endpoint {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn start(address: SocketAddr, site: OpsSite) -> io::Result<Self> {
+        let listener = Async::<TcpListener>::bind(address)?;
+        let address = listener.get_ref().local_addr()?;
+        let (stop, stopped) = bounded(1);
+        thread::Builder::new().name("listwatch-ops".to_owned()).spawn(move || run(listener, site, &stopped))?;
+        Ok(Self { address, _stop: stop })
+    }
+}
+
+/// Serves until the end of the handle.
+fn run(listener: Async<TcpListener>, site: OpsSite, stopped: &Receiver<()>) {
+    let executor = Executor::new();
+    let serving = async { match serve(listener.into(), &executor, LIMITS, site).await {} };
+    let stopping = async { _ = stopped.recv().await };
+    // The drop of the executor closes all connections.
+    smol::block_on(executor.run(or(stopping, serving)));
 }

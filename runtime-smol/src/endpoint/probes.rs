@@ -1,8 +1,12 @@
-//! Conditions that a program adds. Their code may be slow, and panic.
+//! What `/healthz` and `/readyz` depend on. Conditions that a program adds may be slow, and panic.
 
+use super::PANICKED;
+use super::snapshot::stream_line;
 use crate::caught::caught_call;
 use crate::clock::Clock;
+use crate::metrics::Metrics;
 use async_executor::Executor;
+use core::fmt::Write as _;
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::text::Printable;
@@ -10,7 +14,7 @@ use smol::Timer;
 use smol::future::or;
 use smol::lock::{Mutex, MutexGuardArc};
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{self, Arc};
 
 /// The code of a condition.
 pub(super) type Code = dyn Fn() -> Result<(), Box<dyn Error>> + Send + Sync;
@@ -90,9 +94,87 @@ fn call(code: &Code, mut turn: MutexGuardArc<Option<Known>>, clock: &Clock) -> O
     refusal
 }
 
+/// A value that is computed at most once a second.
+pub(super) struct Recent<V>(sync::Mutex<Option<(Instant, V)>>);
+
+impl<V: Clone> Recent<V> {
+    /// The value, which `compute` makes if the last one is too old. Its panic leaves none.
+    pub(super) fn get(&self, clock: &Clock, compute: impl FnOnce() -> V) -> V {
+        let mut recent = self.0.lock().unwrap_or_else(sync::PoisonError::into_inner);
+        let now = clock.now();
+        if let Some((since, value)) = &*recent
+            && now.saturating_since(*since) < SHARED
+        {
+            return value.clone();
+        }
+        *recent = None;
+        let value = compute();
+        *recent = Some((now, value.clone()));
+        value
+    }
+}
+
+impl<V> Default for Recent<V> {
+    fn default() -> Self {
+        Self(sync::Mutex::default())
+    }
+}
+
+/// How many obstacles an answer names.
+const NAMED: usize = 100;
+
+/// What `/readyz` depends on.
+pub(super) struct Readiness {
+    metrics: Metrics,
+    checks: Checks,
+    /// The lines of the streams and the controllers.
+    recent: Recent<Vec<String>>,
+}
+
+impl Readiness {
+    pub(super) fn new(metrics: Metrics, checks: Checks) -> Self {
+        Self { metrics, checks, recent: Recent::default() }
+    }
+
+    /// A line for each part that is not ready.
+    pub(super) async fn obstacles(&self, clock: &Clock) -> Vec<String> {
+        let measured = caught_call(|| self.recent.get(clock, || self.measured()));
+        let mut obstacles = measured.unwrap_or_else(|_message| vec![PANICKED.to_owned()]);
+        obstacles.extend(self.checks.obstacles(clock).await);
+        obstacles
+    }
+
+    /// Those of the streams and the controllers.
+    fn measured(&self) -> Vec<String> {
+        let mut obstacles: Vec<_> =
+            self.metrics.streams().iter().filter(|it| !it.status.is_synced()).map(stream_line).collect();
+        match self.metrics.awaited() {
+            0 => {}
+            1 => obstacles.push("a controller has not begun".to_owned()),
+            many => obstacles.push(format!("{many} controllers have not begun")),
+        }
+        obstacles
+    }
+}
+
+/// The text of an answer to a probe.
+pub(super) fn probed(healthy: &str, obstacles: &[String]) -> String {
+    if obstacles.is_empty() {
+        return format!("{healthy}\n");
+    }
+    let mut text = format!("not {healthy}\n");
+    obstacles.iter().take(NAMED).for_each(|line| _ = writeln!(text, "{line}"));
+    if obstacles.len() > NAMED {
+        _ = writeln!(text, "and {} more", obstacles.len() - NAMED);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::ControllerHandle;
+    use core::cell::Cell;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
 
@@ -107,7 +189,7 @@ mod tests {
     #[test]
     fn many_requests_run_a_slow_check_once() {
         let (runs, (release, held)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel::<()>());
-        let (counted, held) = (Arc::clone(&runs), std::sync::Mutex::new(held));
+        let (counted, held) = (Arc::clone(&runs), sync::Mutex::new(held));
         let slow = check(move || {
             counted.fetch_add(1, Ordering::Relaxed);
             _ = held.lock().map(|held| held.recv());
@@ -134,5 +216,31 @@ mod tests {
         let fails = check(|| Err("\u{1b}[2J".repeat(1000).into()));
         let refused = refusal(&fails, PATIENCE).unwrap_or_default();
         assert!(refused.chars().count() == SHOWN && !refused.contains('\u{1b}'), "{refused}");
+    }
+
+    #[test]
+    fn each_request_of_a_probe_read_the_status_of_all_streams() {
+        let (metrics, clock) = (Metrics::new(), Clock::simulated());
+        let readiness = Readiness::new(metrics.clone(), Checks::default());
+        let obstacles = || smol::block_on(readiness.obstacles(&clock));
+        assert!(obstacles().is_empty());
+        metrics.add_controller(&ControllerHandle::default());
+        assert!(obstacles().is_empty(), "those of this second");
+        crate::run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(1)));
+        assert_eq!(obstacles(), ["a controller has not begun"]);
+    }
+
+    #[test]
+    fn a_value_is_computed_once_a_second() {
+        let (recent, clock, computed) = (Recent::default(), Clock::simulated(), Cell::new(0));
+        let get = || {
+            recent.get(&clock, || {
+                computed.set(computed.get() + 1);
+                computed.get()
+            })
+        };
+        assert_eq!([get(), get(), get()], [1, 1, 1]);
+        crate::run(&clock, &Executor::new(), clock.sleep(SHARED));
+        assert_eq!([get(), get()], [2, 2]);
     }
 }

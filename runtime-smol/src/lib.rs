@@ -38,7 +38,8 @@
 //! | How does an agent know its last state before it reaches its server? | [`saved`]: the cache is saved, and restored at the start | – |
 //! | How is a recording read as states and changes? | [`file::History`] | – |
 //!
-//! [`coming_from`] has all names of client-go, controller-runtime and kube-rs, beside those of this crate.
+//! [`coming_from`] has all names of client-go, controller-runtime and kube-rs, beside those of this crate. The [`guide`]
+//! says how to deploy and operate a controller, and what the command `listwatch` does.
 //!
 //! # A controller
 //!
@@ -272,13 +273,13 @@ mod witness;
 
 mod client;
 pub mod clock;
-#[doc = include_str!("coming_from.md")]
-pub mod coming_from {}
+pub mod coming_from;
 pub mod controller;
 pub mod election;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
 pub mod events;
+pub mod guide;
 pub mod informers;
 #[cfg(feature = "metrics")]
 pub mod metrics;

@@ -1,11 +1,37 @@
-//! The programs of the README, as one file, and its tests.
+//! The programs of the README, as one file, and its tests; and the program of the page about operation.
 
 #[rustfmt::skip]
-#[expect(dead_code, reason = "its `main` and its server are not run")]
-#[expect(unused_qualifications, reason = "each of its blocks stands for itself")]
+#[expect(dead_code, reason = "its `main` is not run")]
 mod program;
 
-use listwatch_tests::readme::{blocks, text};
+#[rustfmt::skip]
+#[expect(dead_code, reason = "its `main` is not run")]
+mod operated {
+    include!("operated.rs");
+
+    #[test]
+    fn the_operated_controller_of_the_page_leads_and_is_scraped() -> Result<(), Box<dyn std::error::Error>> {
+        let (cluster, metrics) = (listwatch::testing::SimulatedCluster::new(), Metrics::new());
+        cluster.create(serde_json::json!({ "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": "a", "namespace": "web" } }))?;
+        let endpoint = Endpoint::builder(&metrics).start(0)?;
+        let (world, address) = (World::from(cluster), endpoint.address());
+        let clock = world.clock().clone();
+        let scraped = world.try_until(async move {
+            clock.sleep(Duration::from_secs(60)).await;
+            let mut socket = std::net::TcpStream::connect(address)?;
+            std::io::Write::write_all(&mut socket, b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+            let text = std::io::read_to_string(socket)?;
+            assert!(text.contains("leader_election_master_status{name=\"default/printer\"} 1"), "{text}");
+            let reconciles = "controller_runtime_reconcile_total{controller=\"printer\",result=\"success\"} 1";
+            assert!(text.contains(reconciles), "{text}");
+            Ok(())
+        });
+        Ok(operated(scraped, &metrics)?)
+    }
+}
+
+use listwatch_tests::readme::{blocks, page, text};
 use std::path::Path;
 
 fn file(path: &str) -> String {
@@ -13,18 +39,24 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(checkout.join(path)).unwrap()
 }
 
-/// `LISTWATCH_WRITE_TABLES=1` writes the programs.
+/// Compares a program with the file that is compiled here. `LISTWATCH_WRITE_TABLES=1` writes the file.
+#[track_caller]
+fn check(name: &str, program: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readme").join(name);
+    if std::env::var_os("LISTWATCH_WRITE_TABLES").is_some() {
+        std::fs::write(path, program).unwrap();
+        return;
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), program, "LISTWATCH_WRITE_TABLES=1 cargo test writes it anew");
+}
+
 #[test]
 fn the_programs_of_the_readme_are_those_that_are_tested_here() {
     let readme = text();
     assert!(!readme.contains("```rust,"), "a program that is not built here");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readme/program.rs");
-    let programs = blocks(&readme, "rust").join("\n");
-    if std::env::var_os("LISTWATCH_WRITE_TABLES").is_some() {
-        std::fs::write(path, programs).unwrap();
-        return;
-    }
-    assert_eq!(std::fs::read_to_string(path).unwrap(), programs, "LISTWATCH_WRITE_TABLES=1 cargo test writes it anew");
+    check("program.rs", &blocks(&readme, "rust").join("\n"));
+    let operate = page("runtime-smol/src/guide/operate.md");
+    check("operated.rs", &blocks(&operate, "rust,no_run").join("\n"));
 }
 
 #[test]
@@ -38,11 +70,9 @@ fn the_controller_of_the_readme_was_another_one_than_the_example() {
 }
 
 #[test]
-fn the_readme_says_how_the_command_is_installed_and_what_the_alias_is() {
-    let readme = text();
-    assert!(readme.contains("cargo install --locked --path runtime-smol/cli\n"));
+fn the_page_of_the_command_says_how_it_is_installed_and_what_the_alias_is() {
+    let command = page("runtime-smol/src/guide/command.md");
+    assert!(command.contains("cargo install --locked --path runtime-smol/cli\n"));
     let aliases = file(".cargo/config.toml");
-    assert!(
-        aliases.contains("listwatch = \"run ") && readme.contains("`cargo listwatch` is an alias of this checkout")
-    );
+    assert!(aliases.contains("listwatch = \"run ") && command.contains("`cargo listwatch` is an alias of a checkout"));
 }

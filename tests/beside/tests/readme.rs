@@ -1,8 +1,8 @@
-//! The programs of the README, pasted into a fresh crate as a reader does it, with the dependencies that it names.
+//! The programs of the README and of its pages, pasted into a fresh crate as a reader does it, with the dependencies that it names.
 
 use crate::{checkout, target_folder};
 use listwatch_tests::cargo::cargo;
-use listwatch_tests::readme::{blocks, text};
+use listwatch_tests::readme::{blocks, page, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,15 +58,17 @@ impl Drop for Fresh {
 
 #[test]
 fn the_programs_of_the_readme_could_not_be_pasted() {
-    let readme = text();
+    let (readme, operate) = (text(), page("runtime-smol/src/guide/operate.md"));
     assert!(!readme.contains("```rust,"), "a program that is not built here");
-    let ([dependencies, operated], [controller, tests @ .., endpoint]) =
-        (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..])
-    else {
-        panic!("not one list of dependencies, one controller and its tests, and the same to operate it")
+    let ([dependencies], [operated]) = (&blocks(&readme, "toml")[..], &blocks(&operate, "toml")[..]) else {
+        panic!("not one list of dependencies on each page")
     };
     // One build of the library for both.
     assert_eq!(operated.replace(", features = [\"endpoint\", \"tracing\"]", ""), *dependencies);
-    let printed = Fresh::new(operated).test(&format!("{controller}\n{}\n{endpoint}", tests.join("\n")));
-    assert!(printed.contains("test result: ok. 4 passed"), "{printed}");
+    let fresh = Fresh::new(operated);
+    let printed = fresh.test(&blocks(&readme, "rust").join("\n"));
+    assert!(printed.contains("test result: ok. 3 passed"), "{printed}");
+    let [operated] = blocks(&operate, "rust,no_run")[..] else { panic!("not one program") };
+    let printed = fresh.test(operated);
+    assert!(printed.contains("test result: ok. 0 passed"), "{printed}");
 }

@@ -3,7 +3,7 @@
 use crate::checkout;
 use crate::real_server::plane::own_plane;
 use listwatch_tests::cargo::without_package;
-use listwatch_tests::readme::text;
+use listwatch_tests::readme::{self, page, text};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,11 +12,9 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 /// The folder of the control plane in the README.
 const FOLDER: &str = "/tmp/plane";
 
-/// The shell lines of a chapter of the README, block by block, with another folder of the control plane.
-fn blocks(readme: &str, chapter: &str, folder: &Path) -> Vec<String> {
-    let (_, chapter) = readme.split_once(&format!("\n## {chapter}\n")).unwrap();
-    let chapter = chapter.split("\n## ").next().unwrap();
-    let blocks = chapter.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+/// The shell lines of a text, block by block, with another folder of the control plane.
+fn blocks(text: &str, folder: &Path) -> Vec<String> {
+    let blocks = readme::blocks(text, "sh").into_iter();
     blocks.map(|block| block.replace(FOLDER, folder.to_str().unwrap())).collect()
 }
 
@@ -108,8 +106,9 @@ fn a_step_of_the_readme_from_nothing_to_a_controller_could_not_be_pasted() {
     assert_eq!(plane.first_line(), format!("ready {}/kubeconfig", folder.display()));
     assert!(readme.contains("prints `ready /tmp/plane/kubeconfig`"));
 
-    let steps = blocks(&readme, "A controller, from nothing", &folder);
-    let [controller, create, drift] = &steps[..] else { panic!("{steps:?}") };
+    let (_, chapter) = readme.split_once("\n## A controller, from nothing\n").unwrap();
+    let steps = blocks(chapter.split("\n## ").next().unwrap(), &folder);
+    let [_plane, controller, create, drift] = &steps[..] else { panic!("{steps:?}") };
     let exports = controller.lines().next().unwrap();
     assert!(exports.starts_with("export KUBECONFIG="), "{exports}");
     // So that the signal reaches the controller itself.
@@ -119,7 +118,7 @@ fn a_step_of_the_readme_from_nothing_to_a_controller_could_not_be_pasted() {
     paste(create);
     paste(&format!("{exports}\n{drift}"));
 
-    let deploy = blocks(&readme, "How to deploy a controller", &folder);
+    let deploy = blocks(&page("runtime-smol/src/guide/deploy.md"), &folder);
     let manifests: Vec<_> =
         deploy.iter().flat_map(|block| block.lines()).filter(|line| !line.starts_with("docker")).collect();
     assert!(manifests.iter().all(|line| line.starts_with("kubectl apply ")) && !manifests.is_empty(), "{manifests:?}");

@@ -1,0 +1,21 @@
+//! Guides for users: how to deploy and operate a controller, and what the command does.
+//!
+//! | page | answers |
+//! |---|---|
+//! | [`deploy`] | Which image and permissions does a controller need? How do several replicas take turns? |
+//! | [`operate`] | Where are metrics, probes, traces, audits and Events? |
+//! | [`offline`] | What does an agent know that starts without its server? |
+//! | [`replay`] | What is on a tape of a controller, and what does its replay compare? |
+//! | [`command`] | How does `listwatch` follow, record, replay and serve resources? |
+//! | [`coming_from`](crate::coming_from) | What is it called that client-go, controller-runtime or kube-rs call X? |
+
+#[doc = include_str!("guide/command.md")]
+pub mod command {}
+#[doc = include_str!("guide/deploy.md")]
+pub mod deploy {}
+#[doc = include_str!("guide/offline.md")]
+pub mod offline {}
+#[doc = include_str!("guide/operate.md")]
+pub mod operate {}
+#[doc = include_str!("guide/replay.md")]
+pub mod replay {}

@@ -132,21 +132,14 @@ impl Client {
         Self { sender: Some(sender), ..self.clone() }
     }
 
-    /// Sends a request now, past gates and witnesses. Its caller gives it up by dropping the future.
+    /// Sends a request now, past gates and witnesses; without a time limit, with that of the client. Its caller gives it up
+    /// by dropping the future.
     pub(crate) fn send(
         &self,
         request: &ApiRequest,
-    ) -> impl Future<Output = Result<ApiResponse, TransportError>> + Send + use<> {
-        let pending = self.open(request, Some(Duration::MAX));
-        async move { Ok(pending.await?) }
-    }
-
-    /// Sends a request that changes nothing now, past witnesses, with the time limit of the client.
-    pub(crate) fn read(
-        &self,
-        request: &ApiRequest,
-    ) -> impl Future<Output = Result<ApiResponse, Unanswered>> + Send + Unpin + use<> {
-        self.open(request, self.timeout)
+        limit: Option<Duration>,
+    ) -> impl Future<Output = Result<ApiResponse, Unanswered>> + Send + use<> {
+        self.open(request, limit.or(self.timeout))
     }
 
     /// Sends a request, and returns it with its answer, whatever the server said.

@@ -248,80 +248,48 @@
 //!
 //! The names in client-go, controller-runtime and kube-rs are in [`coming_from`](crate::coming_from).
 
-mod acting;
-mod added;
-mod attempt;
-mod audited;
-mod blocking_work;
-mod by_object;
-mod cleaned;
+mod acts;
 mod context;
-mod crew;
-mod elected;
+mod election;
 mod error;
-mod expected;
+mod events;
 mod feed;
-mod followed;
 mod handle;
-mod keys;
-mod live;
-mod mapper;
-#[cfg(feature = "file")]
-mod noted;
-mod numbered;
+mod lifecycle;
+mod memory;
 mod obstacle;
-mod outages;
-mod own_kind;
-mod owner;
-mod prepared;
-mod read;
-#[cfg(feature = "metrics")]
-mod reading;
-mod reads;
+mod owners;
 mod reconciler;
-mod recording;
 #[cfg(feature = "file")]
-mod replayed;
+mod replay;
 mod report;
-mod run_error;
 mod running;
 mod settings;
-mod settled;
 mod source;
-mod sources;
-mod started;
 mod state;
-mod streams;
 mod tally;
+#[cfg(feature = "file")]
+mod tape;
 mod termination;
-mod thread_bound;
 mod threads;
-mod told;
-mod waits;
 mod worker;
 mod writes;
-mod written;
 
 #[cfg(feature = "file")]
 pub use crate::replay::{Divergence, DivergenceKind, Findings, REPLAY_WRITES, Writes, WritesError};
-pub use acting::{ActError, Apply, Create, Delete, Ensure};
-pub use added::AddedSource;
-pub use context::Context;
-pub use error::{Error, Reconciled};
+pub use acts::{Apply, Create, Delete, Ensure};
+pub use context::{Context, Live};
+pub use error::{ActError, Error, Reconciled, RunError};
+pub use feed::AddedSource;
 pub use handle::ControllerHandle;
-pub use keys::Keys;
-pub use live::Live;
 #[cfg(feature = "endpoint")]
-pub(crate) use reading::Inspection;
+pub(crate) use handle::Inspection;
 #[cfg(feature = "metrics")]
-pub(crate) use reading::Reading;
+pub(crate) use handle::Reading;
 pub use reconciler::{Controller, Reconciler};
 pub use report::Report;
-pub use run_error::RunError;
-pub use running::{Running, run_all};
-pub use source::Source;
-pub use sources::SourceStatus;
-pub use started::Started;
+pub use running::{Running, Started, run_all};
+pub use source::{Keys, Source, SourceStatus};
 #[cfg(feature = "metrics")]
 pub(crate) use tally::{AGES, BOUNDS};
 pub use termination::Termination;

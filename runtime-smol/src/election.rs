@@ -56,32 +56,24 @@
 //! ```
 
 mod candidate;
-mod drive;
-mod error;
-mod identity;
 mod leadership;
-mod lost;
 mod report;
-mod status;
-mod watch;
 
 pub use candidate::Candidate;
-pub use error::ElectionError;
-pub(crate) use identity::host;
-pub use leadership::Leadership;
+pub use leadership::{ElectionStatus, Leadership};
 pub(crate) use leadership::{Turn, Work};
-pub use lost::WhenLost;
-pub(crate) use lost::write_reason;
-pub use report::ElectionReport;
-pub use status::ElectionStatus;
+pub(crate) use report::write_reason;
+pub use report::{ElectionError, ElectionReport, WhenLost};
 
 #[doc(no_inline)]
 pub use listwatch_core::election::{ElectionConfig, ElectionConfigError, FencingToken, LeaderElector, StopReason};
 
+use crate::clock::Clock;
+use crate::host::host;
 use crate::informers::World;
+use candidate::Tell;
 use core::fmt;
 use core::time::Duration;
-use drive::Tell;
 use listwatch_core::Resource;
 
 /// The settings of an election: a lease, and how this program is a candidate for it. The defaults are those of client-go.
@@ -200,7 +192,7 @@ impl Election {
         let namespace = namespace.or_else(|| world.namespace().map(str::to_owned)).ok_or(ElectionError::NoNamespace)?;
         let clock = world.clock().clone();
         if config.identity.is_empty() {
-            config.identity = identity::default_identity(&clock);
+            config.identity = default_identity(&clock);
         }
         config.seed = clock.random_seed();
         let (identity, release) = (config.identity.clone(), config.request_timeout);
@@ -221,4 +213,14 @@ impl fmt::Debug for Election {
             .field("config", config)
             .finish_non_exhaustive()
     }
+}
+
+/// The host's name with a random part: no two lives of a program have the same one. Under a simulated clock, a number is the
+/// same in each run.
+fn default_identity(clock: &Clock) -> String {
+    if let Some(number) = clock.number_candidate() {
+        return format!("simulated-{number}");
+    }
+    let [high, low] = [(); 2].map(|()| clock.random_seed());
+    format!("{}_{high:016x}{low:016x}", host())
 }

@@ -88,45 +88,28 @@ for pod in pods.list() {
 
 pub mod audit;
 mod board;
-mod collection;
-#[cfg(feature = "file")]
-mod followed;
 mod found;
 mod handle;
-#[cfg(feature = "file")]
-mod probe;
 mod registry;
-mod runners;
-mod shared;
-mod single;
+#[cfg(feature = "file")]
+mod replay;
 mod stream;
-mod stream_name;
 mod stream_status;
-mod subscriber;
-mod synced;
 mod tasks;
-mod transport;
-mod undecodable;
-mod wait_error;
-#[cfg(feature = "metrics")]
-mod weak;
+mod wait;
 mod world;
 
+pub(crate) use crate::names::Collection;
+pub use crate::names::StreamName;
 pub(crate) use audit::Target as AuditTarget;
-pub(crate) use collection::Collection;
 pub use found::Found;
-pub use handle::InformerHandle;
-pub(crate) use single::events_of_one;
-pub use single::wait_for;
-pub use stream_name::StreamName;
-pub use stream_status::{StreamError, StreamStatus};
-pub use subscriber::Subscriber;
-pub(crate) use synced::WhenDenied;
-pub use synced::{HandleSynced, StreamsNotSynced};
-pub(crate) use transport::StreamTransport;
-pub use wait_error::{WaitError, WaitFailure};
+pub use handle::{InformerHandle, Subscriber};
 #[cfg(feature = "metrics")]
-pub(crate) use weak::WeakInformers;
+pub(crate) use registry::WeakInformers;
+pub(crate) use stream::StreamTransport;
+pub use stream_status::{StreamError, StreamStatus};
+pub use wait::{HandleSynced, StreamsNotSynced, WaitError, WaitFailure, wait_for};
+pub(crate) use wait::{WhenDenied, events_of_one};
 #[cfg(feature = "metrics")]
 pub(crate) use world::Asked;
 pub use world::World;
@@ -139,9 +122,10 @@ use core::fmt;
 use listwatch_core::decode::{FromJson, ToJson};
 use listwatch_core::object::Kind;
 use listwatch_core::{InformerConfig, Resource};
-use registry::Registry;
-use shared::SharedState;
+use registry::{Registry, SharedState};
+use std::path::PathBuf;
 use std::sync::Arc;
+use stream::Saves;
 
 /// The shared informers of a [`World`] (client-go `SharedInformerFactory`). A clone has the same informers.
 ///
@@ -240,11 +224,7 @@ impl Informers {
         namespaces: impl IntoIterator<Item: Into<String>>,
         config: InformerConfig,
     ) -> InformerHandle<T> {
-        let namespaces = namespaces.into_iter().map(Into::into).collect();
-        let kind = resource.kind().zip(resource.is_namespaced());
-        let handle = InformerHandle::new(SharedState::of(&self.0, resource, namespaces, config));
-        kind.into_iter().for_each(|(kind, is_namespaced)| handle.set_kind(kind, is_namespaced));
-        handle
+        self.start(resource, namespaces.into_iter().map(Into::into).collect(), config, None)
     }
 
     /// The informer of `resource`, whose cache is saved to a file, and restored from it at the next start:
@@ -268,10 +248,19 @@ impl Informers {
     where
         T: FromJson + ToJson + Send + Sync + 'static,
     {
-        let kind = resource.kind().zip(resource.is_namespaced());
         let saved = self.0.world.saved_to(save).map(|save| (save.path().to_owned(), saving(save)));
-        let shared = SharedState::saved(&self.0, resource, Vec::new(), InformerConfig::default(), saved);
-        let handle = InformerHandle::new(shared);
+        self.start(resource, Vec::new(), InformerConfig::default(), saved)
+    }
+
+    fn start<T: FromJson + Send + Sync + 'static>(
+        &self,
+        resource: Resource,
+        namespaces: Vec<String>,
+        config: InformerConfig,
+        saved: Option<(PathBuf, Saves<T>)>,
+    ) -> InformerHandle<T> {
+        let kind = resource.kind().zip(resource.is_namespaced());
+        let handle = InformerHandle::new(SharedState::of(&self.0, resource, namespaces, config, saved));
         kind.into_iter().for_each(|(kind, is_namespaced)| handle.set_kind(kind, is_namespaced));
         handle
     }

@@ -259,14 +259,18 @@
 //! [`Termination`]: controller::Termination
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod attended;
 mod budget;
+mod calls;
 mod caught;
+mod host;
+mod mutex;
+mod names;
 #[cfg(feature = "file")]
 mod replay;
 mod run;
 mod stable_hash;
 mod stderr;
-mod unwitnessed;
 mod waiting;
 #[cfg(feature = "file")]
 mod witness;

@@ -44,11 +44,10 @@
 //! ```
 
 mod handle;
-mod names;
 mod writer;
 
 pub use handle::Recorder;
-pub(crate) use names::config_for;
+pub(crate) use handle::config_for;
 pub use writer::EventWriter;
 
 #[doc(no_inline)]

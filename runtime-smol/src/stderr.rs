@@ -1,13 +1,13 @@
 //! Lines for operators on standard error, each with its date.
 
 use crate::clock::Clock;
+use crate::mutex::Mutex;
 use core::fmt::Display;
 use core::time::Duration;
 use listwatch_core::Instant;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 /// Writes a line with its date. If standard error is closed, the line is lost.
 pub(crate) fn write_line(clock: &Clock, line: impl Display) {
@@ -30,7 +30,7 @@ impl Folded {
     }
 
     fn times(&self, now: Instant, message: &(String, String)) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).count(now, message)
+        self.0.lock().count(now, message)
     }
 }
 

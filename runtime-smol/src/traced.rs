@@ -38,27 +38,28 @@
 //! [`on_report`]: crate::controller::Reconciler::on_report
 
 #[cfg(feature = "tracing")]
-mod election;
-#[cfg(feature = "tracing")]
 mod emit;
 #[cfg(not(feature = "tracing"))]
 mod off;
 #[cfg(feature = "tracing")]
-mod report;
-#[cfg(feature = "tracing")]
 mod span;
 #[cfg(feature = "tracing")]
 mod stream;
-mod targets;
 
 #[cfg(feature = "tracing")]
-pub(crate) use election::election;
+pub(crate) use emit::{event_at, told};
 #[cfg(not(feature = "tracing"))]
-pub(crate) use off::{ReconcileSpan, StreamTrace, audited, election, ended, report, stream_error};
-#[cfg(feature = "tracing")]
-pub(crate) use report::{ended, report};
+pub(crate) use off::{ReconcileSpan, StreamTrace};
 #[cfg(feature = "tracing")]
 pub(crate) use span::ReconcileSpan;
 #[cfg(feature = "tracing")]
-pub(crate) use stream::{StreamTrace, audited, stream_error};
-pub use targets::{CONTROLLER, ELECTION, REFLECTOR};
+pub(crate) use stream::{StreamTrace, selector};
+
+/// The target of reconciles and of reports of controllers.
+pub const CONTROLLER: &str = "listwatch::controller";
+
+/// The target of elections.
+pub const ELECTION: &str = "listwatch::election";
+
+/// The target of lists and watches.
+pub const REFLECTOR: &str = "listwatch::reflector";

@@ -1,9 +1,10 @@
 //! Tasks that wait for a change, each with its waker.
 
+use crate::mutex::Mutex;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Wake;
 
 /// The wakers of the tasks that wait. As a waker itself, it wakes all of them.
@@ -14,6 +15,8 @@ pub(crate) struct Waiting(Mutex<Wakers>);
 struct Wakers {
     /// The number of the next wait.
     next: u64,
+    /// How many places there are.
+    joined: usize,
     by_wait: BTreeMap<u64, Waker>,
 }
 
@@ -27,8 +30,9 @@ pub(crate) struct Wait {
 impl Waiting {
     /// A place for one more task.
     pub(crate) fn join(self: &Arc<Self>) -> Wait {
-        let mut wakers = self.lock();
+        let mut wakers = self.0.lock();
         wakers.next += 1;
+        wakers.joined += 1;
         Wait { waiting: Arc::clone(self), number: wakers.next }
     }
 
@@ -43,13 +47,14 @@ impl Waiting {
         .await
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.lock().by_wait.len()
+    /// Whether a task has a place, whether or not it waits now.
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.lock().joined > 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Wakers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().by_wait.len()
     }
 }
 
@@ -59,16 +64,20 @@ impl Wake for Waiting {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let waiting = core::mem::take(&mut self.lock().by_wait);
+        let waiting = core::mem::take(&mut self.0.lock().by_wait);
         waiting.into_values().for_each(Waker::wake);
     }
 }
 
 impl Wait {
+    pub(crate) fn waiting(&self) -> &Arc<Waiting> {
+        &self.waiting
+    }
+
     /// Wakes the task at the next change.
     pub(crate) fn set(&self, waker: &Waker) {
         let waker = waker.clone();
-        let before = self.waiting.lock().by_wait.insert(self.number, waker);
+        let before = self.waiting.0.lock().by_wait.insert(self.number, waker);
         // Its drop may drop the task, which waits too.
         drop(before);
     }
@@ -76,7 +85,11 @@ impl Wait {
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        let waker = self.waiting.lock().by_wait.remove(&self.number);
+        let mut wakers = self.waiting.0.lock();
+        wakers.joined -= 1;
+        let waker = wakers.by_wait.remove(&self.number);
+        // Its drop may drop the task, which waits too.
+        drop(wakers);
         drop(waker);
     }
 }

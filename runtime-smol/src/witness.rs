@@ -1,8 +1,6 @@
 //! The reconcile that runs on this thread, for a tape that notes what it reads, sends and asks, and for a replay of it.
 
 use core::cell::RefCell;
-use core::pin::Pin;
-use core::task::{Context, Poll};
 use listwatch_core::time::WallTime;
 use std::sync::Arc;
 
@@ -38,36 +36,6 @@ pub(crate) fn present() -> Option<Arc<dyn Witness>> {
 pub(crate) fn with<R>(witness: Option<Arc<dyn Witness>>, act: impl FnOnce() -> R) -> R {
     let _before = Before(replace(witness));
     act()
-}
-
-/// A reconcile that is attended by a witness whenever it is polled or dropped.
-pub(crate) struct Attended<F> {
-    witness: Arc<dyn Witness>,
-    future: Option<F>,
-}
-
-impl<F> Attended<F> {
-    /// The future that `make` returns.
-    pub(crate) fn new(witness: Arc<dyn Witness>, make: impl FnOnce() -> F) -> Self {
-        let future = with(Some(Arc::clone(&witness)), make);
-        Self { witness, future: Some(future) }
-    }
-}
-
-impl<F: Future + Unpin> Future for Attended<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { witness, future } = &mut *self;
-        let Some(future) = future else { return Poll::Pending };
-        with(Some(Arc::clone(witness)), || Pin::new(future).poll(cx))
-    }
-}
-
-impl<F> Drop for Attended<F> {
-    fn drop(&mut self) {
-        with(Some(Arc::clone(&self.witness)), || self.future = None);
-    }
 }
 
 /// The witness that is present again when this is dropped.

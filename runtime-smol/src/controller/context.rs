@@ -1,15 +1,14 @@
-use super::by_object::{ObjectId, is_there};
-use super::cleaned::Cleaned;
-use super::expected::Expected;
-use super::obstacle::Obstacle;
+//! What a reconcile works with.
+
+use super::memory::{Answer, Memory, ObjectId, is_there};
+use super::obstacle;
 use super::report::Report;
-use super::settled::Answer;
-use super::state::State;
-use super::writes::Writes;
-use super::written::Written;
+use super::state::ControllerState;
+use super::writes::{Expected, Writes, Written, version_in, version_of};
 use crate::client::{Client, Sender};
 use crate::clock::Clock;
 use crate::informers::{Found, InformerHandle, Informers};
+use crate::mutex::Mutex;
 use crate::stable_hash::StableHash;
 use core::fmt;
 use core::time::Duration;
@@ -17,9 +16,10 @@ use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ReconcileId};
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::election::FencingToken;
-use listwatch_core::object::Version;
+use listwatch_core::object::{Condition, ConditionStatus, Version};
 use listwatch_core::queue::Outcome;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 /// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
 /// no [`write`](Self::write) any more.
@@ -44,7 +44,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Context(Arc<Inner>);
 
 struct Inner {
-    state: Arc<State>,
+    state: Arc<ControllerState>,
     sender: Sender,
     /// That of the controller's world, for this reconcile.
     client: Client,
@@ -61,7 +61,7 @@ const MAX_FIELD_MANAGER: usize = 128;
 
 impl Context {
     pub(super) fn new(
-        state: &Arc<State>,
+        state: &Arc<ControllerState>,
         sender: Sender,
         key: Key,
         causes: Vec<(Cause, Duration)>,
@@ -78,7 +78,7 @@ impl Context {
     /// That of a reconcile on a tape. Its late writes are known by their paths alone.
     #[cfg(feature = "file")]
     pub(super) fn replayed(
-        state: &Arc<State>,
+        state: &Arc<ControllerState>,
         sender: Sender,
         key: Key,
         causes: Vec<(Cause, Duration)>,
@@ -191,7 +191,7 @@ impl Context {
         Ok((call, response))
     }
 
-    pub(super) fn state(&self) -> &State {
+    pub(super) fn state(&self) -> &ControllerState {
         &self.0.state
     }
 
@@ -293,24 +293,24 @@ impl Context {
 
     /// The beginning of the hashes that delays are drawn by.
     fn hash(&self) -> StableHash {
-        let State { seed, name, .. } = &*self.0.state;
+        let ControllerState { seed, name, .. } = &*self.0.state;
         StableHash::new().number(*seed).text(name)
     }
 
-    /// The objects that were cleaned up.
-    pub(super) fn cleaned(&self) -> &Cleaned {
-        &self.0.state.cleaned
+    /// What the controller remembers of objects.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.0.state.memory
     }
 
     /// Whether the object is as after such an answer.
     pub(super) fn is_settled<T>(&self, object: &Found<T>, is_answer: impl Fn(&Answer) -> bool) -> bool {
-        ObjectId::of(object).is_some_and(|id| self.0.state.settled.has(&id, is_answer))
+        ObjectId::of(object).is_some_and(|id| self.memory().has_answer(&id, is_answer))
     }
 
     /// Nothing is to be sent while the object is as after this answer.
     pub(super) fn settle<T: Send + Sync + 'static>(&self, object: &Found<T>, answer: Answer) {
         if let Some(id) = ObjectId::of(object) {
-            self.0.state.settled.insert(&id, answer, is_there(object));
+            self.memory().add_answer(&id, answer, is_there(object));
         }
     }
 
@@ -338,34 +338,32 @@ impl Context {
         let (state, informer) = (Written::Version(object.meta().clone()), object.informer());
         let is_shown = state.is_surely_of(informer);
         if is_shown {
-            self.writes().expect(state.expected_in(informer));
+            _ = self.0.writes.lock().expect(state.expected_in(informer));
         }
         is_shown
     }
 
     /// Reconciles the key when this object, which is in its way, is gone or has another controller.
     pub(super) fn wake_after<T: Send + Sync + 'static>(&self, object: &Found<T>) {
-        let (state, informer) = (&self.0.state, object.informer());
-        let over = state.waits.begin(self.key());
-        let obstacle = Obstacle::new(self.key(), informer, object.meta(), over);
-        // Without the streams' side, the controller has ended.
-        let _ended = state.added.try_send(Box::new(obstacle));
+        if !obstacle::follow(&self.0.state, self.key(), object.informer(), object.meta()) {
+            let message = format!("too many objects are awaited; no key is reconciled when {} moves", object.title());
+            self.warn_of_key("ObstacleNotAwaited", &message);
+        }
     }
 
     fn on_written<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest, written: Written) {
         let mut mistake = written.mistake(request, kind.resource());
         if mistake.is_none() && written.is_of(kind) {
             let object = written.key().clone();
-            if !self.writes().expect(written.expected_in(kind)) {
-                mistake = Some(format!("the write of {object} came after the end of its reconcile"));
-            }
+            let awaited = self.0.writes.lock().expect(written.expected_in(kind));
+            mistake = awaited.err().map(|why| format!("the write of {object} {why}"));
         }
         mistake.iter().for_each(|mistake| self.warn_of_key("WriteNotAwaited", mistake));
     }
 
     /// An object has been read live at this version.
     pub(super) fn saw<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, object: &Key, version: Version) {
-        self.writes().saw(kind.identity(), object, version);
+        self.0.writes.lock().saw(kind.identity(), object, version);
     }
 
     /// Whether the store of the object's informer lacks a write to it that was waited for too long.
@@ -379,16 +377,122 @@ impl Context {
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.
     pub(super) fn take_writes(&self) -> Vec<Expected> {
-        self.writes().end()
-    }
-
-    fn writes(&self) -> MutexGuard<'_, Writes> {
-        self.0.writes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.writes.lock().end()
     }
 }
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("key", self.key()).field("causes", &self.causes()).finish_non_exhaustive()
+    }
+}
+
+/// Reads past the cache; see [`Context::live`](super::Context::live).
+pub struct Live<'a>(&'a Context);
+
+impl Context {
+    /// Reads from the server, past the cache. A reconcile that must not act on an old state does so, for example before
+    /// it deletes.
+    #[must_use]
+    pub fn live(&self) -> Live<'_> {
+        Live(self)
+    }
+}
+
+impl Live<'_> {
+    /// The object as the server has it now; `None` if there is none.
+    ///
+    /// # Errors
+    /// Those of [`Client::call`](crate::Client::call), except for an object that does not exist.
+    pub async fn get<T: DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        kind: &InformerHandle<T>,
+        key: impl Into<Key>,
+    ) -> Result<Option<Found<T>>, ApiError> {
+        match self.read(kind, &key.into()).await {
+            Ok((object, _)) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The object and all of its JSON.
+    pub(super) async fn read<T: DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        kind: &InformerHandle<T>,
+        key: &Key,
+    ) -> Result<(Found<T>, Vec<u8>), ApiError> {
+        let get = kind.api_for::<T>(key).get(key.name()).with_meta();
+        let (get, response) = self.0.respond(kind, get).await?;
+        let read = get.read(&response);
+        // The server has the object, whether or not it can be read as a `T`.
+        let version = read.as_ref().map_or_else(|_| version_in(&response), |object| version_of(&object.meta));
+        if let Some(version) = version {
+            self.0.saw(kind, key, version);
+        }
+        Ok((Found::new(read?.into(), kind), response.body))
+    }
+}
+
+impl fmt::Debug for Live<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// A condition of an object, as this reconcile observes it: with the generation of the object, and the time of the
+    /// controller's clock. [`Conditions::set`](listwatch_core::object::Conditions::set) puts it into a status, and keeps
+    /// the time of an earlier transition.
+    ///
+    /// ```
+    /// use listwatch::controller::{Context, Reconciled, Outcome};
+    /// use listwatch::object::Conditions;
+    /// use listwatch::{Found, kind};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Clone, Deserialize, Serialize)]
+    /// struct Foo {
+    ///     #[serde(default)]
+    ///     status: FooStatus,
+    /// }
+    ///
+    /// #[derive(Clone, Default, Deserialize, Serialize)]
+    /// struct FooStatus {
+    ///     #[serde(default)]
+    ///     conditions: Conditions,
+    /// }
+    ///
+    /// kind!(Foo, "example.com/v1", "foos");
+    ///
+    /// async fn on_ready(cx: &Context, foo: &Found<Foo>) -> Reconciled {
+    ///     let ready = cx.condition(foo, "Ready", true, "Available").with_message("3 of 3 replicas are available");
+    ///     cx.change_status(foo, |foo| _ = foo.status.conditions.set(ready.clone())).await?;
+    ///     Ok(Outcome::Done)
+    /// }
+    /// ```
+    ///
+    /// If the condition is as before, no request is sent. If it is not, the object is read before the patch, because a list
+    /// changes: two requests. The server has a status apart from the object, and keeps its
+    /// fields, if the CRD says so for the version:
+    ///
+    /// ```yaml
+    /// subresources: { status: {} }
+    /// schema: { openAPIV3Schema: { type: object, properties: { status: { type: object, x-kubernetes-preserve-unknown-fields: true } } } }
+    /// ```
+    #[doc(alias("SetStatusCondition", "metav1.Condition"))]
+    #[must_use]
+    pub fn condition<T>(
+        &self,
+        object: &Found<T>,
+        type_: impl Into<String>,
+        status: impl Into<ConditionStatus>,
+        reason: impl Into<String>,
+    ) -> Condition {
+        let condition = Condition::new(type_, status, reason, self.clock().wall());
+        match object.meta().generation() {
+            0 => condition,
+            generation => condition.with_observed_generation(generation),
+        }
     }
 }

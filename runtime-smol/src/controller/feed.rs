@@ -1,27 +1,27 @@
 //! A source while its controller runs: its events become keys.
 
-use super::keys::{Found, Keys};
-use super::mapper::Mapper;
-use super::outages::Outages;
-use super::read::Read;
+use super::error::RunError;
 use super::report::Report;
-use super::source::Source;
-use super::sources::lock;
-use super::state::State;
+use super::source::{Distinct, FoundKeys, Keys, Mapper, Read, Source};
+use super::state::{ControllerState, Errand};
 use crate::budget::Budget;
 use crate::caught::caught_call;
-use crate::informers::{HandleSynced, StreamName, WhenDenied};
+use crate::informers::{HandleSynced, InformerHandle, StreamName, WhenDenied};
+use crate::mutex::Mutex;
+use core::convert::Infallible;
+use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
-use core::task::Poll;
-use listwatch_core::Event;
+use core::task::{Context, Poll};
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
 use listwatch_core::object::{ObjectHandle, Version};
 use listwatch_core::queue::Priority;
 use listwatch_core::reflector::{FailureClass, FailureReport};
-use listwatch_core::{Instant, Key};
-use std::sync::{Arc, Mutex};
+use listwatch_core::{Event, Instant, Key};
+use smol::channel::{Receiver, Sender, bounded};
+use smol::future::{or, pending, zip};
+use std::sync::Arc;
 
 /// A source, whatever its type.
 pub(super) trait Feed: Send {
@@ -29,7 +29,11 @@ pub(super) trait Feed: Send {
     fn source(&self) -> &dyn Read;
 
     /// Adds the keys of all its events, from its first state on, until its informer ends.
-    fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>>;
+    fn follow(
+        self: Box<Self>,
+        state: Arc<ControllerState>,
+        source: SourceId,
+    ) -> Pin<Box<dyn Future<Output = Fed> + Send>>;
 }
 
 /// The source that ended.
@@ -56,7 +60,7 @@ impl<T> Mapped<T> {
     /// The wait until the mapper can tell keys.
     fn ready(&self) -> Option<HandleSynced> {
         match &self.mapper {
-            Mapper::Owner(owner) => Some(owner.kind().synced()),
+            Mapper::Owner(kind) => Some(kind.synced()),
             Mapper::Own(_) | Mapper::Program(_) => None,
         }
     }
@@ -67,16 +71,17 @@ impl<T> Mapped<T> {
         let subscription = Subscription::<ObjectHandle<T>>::new().quiet();
         match &self.mapper {
             Mapper::Own(_) => subscription.marks(|object, mark| mark(object.key().as_str())),
-            Mapper::Owner(owner) => {
-                let owner = owner.clone();
-                subscription.marks(move |object, mark| owner.keys(object.meta()).for_each(|key| mark(key.as_str())))
+            Mapper::Owner(kind) => {
+                let kind = Arc::clone(kind);
+                subscription
+                    .marks(move |object, mark| kind.owner_keys(object.meta()).for_each(|key| mark(key.as_str())))
             }
             Mapper::Program(_) => subscription.wait(),
         }
     }
 
     /// Adds the key of a state that was not told.
-    fn on_mark(&self, state: &State, key: &str) {
+    fn on_mark(&self, state: &ControllerState, key: &str) {
         let (source, kind) = (Arc::clone(&self.path), CauseKind::Coalesced);
         state.add(key.into(), Priority::Normal, Cause { source, kind, object: None, version: None });
     }
@@ -85,13 +90,13 @@ impl<T> Mapped<T> {
     fn learn(&self, event: &Event<T>) {
         match (&self.mapper, event.key()) {
             (Mapper::Own(kind), Some(key)) => kind.learn(key),
-            (Mapper::Owner(owner), Some(_)) => owner.kind().learn_from_cache(),
+            (Mapper::Owner(kind), Some(_)) => kind.learn_from_cache(),
             _ => {}
         }
     }
 
     /// Adds the keys of an event.
-    fn on_event(&self, state: &State, outages: &mut Outages, event: &Event<T>) {
+    fn on_event(&self, state: &ControllerState, outages: &mut Outages, event: &Event<T>) {
         match event {
             Event::Added { object, initial: true } => self.map(state, object, CauseKind::Initial),
             Event::Added { object, .. } => self.map(state, object, CauseKind::Added),
@@ -104,7 +109,7 @@ impl<T> Mapped<T> {
         }
     }
 
-    fn on_failure(&self, state: &State, outages: &mut Outages, failure: &FailureReport) {
+    fn on_failure(&self, state: &ControllerState, outages: &mut Outages, failure: &FailureReport) {
         let stream = StreamName::new(failure.request.resource.clone());
         if self.is_worth_a_report(outages, &stream, failure) {
             let help = stream.help(failure.failure.class(), failure.operation);
@@ -128,7 +133,7 @@ impl<T> Mapped<T> {
     }
 
     /// Both states are mapped: for an owner that went from one object to another, both are reconciled.
-    fn on_update(&self, state: &State, old: &ObjectHandle<T>, new: &ObjectHandle<T>, kind: CauseKind) {
+    fn on_update(&self, state: &ControllerState, old: &ObjectHandle<T>, new: &ObjectHandle<T>, kind: CauseKind) {
         let counts = caught_call(|| self.source.counts(old, new));
         if self.reported(state, new.key(), counts).unwrap_or(true) {
             let mut found = self.keys(state, old, Priority::Normal);
@@ -137,13 +142,13 @@ impl<T> Mapped<T> {
         }
     }
 
-    fn map(&self, state: &State, object: &ObjectHandle<T>, kind: CauseKind) {
+    fn map(&self, state: &ControllerState, object: &ObjectHandle<T>, kind: CauseKind) {
         let priority = if kind == CauseKind::Initial { Priority::Low } else { Priority::Normal };
         self.add(state, self.keys(state, object, priority), object, kind);
     }
 
     /// The keys of a state of an object; none if the mapper panics.
-    fn keys(&self, state: &State, object: &ObjectHandle<T>, priority: Priority) -> Found {
+    fn keys(&self, state: &ControllerState, object: &ObjectHandle<T>, priority: Priority) -> FoundKeys {
         let mapped = caught_call(|| {
             let mut keys = Keys::new(priority);
             self.mapper.map(object, &mut keys);
@@ -153,7 +158,7 @@ impl<T> Mapped<T> {
     }
 
     /// Which keys were to be added is not known, so all of the own kind are.
-    fn on_marks_lost(&self, state: &State) {
+    fn on_marks_lost(&self, state: &ControllerState) {
         for key in state.own.upgrade().iter().flat_map(|own| own.keys()) {
             let (source, kind) = (Arc::clone(&self.path), CauseKind::Resync);
             state.add(key, Priority::Low, Cause { source, kind, object: None, version: None });
@@ -161,7 +166,7 @@ impl<T> Mapped<T> {
     }
 
     /// Adds keys because of a change whose newest state is `object`.
-    fn add(&self, state: &State, found: Found, object: &ObjectHandle<T>, kind: CauseKind) {
+    fn add(&self, state: &ControllerState, found: FoundKeys, object: &ObjectHandle<T>, kind: CauseKind) {
         let version = object.meta().resource_version();
         let cause = Cause {
             source: Arc::clone(&self.path),
@@ -173,14 +178,14 @@ impl<T> Mapped<T> {
     }
 
     /// Drops an event, which may have the last handle of an object.
-    fn let_go(&self, state: &State, event: Event<T>) {
+    fn let_go(&self, state: &ControllerState, event: Event<T>) {
         if let Err(message) = caught_call(|| drop(event)) {
             state.report(&Report::DropPanicked { source: &self.name, message: &message });
         }
     }
 
     /// The value of a call to the program's code, whose panic is reported.
-    fn reported<R>(&self, state: &State, key: &Key, called: Result<R, String>) -> Option<R> {
+    fn reported<R>(&self, state: &ControllerState, key: &Key, called: Result<R, String>) -> Option<R> {
         called.inspect_err(|message| state.report(&Report::MapperPanicked { source: &self.name, key, message })).ok()
     }
 }
@@ -190,7 +195,11 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
         &self.source
     }
 
-    fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
+    fn follow(
+        self: Box<Self>,
+        state: Arc<ControllerState>,
+        source: SourceId,
+    ) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
         let subscription = self.subscription();
         Box::pin(async move {
             if let Some(ready) = self.ready() {
@@ -211,7 +220,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                     if let Poll::Ready((stream, since)) = outages.poll_recovered(&self.source.handle, cx) {
                         return Poll::Ready(Turn::Recovered(stream, since));
                     }
-                    lock(&subscriber).poll_next(state.clock.now(), cx).map(|told| told.map_or(Turn::End, Turn::of))
+                    subscriber.lock().poll_next(state.clock.now(), cx).map(|told| told.map_or(Turn::End, Turn::of))
                 });
                 match turn.await {
                     Turn::Changed(event) => {
@@ -256,4 +265,150 @@ impl<T> Turn<T> {
             Told::MarksLost => Self::MarksLost,
         }
     }
+}
+
+/// The streams of a source that were reported as failing: one entry each.
+#[derive(Default)]
+pub(super) struct Outages(Vec<(StreamName, Instant)>);
+
+impl Outages {
+    /// A failure of the stream was reported.
+    pub(super) fn begin(&mut self, stream: StreamName, now: Instant) {
+        if !self.has(&stream) {
+            self.0.push((stream, now));
+        }
+    }
+
+    /// Whether a failure of the stream was reported, and it has not recovered since.
+    pub(super) fn has(&self, stream: &StreamName) -> bool {
+        self.0.iter().any(|(known, _)| known == stream)
+    }
+
+    /// The next stream that has recovered, and since when it failed.
+    pub(super) fn poll_recovered<T>(
+        &mut self,
+        handle: &InformerHandle<T>,
+        cx: &Context<'_>,
+    ) -> Poll<(StreamName, Instant)> {
+        let over = |(stream, since): &(StreamName, Instant)| handle.poll_recovered(stream, *since, cx).is_ready();
+        match self.0.iter().position(over) {
+            Some(place) => Poll::Ready(self.0.swap_remove(place)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// A source that was added to a controller by its handle: [`owns`](super::ControllerHandle::owns),
+/// [`maps`](super::ControllerHandle::maps). Dropped, it is removed.
+///
+/// After the removal no event of the source becomes a key; the keys that are queued stay. If the source had the last
+/// handle of its informer, the removal stops the watch.
+#[must_use = "the drop of an added source removes it"]
+pub struct AddedSource {
+    path: Arc<str>,
+    /// Closed by the drop.
+    _removed: Sender<Infallible>,
+}
+
+impl AddedSource {
+    /// The path of the source's resource.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+/// Adds a source to a controller; `None` if the controller is ending, or too many sources wait to be followed.
+pub(super) fn add_feed(state: &ControllerState, feed: Box<dyn Feed>) -> Option<AddedSource> {
+    let (sender, removed) = bounded(1);
+    let (path, source) = (Arc::<str>::from(feed.source().path()), state.machine.add_source());
+    state.followed.add(&path);
+    let errand: Errand = Box::new(move |state| Box::pin(follow_added(state, feed, source, removed)));
+    if state.errands.try_send(errand).is_err() {
+        state.followed.remove(&path);
+        state.machine.remove_source(source);
+        return None;
+    }
+    Some(AddedSource { path, _removed: sender })
+}
+
+/// Follows a source until it is removed. One that does not sync in time is reported, and followed on.
+async fn follow_added(
+    state: Arc<ControllerState>,
+    feed: Box<dyn Feed>,
+    source: SourceId,
+    removed: Receiver<Infallible>,
+) {
+    let (path, informers) = (Arc::<str>::from(feed.source().path()), feed.source().informers());
+    let synced = feed.source().synced().within(state.sync_within);
+    let removed = async {
+        let _closed = removed.recv().await;
+    };
+    let synced = async {
+        if let Err(error) = synced.await {
+            // A controller that has not started waits no longer.
+            state.machine.remove_source(source);
+            state.report(&Report::SourceNotSynced { source: &path, error: &error });
+        }
+    };
+    let run = async {
+        // Those of the controller run already.
+        if !informers.is_same(&state.informers) {
+            informers.run().await;
+        }
+        pending::<()>().await;
+    };
+    let followed = async {
+        zip(synced, feed.follow(Arc::clone(&state), source)).await;
+    };
+    or(removed, or(followed, run)).await;
+    state.followed.remove(&path);
+    state.machine.remove_source(source);
+}
+
+impl fmt::Debug for AddedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AddedSource").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The informers that a controller was asked for, and the first mistake that was made.
+#[derive(Default)]
+pub(super) struct Reads(Mutex<Asked>);
+
+#[derive(Default)]
+struct Asked {
+    reads: Vec<Box<dyn Read>>,
+    mistake: Option<RunError>,
+}
+
+impl Reads {
+    pub(super) fn add<T: Send + Sync + 'static>(&self, informer: &InformerHandle<T>) {
+        self.with(|asked| asked.reads.push(Box::new(Source::from(informer))));
+    }
+
+    pub(super) fn on_mistake(&self, mistake: String) {
+        self.with(|asked| _ = asked.mistake.get_or_insert(RunError::Config(mistake)));
+    }
+
+    /// The informers that are none of these sources, each once.
+    pub(super) fn take_except(&self, sources: &[Box<dyn Feed>]) -> (Vec<Box<dyn Read>>, Option<RunError>) {
+        let Asked { mut reads, mistake } = self.with(core::mem::take);
+        let mut distinct = Distinct::default();
+        sources.iter().for_each(|source| _ = distinct.is_new(source.source()));
+        reads.retain(|read| distinct.is_new(&**read));
+        (reads, mistake)
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut Asked) -> R) -> R {
+        f(&mut self.0.lock())
+    }
+}
+
+/// The informers of the sources, and those that the controller reads beside them.
+pub(super) fn all_of<'r>(
+    feeds: &'r [Box<dyn Feed>],
+    reads: &'r [Box<dyn Read>],
+) -> impl Iterator<Item = &'r dyn Read> + 'r {
+    feeds.iter().map(|feed| feed.source()).chain(reads.iter().map(|read| &**read))
 }

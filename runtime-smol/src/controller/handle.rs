@@ -1,20 +1,28 @@
-use super::added::{self, AddedSource};
-use super::feed::{Feed, Mapped};
-use super::keys::Keys;
-use super::mapper::Mapper;
-use super::owner::Owner;
-use super::run_error::RunError;
-use super::source::Source;
-use super::sources::SourceStatus;
-use super::state::State;
+//! The handle of a controller, and what metrics and status pages read by it.
+
+use super::error::RunError;
+use super::feed::{AddedSource, Feed, Mapped, add_feed};
+#[cfg(feature = "metrics")]
+use super::source::SourceStatus;
+use super::source::{Keys, Mapper, Source};
+use super::state::ControllerState;
+#[cfg(feature = "metrics")]
+use super::tally::Counts;
 use crate::election::ElectionStatus;
+#[cfg(feature = "endpoint")]
+use crate::election::Leadership;
+#[cfg(feature = "metrics")]
+use crate::informers::Asked;
+use crate::mutex::Mutex;
 use core::fmt;
+#[cfg(feature = "endpoint")]
+use listwatch_core::Instant;
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, KeyReport, Lifecycle};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::{Added, Priority, QueueMetrics, QueueStats};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Reaches a controller from outside, from any thread: it adds keys and sources, ends the controller, and reads
 /// its state. A clone reaches the same controller.
@@ -36,7 +44,7 @@ pub struct ControllerHandle(Arc<Mutex<Attached>>);
 
 #[derive(Default)]
 struct Attached {
-    state: Option<Weak<State>>,
+    state: Option<Weak<ControllerState>>,
     /// What is to be done once there is a controller.
     pending: BTreeMap<Key, Priority>,
     is_stopped: bool,
@@ -51,7 +59,7 @@ impl ControllerHandle {
     /// The same with a priority.
     pub fn add_with_priority(&self, key: impl Into<Key>, priority: Priority) -> bool {
         let key = key.into();
-        let mut attached = self.lock();
+        let mut attached = self.0.lock();
         if attached.is_stopped {
             return false;
         }
@@ -69,7 +77,7 @@ impl ControllerHandle {
     /// [drain](super::Reconciler::drain).
     pub fn stop(&self) {
         let state = {
-            let mut attached = self.lock();
+            let mut attached = self.0.lock();
             attached.is_stopped = true;
             attached.state.as_ref().and_then(Weak::upgrade)
         };
@@ -159,8 +167,9 @@ impl ControllerHandle {
     #[doc(alias = "Watch")]
     pub fn owns<U: Send + Sync + 'static>(&self, kind: impl Into<Source<U>>) -> Option<AddedSource> {
         let kind = kind.into();
-        let owner = Owner::of(&kind.handle, &self.state()?.own.upgrade()?).ok()?;
-        self.follow(Box::new(Mapped::new(kind, Mapper::Owner(owner))))
+        let own = self.state()?.own.upgrade()?;
+        own.check_owns(&kind.handle).ok()?;
+        self.follow(Box::new(Mapped::new(kind, Mapper::Owner(own))))
     }
 
     /// Calls `map` with each object of `kind` from now on, as [`Reconciler::maps`](super::Reconciler::maps) does. Else
@@ -179,17 +188,17 @@ impl ControllerHandle {
         let state = self.state()?;
         let is_alive = matches!(state.machine.lifecycle(), Lifecycle::Starting | Lifecycle::Running);
         let is_timed = feed.source().informers().clock().is_same(&state.clock);
-        if is_alive && is_timed { added::add(&state, feed) } else { None }
+        if is_alive && is_timed { add_feed(&state, feed) } else { None }
     }
 
     /// Reaches this controller from now on.
     ///
     /// # Errors
     /// The handle reaches another controller, which has not ended.
-    pub(super) fn attach(&self, state: &Arc<State>) -> Result<(), RunError> {
+    pub(super) fn attach(&self, state: &Arc<ControllerState>) -> Result<(), RunError> {
         // It leaves the lock: the drop of its last share drops the program's objects.
         let (_ended, reached) = {
-            let mut attached = self.lock();
+            let mut attached = self.0.lock();
             match attached.state.as_ref().and_then(Weak::upgrade) {
                 Some(other) if other.has_not_ended() => (None, Err(other)),
                 ended => {
@@ -220,22 +229,18 @@ impl ControllerHandle {
     /// Whether the controller that it reached has ended, and nothing is left of it.
     #[cfg(feature = "metrics")]
     pub(crate) fn is_gone(&self) -> bool {
-        self.lock().state.as_ref().is_some_and(|state| state.strong_count() == 0)
+        self.0.lock().state.as_ref().is_some_and(|state| state.strong_count() == 0)
     }
 
     /// Whether no controller has begun yet, and one still may.
     #[cfg(feature = "endpoint")]
     pub(crate) fn is_awaited(&self) -> bool {
-        let attached = self.lock();
+        let attached = self.0.lock();
         attached.state.is_none() && !attached.is_stopped
     }
 
-    pub(super) fn state(&self) -> Option<Arc<State>> {
-        self.lock().state.as_ref().and_then(Weak::upgrade)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Attached> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> Option<Arc<ControllerState>> {
+        self.0.lock().state.as_ref().and_then(Weak::upgrade)
     }
 }
 
@@ -246,5 +251,61 @@ fn cause() -> Cause {
 impl fmt::Debug for ControllerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ControllerHandle").field("lifecycle", &self.lifecycle()).finish_non_exhaustive()
+    }
+}
+
+/// What a scrape reads of a controller that lives.
+#[cfg(feature = "metrics")]
+pub(crate) struct Reading {
+    pub(crate) name: Arc<str>,
+    pub(crate) stats: QueueStats,
+    pub(crate) times: Option<QueueMetrics>,
+    pub(crate) counts: Counts,
+    pub(crate) sources: Vec<SourceStatus>,
+    /// The lease of its election, and whether it leads.
+    pub(crate) leads: Option<(String, bool)>,
+    /// The requests of its world.
+    pub(crate) asked: Option<Asked>,
+}
+
+/// What a status page reads of a controller that lives.
+#[cfg(feature = "endpoint")]
+pub(crate) struct Inspection {
+    pub(crate) reading: Reading,
+    pub(crate) now: Instant,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) keys: Vec<KeyReport<Key>>,
+    pub(crate) election: Option<ElectionStatus>,
+}
+
+#[cfg(feature = "metrics")]
+impl ControllerHandle {
+    /// None before and after the controller's life.
+    #[cfg(feature = "endpoint")]
+    pub(crate) fn inspection(&self) -> Option<Inspection> {
+        let reading = self.reading()?;
+        let state = self.state()?;
+        Some(Inspection {
+            reading,
+            now: state.clock.now(),
+            lifecycle: state.machine.lifecycle(),
+            keys: state.machine.report(),
+            election: state.leadership.as_ref().map(Leadership::status),
+        })
+    }
+
+    /// None before and after the controller's life.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        let state = self.state().filter(|state| state.has_not_ended())?;
+        let now = state.clock.now();
+        Some(Reading {
+            name: Arc::clone(&state.name),
+            stats: state.machine.stats(),
+            times: state.machine.metrics(now),
+            counts: state.tally.counts(),
+            sources: state.sources.status(now),
+            asked: Some(state.informers.world().asked()),
+            leads: state.leadership.as_ref().map(|it| (it.lease().to_owned(), it.token().is_some())),
+        })
     }
 }

@@ -1,48 +1,27 @@
-//! An object that stands in the way of a key.
+//! Waits for an object in the way of a key, until it is gone or has another controller.
 
-use super::state::{Follow, State};
-use super::waits::UntilNext;
-use super::written::Written;
+use super::state::{ControllerState, Errand};
+use super::writes::Written;
 use crate::informers::InformerHandle;
-use core::pin::Pin;
-use core::time::Duration;
 use listwatch_core::cache::AwaitError;
 use listwatch_core::controller::{Cause, CauseKind};
 use listwatch_core::object::{Meta, Uid};
 use listwatch_core::queue::Priority;
 use listwatch_core::{Key, Store};
-use std::sync::Arc;
+use smol::channel::TrySendError;
 
-/// A wait for an object in the way of a key. At its end, the key is reconciled.
-pub(super) struct Obstacle {
-    key: Key,
-    /// Of the informer's resource.
-    path: Arc<str>,
-    object: Key,
-    moved: Moved,
-    over: UntilNext,
-}
-
-/// Completes when the object is out of the way. Whether there is one of its name then.
-type Moved = Pin<Box<dyn Future<Output = Result<bool, AwaitError>> + Send>>;
-
-impl Obstacle {
-    /// Waits until the informer shows that the object is gone, or has another controller than `seen`.
-    pub(super) fn new<T>(key: &Key, informer: &InformerHandle<T>, seen: &Meta, over: UntilNext) -> Self
-    where
-        T: Send + Sync + 'static,
-    {
-        let is_surely_shown = Written::Version(seen.clone()).is_surely_of(informer);
-        let moved = moved(informer.store().clone(), seen.clone(), is_surely_shown);
-        let path = informer.resource().path().into();
-        Self { key: key.clone(), path, object: seen.key().clone(), moved: Box::pin(moved), over }
-    }
-}
-
-impl Follow for Obstacle {
-    fn follow(self: Box<Self>, state: Arc<State>, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+/// Reconciles the key once the informer shows that this object is gone, or has another controller than it has in `seen`.
+/// False if too many objects are awaited.
+pub(super) fn follow<T>(state: &ControllerState, key: &Key, informer: &InformerHandle<T>, seen: &Meta) -> bool
+where
+    T: Send + Sync + 'static,
+{
+    let Some(over) = state.waits.begin(key) else { return false };
+    let is_surely_shown = Written::Version(seen.clone()).is_surely_of(informer);
+    let moved = moved(informer.store().clone(), seen.clone(), is_surely_shown);
+    let (key, object, source) = (key.clone(), Some(seen.key().clone()), informer.resource().path().into());
+    let errand: Errand = Box::new(move |state| {
         Box::pin(async move {
-            let Self { key, path, object, moved, over } = *self;
             let moved = async { moved.await.ok() };
             let ended = async {
                 let _closed = over.recv().await;
@@ -50,9 +29,11 @@ impl Follow for Obstacle {
             };
             let Some(is_there) = smol::future::or(moved, ended).await else { return };
             let kind = if is_there { CauseKind::Updated } else { CauseKind::Deleted };
-            state.add(key, Priority::default(), Cause { source: path, kind, object: Some(object), version: None });
+            state.add(key, Priority::default(), Cause { source, kind, object, version: None });
         })
-    }
+    });
+    // Without the streams' side, the controller has ended.
+    !matches!(state.errands.try_send(errand), Err(TrySendError::Full(_)))
 }
 
 /// `is_surely_shown` tells whether the store will have the object, if it is not gone by then.
@@ -78,10 +59,13 @@ fn controller(meta: &Meta) -> Option<Option<Uid>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::pin::Pin;
     use core::task::{Context, Poll, Waker};
     use listwatch_core::cache::{Cache, Change, Indexer, Note, StoreWriter};
     use listwatch_core::fifo::Delta;
     use listwatch_core::object::{MetaBuilder, Object, OwnerReference};
+
+    type Moved = Pin<Box<dyn Future<Output = Result<bool, AwaitError>> + Send>>;
 
     /// The object at this version, with a controller of this uid.
     fn owned(version: &str, owner: &str) -> Meta {

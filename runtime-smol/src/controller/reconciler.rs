@@ -1,17 +1,14 @@
+//! A controller that is being built: its name, its informers, its sources and its limits.
+
 use super::context::Context;
-use super::error::Reconciled;
-use super::feed::{Feed, Mapped};
+use super::error::{Reconciled, RunError};
+use super::feed::{Feed, Mapped, Reads};
 use super::handle::ControllerHandle;
-use super::keys::Keys;
-use super::mapper::Mapper;
-use super::own_kind::OwnKind;
-use super::owner::Owner;
-use super::reads::Reads;
+use super::owners::OwnKind;
 use super::report::Report;
-use super::run_error::RunError;
 use super::running::{Parts, Running};
 use super::settings::Settings;
-use super::source::Source;
+use super::source::{Keys, Mapper, Source};
 use crate::election::Election;
 use crate::informers::{InformerHandle, Informers};
 use crate::saved::SaveTo;
@@ -139,7 +136,7 @@ impl Controller {
     /// (controller-runtime `For`).
     pub fn reconciles<T: Send + Sync + 'static>(self, kind: impl Into<Source<T>>) -> Reconciler<T> {
         let own = kind.into();
-        let own_kind = Arc::new(OwnKind::of(&own));
+        let own_kind = Arc::new(OwnKind::of(&own.handle, own.denied, own.is_namespaced));
         let settings = Settings::new(self.name);
         let own = Mapped::new(own, Mapper::Own(Arc::clone(&own_kind)));
         let (informers, feeds) = (self.informers, vec![Box::new(own) as Box<dyn Feed>]);
@@ -172,8 +169,11 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// for a kind of another cluster, use [`maps`](Self::maps).
     pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>) -> Self {
         let kind = kind.into();
-        match Owner::of(&kind.handle, &self.own) {
-            Ok(owner) => self.follows(kind, Mapper::Owner(owner)),
+        match self.own.check_owns(&kind.handle) {
+            Ok(()) => {
+                let own = Arc::clone(&self.own);
+                self.follows(kind, Mapper::Owner(own))
+            }
             Err(mistake) => {
                 self.reads.on_mistake(mistake);
                 self

@@ -1,17 +1,23 @@
-use super::Error;
+//! What a controller tells its operator.
+
+use super::error::{Error, write_keys, write_left};
 use crate::audit::StreamAudit;
 use crate::election::ElectionReport;
 use crate::informers::StreamsNotSynced;
+#[cfg(feature = "tracing")]
+use crate::traced::{CONTROLLER, event_at, told};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::controller::{KeyReport, KeyState};
+use listwatch_core::controller::KeyReport;
 use listwatch_core::decode::DecodeError;
-use listwatch_core::queue::Finished;
+use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::recorder::{RecorderCounts, RecorderProblem};
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
 use std::path::Path;
+#[cfg(feature = "tracing")]
+use tracing::{Level, event};
 
 /// Something that a controller's operator should know. It goes to standard error, one line each, unless
 /// [`on_report`](super::Reconciler::on_report) or [`World::on_report_line`](crate::World::on_report_line) sets another
@@ -203,6 +209,119 @@ impl Report<'_> {
     }
 }
 
+/// The longest report that a subscriber is told, in characters.
+#[cfg(feature = "tracing")]
+const LONGEST_TRACED: usize = 4096;
+
+/// For the subscriber of the program.
+#[cfg(feature = "tracing")]
+impl Report<'_> {
+    /// Tells it; at the end of a reconcile with the time that it took. False if nobody has heard of it.
+    pub(super) fn trace(&self, controller: &str, took: Option<Duration>) -> bool {
+        if let Self::Election { lease, report } = self {
+            return report.trace(Some(controller), lease);
+        }
+        told(|| {
+            let (level, name) = self.kind();
+            let retry_in = if let Self::Failed { retry_in, .. } = self { *retry_in } else { None };
+            event_at!(
+                level,
+                target: CONTROLLER,
+                controller = display(Printable::new(controller)),
+                key = self.key().map(|key| display(Printable::new(key.as_str()))),
+                report = took.is_none().then_some(name),
+                result = took.is_some().then_some(name),
+                duration_s = took.map(|took| took.as_secs_f64()),
+                retry_in_s = retry_in.map(|wait| wait.as_secs_f64()),
+                "{}",
+                Printable::new(self).at_most(LONGEST_TRACED)
+            );
+        })
+    }
+
+    /// What a stream tells by itself is told again in detail alone.
+    fn kind(&self) -> (Level, &'static str) {
+        match self {
+            Self::Failed { next: Finished::GaveUp, .. } => (Level::ERROR, "failed"),
+            Self::Failed { .. } => (Level::WARN, "failed"),
+            Self::Panicked { .. } => (Level::ERROR, "panicked"),
+            Self::Overdue { .. } => (Level::WARN, "overdue"),
+            Self::MapperPanicked { .. } => (Level::ERROR, "mapper_panicked"),
+            Self::DropPanicked { .. } => (Level::ERROR, "drop_panicked"),
+            Self::SourceFailed { .. } => (Level::DEBUG, "source_failed"),
+            Self::SourceRecovered { .. } => (Level::INFO, "source_recovered"),
+            Self::SourceNotSynced { .. } => (Level::WARN, "source_not_synced"),
+            Self::Undecodable { .. } => (Level::DEBUG, "undecodable"),
+            Self::Audited { .. } => (Level::DEBUG, "audited"),
+            Self::WriteTimedOut { .. } => (Level::WARN, "write_timed_out"),
+            Self::Started { .. } => (Level::INFO, "started"),
+            Self::StillWorking { .. } => (Level::WARN, "still_working"),
+            Self::Election { .. } => (Level::INFO, "election"),
+            Self::NeverStarted => (Level::WARN, "never_started"),
+            Self::NeverLed => (Level::INFO, "never_led"),
+            Self::Ended { left } if left.iter().all(|key| key.state.is_requeued()) => (Level::INFO, "ended"),
+            Self::Ended { .. } => (Level::WARN, "ended"),
+            #[cfg(feature = "file")]
+            Self::Replayed { .. } => (Level::INFO, "replayed"),
+            Self::EventNotWritten { .. } => (Level::WARN, "event_not_written"),
+            Self::EventsLost { .. } => (Level::WARN, "events_lost"),
+            Self::Warning { .. } => (Level::WARN, "warning"),
+        }
+    }
+
+    fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Failed { key, .. }
+            | Self::Panicked { key, .. }
+            | Self::Overdue { key, .. }
+            | Self::MapperPanicked { key, .. }
+            | Self::WriteTimedOut { key, .. }
+            | Self::Warning { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+impl Report<'_> {
+    pub(super) fn trace(&self, _controller: &str, _took: Option<Duration>) -> bool {
+        false
+    }
+}
+
+/// Tells that a reconcile has ended which is no failure. Without an outcome, it was dropped.
+#[cfg(feature = "tracing")]
+pub(super) fn ended(outcome: Option<Outcome>, took: Duration) {
+    told(|| {
+        let requeue_in_s = match outcome {
+            Some(Outcome::RequeueAfter(delay)) => Some(delay.as_secs_f64()),
+            _ => None,
+        };
+        event!(
+            target: CONTROLLER,
+            Level::DEBUG,
+            result = outcome.map_or("dropped", name),
+            duration_s = took.as_secs_f64(),
+            requeue_in_s,
+            "ended"
+        );
+    });
+}
+
+#[cfg(feature = "tracing")]
+fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::RequeueAfter(_) => "requeue",
+        Outcome::Terminal => "terminal",
+        Outcome::Panicked => "panicked",
+        _ => "retry",
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+pub(super) fn ended(_outcome: Option<Outcome>, _took: Duration) {}
+
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -306,46 +425,4 @@ fn write_lost(f: &mut fmt::Formatter<'_>, counts: &RecorderCounts, is_flushed: b
 fn rounded_up(time: Duration) -> Duration {
     let millis = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     if millis < 1000 { Duration::from_millis(millis) } else { Duration::from_secs(millis.div_ceil(1000)) }
-}
-
-/// How many keys a message names.
-const NAMED: usize = 10;
-
-pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) -> fmt::Result {
-    let (requeued, left): (Vec<_>, Vec<_>) = left.iter().partition(|report| report.state.is_requeued());
-    match left.len() {
-        0 => f.write_str("every key is done")?,
-        1 => f.write_str("1 key is not done:")?,
-        keys => write!(f, "{keys} keys are not done:")?,
-    }
-    for report in left.iter().take(NAMED) {
-        write!(f, " {} ({})", Printable::new(report.key.as_str()), state(report.state))?;
-    }
-    f.write_str(if left.len() > NAMED { " …" } else { "" })?;
-    match requeued.len() {
-        0 => Ok(()),
-        1 => f.write_str("; 1 key was requeued for later"),
-        keys => write!(f, "; {keys} keys were requeued for later"),
-    }
-}
-
-/// A part of a message that names keys, if there are any.
-pub(super) fn write_keys(f: &mut fmt::Formatter<'_>, what: &str, keys: &[Key]) -> fmt::Result {
-    if keys.is_empty() {
-        return Ok(());
-    }
-    write!(f, "; {what}:")?;
-    keys.iter().take(NAMED).try_for_each(|key| write!(f, " {}", Printable::new(key.as_str())))?;
-    if keys.len() > NAMED { write!(f, " … ({} keys)", keys.len()) } else { Ok(()) }
-}
-
-fn state(state: KeyState) -> &'static str {
-    match state {
-        KeyState::Debounced { .. } | KeyState::Ready => "changed",
-        KeyState::Running { .. } => "running",
-        KeyState::Held { .. } => "waiting for its writes",
-        KeyState::BackingOff { .. } => "backing off",
-        KeyState::Parked => "parked",
-        _ => "unfinished",
-    }
 }

@@ -1,37 +1,33 @@
-use super::audited::audits;
-use super::crew::Crew;
-use super::elected::Elected;
-use super::feed::Feed;
-use super::followed::Followed;
+//! A controller that can run, and one that runs on threads of its own.
+
+use super::election::Elected;
+use super::error::RunError;
+use super::events::recorder;
+use super::feed::{Feed, Reads, all_of};
 use super::handle::ControllerHandle;
-use super::own_kind::OwnKind;
-use super::prepared::prepare;
-use super::read;
-use super::reads::{Reads, all_of};
-use super::run_error::RunError;
+use super::lifecycle::{Ending, Streams, audits};
+use super::memory::{Memory, Told};
+use super::owners::{Followed, OwnKind};
 use super::settings::Settings;
-use super::started::Started;
-use super::state::State;
-use super::streams::{Ending, Streams};
+use super::source::{Sources, worlds};
+use super::state::{ControllerState, Inbox, MOST_ERRANDS, MOST_FOLLOWED, Waits, guarded};
+use super::tally::Tally;
 use super::termination::Termination;
-use super::thread_bound::ThreadBound;
-use super::threads::{Threads, named, no_thread, shares};
+use super::threads::{Crew, Threads, named, no_thread, on_one_thread, shares};
 use super::worker::Reconcile;
 use crate::clock::Clock;
-use crate::election::{Candidate, Election};
+use crate::election::{Candidate, Election, Leadership};
 use crate::informers::{Informers, World};
-#[cfg(feature = "file")]
-use crate::replay::Replay;
+use crate::mutex::Mutex;
+use crate::stderr::Folded;
 use crate::workers::WorkerStates;
 use async_executor::{Executor, LocalExecutor};
 use core::fmt;
 use listwatch_core::Key;
+use smol::channel::{Receiver, Sender, bounded};
 use smol::future::{or, pending};
-use std::sync::Arc;
-#[cfg(feature = "file")]
-use std::sync::Mutex;
-#[cfg(feature = "file")]
-use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use std::thread::{self, Scope};
 
 /// A controller that can run: its sources, and the function that reconciles.
@@ -63,7 +59,7 @@ impl<'a> Running<'a> {
         let Parts { informers, feeds, reads, own } = parts;
         let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| informers.clock().random_seed());
         let (reads, mut mistake) = reads.take_except(&feeds);
-        let worlds = unless_mistaken(read::worlds(&informers, all_of(&feeds, &reads)), &mut mistake);
+        let worlds = unless_mistaken(worlds(&informers, all_of(&feeds, &reads)), &mut mistake);
         let candidate = unless_mistaken(candidate(settings.election.take(), informers.world()), &mut mistake);
         let leadership = candidate.as_ref().map(Candidate::leadership);
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
@@ -76,14 +72,13 @@ impl<'a> Running<'a> {
         #[cfg(feature = "file")]
         state.informers.world().replay().into_iter().for_each(|replay| replay.register(&state.name));
         let (workers, crews) = crews(&state, &settings, &reconcile);
-        let Settings { handle, sync_within, drain, .. } = settings;
+        let Settings { handle, drain, .. } = settings;
         let (handle, refused) = match handle.attach(&state) {
             Ok(()) => (handle, mistake),
             Err(refused) => (ControllerHandle::default(), Some(refused)),
         };
         let ending = Ending { state, workers };
-        let streams =
-            Streams { refused, ending, worlds, feeds, reads, own, inbox, elected, audits, sync_within, drain };
+        let streams = Streams { refused, ending, worlds, feeds, reads, own, inbox, elected, audits, drain };
         Self { streams, crews, handle }
     }
 
@@ -138,9 +133,10 @@ impl<'a> Running<'a> {
     async fn run_here(self) -> Result<(), RunError> {
         let Self { streams, crews, handle: _ } = self;
         #[cfg(feature = "file")]
-        if let Some((replay, reconcile)) = replay_of(&streams, &crews) {
+        if let (Some(replay), Some(crew)) = (streams.ending.state.informers.world().replay().cloned(), crews.first()) {
+            let reconcile = crew.reconcile();
             drop(crews);
-            return super::replayed::replay(streams, reconcile, replay).await;
+            return super::replay::replay(streams, reconcile, replay).await;
         }
         let crews = async {
             run_in_turn(crews).await;
@@ -217,7 +213,7 @@ fn candidate(election: Option<Election>, world: &World) -> Result<Option<Candida
 
 /// The workers, and their shares of the threads.
 fn crews<'a>(
-    state: &Arc<State>,
+    state: &Arc<ControllerState>,
     settings: &Settings,
     reconcile: &Arc<dyn Reconcile + 'a>,
 ) -> (Arc<WorkerStates<Key>>, Vec<Crew<'a>>) {
@@ -261,22 +257,12 @@ impl Running<'static> {
     /// # Panics
     /// Under a simulated clock, if it is polled on two threads.
     pub fn future(self) -> impl Future<Output = Result<(), RunError>> + Send + 'static {
-        let clock = self.clock();
-        let Self { streams, crews, handle: _ } = self;
         async move {
-            #[cfg(feature = "file")]
-            if let Some((replay, reconcile)) = replay_of(&streams, &crews) {
-                drop(crews);
-                return replay_bound(streams, reconcile, replay).await;
+            if self.clock().is_simulated() {
+                let ended = on_one_thread(move || self.run_here()).await;
+                return ended.unwrap_or_else(|| Err(RunError::Panicked("the controller's thread has ended".into())));
             }
-            if clock.is_simulated() {
-                let crews = ThreadBound::new(move || Box::pin(run_in_turn(crews)));
-                let crews = async {
-                    crews.await;
-                    pending().await
-                };
-                return or(streams.run(), crews).await;
-            }
+            let Self { streams, crews, handle: _ } = self;
             let mut threads = Threads::default();
             for crew in crews {
                 let builder = named(&streams.ending.state.name, "workers");
@@ -285,29 +271,6 @@ impl Running<'static> {
             streams.run().await
         }
     }
-}
-
-/// The replay that drives the controller, if its world is a tape, and the function that it calls.
-#[cfg(feature = "file")]
-fn replay_of<'a>(streams: &Streams, crews: &[Crew<'a>]) -> Option<(Arc<Replay>, Arc<dyn Reconcile + 'a>)> {
-    let replay = streams.ending.state.informers.world().replay()?;
-    Some((Arc::clone(replay), crews.first()?.reconcile()))
-}
-
-/// Replays on the thread that polls first.
-#[cfg(feature = "file")]
-async fn replay_bound(streams: Streams, reconcile: Arc<dyn Reconcile>, replay: Arc<Replay>) -> Result<(), RunError> {
-    let ended = Arc::<Mutex<Option<_>>>::default();
-    let told = Arc::clone(&ended);
-    ThreadBound::new(move || {
-        Box::pin(async move {
-            let end = super::replayed::replay(streams, reconcile, replay).await;
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
-        })
-    })
-    .await;
-    let end = ended.lock().unwrap_or_else(PoisonError::into_inner).take();
-    end.unwrap_or_else(|| Err(RunError::Panicked("the replay panicked".into())))
 }
 
 /// There is one under a simulated clock.
@@ -327,11 +290,115 @@ impl fmt::Debug for Running<'_> {
     }
 }
 
+/// A controller that runs on threads of its own. Dropped, it ends at once: reconciles are dropped with their requests.
+#[must_use = "dropping it ends the controller"]
+pub struct Started {
+    handle: ControllerHandle,
+    end: Receiver<Result<(), RunError>>,
+    /// Closed by the drop, before the threads are waited for.
+    abort: Sender<()>,
+    _threads: Threads,
+}
+
+impl Started {
+    pub(super) fn new(
+        name: &str,
+        clock: Clock,
+        handle: ControllerHandle,
+        controller: impl Future<Output = Result<(), RunError>> + Send + 'static,
+    ) -> Result<Self, RunError> {
+        let ((ended, end), (abort, aborted)) = (bounded(1), bounded::<()>(1));
+        let mut threads = Threads::default();
+        let main = move || {
+            let aborted = async {
+                let _closed = aborted.recv().await;
+                None
+            };
+            let end = or(async { Some(controller.await) }, aborted);
+            if let Some(end) = crate::run(&clock, &Executor::new(), end) {
+                _ = ended.try_send(end);
+            }
+        };
+        threads.spawn(named(name, "streams"), main).map_err(no_thread)?;
+        Ok(Self { handle, end, abort, _threads: threads })
+    }
+
+    /// Reaches the controller.
+    #[must_use]
+    pub fn handle(&self) -> ControllerHandle {
+        self.handle.clone()
+    }
+
+    /// Waits until the controller has ended; its [handle](Self::handle) stops it.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn join(self) -> Result<(), RunError> {
+        smol::block_on(self.end.recv())
+            .unwrap_or_else(|_| Err(RunError::Panicked("the controller's thread panicked".into())))
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.abort.close();
+    }
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Started").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+/// That of a controller which has not begun. The report function leaves the settings.
+pub(super) fn prepare(
+    settings: &mut Settings,
+    seed: u64,
+    informers: Informers,
+    leadership: Option<Leadership>,
+    followed: Followed,
+    own: Weak<OwnKind>,
+) -> (ControllerState, Inbox) {
+    let clock = informers.clock().clone();
+    let client = guarded(leadership.as_ref(), informers.client());
+    let recorder = if informers.world().is_replay() { None } else { recorder(&settings.name, seed, &clock) };
+    let ((held, to_show), (errands, to_follow)) = (bounded(MOST_FOLLOWED), bounded(MOST_ERRANDS));
+    let (stop, stopped) = bounded(1);
+    let state = ControllerState {
+        name: settings.name.as_str().into(),
+        machine: settings.machine(&clock, seed),
+        clock,
+        seed,
+        informers,
+        client,
+        leadership,
+        recorder,
+        reconciles: AtomicU64::new(0),
+        sources: Sources::default(),
+        tally: Tally::new(settings.workers),
+        followed,
+        memory: Memory::default(),
+        told: Told::default(),
+        waits: Waits::default(),
+        blocking: Arc::default(),
+        on_report: settings.on_report.take(),
+        stderr: Folded::default(),
+        held,
+        stale: Mutex::default(),
+        errands,
+        sync_within: settings.sync_within,
+        own,
+        stop,
+    };
+    (state, Inbox { held: to_show, errands: to_follow, stop: stopped })
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::{Controller, Outcome, Report};
     use super::*;
     use crate::client::Client;
-    use crate::controller::{Controller, Outcome, Report};
     use crate::decode::MetadataOnly;
     use crate::informers::World;
     use listwatch_core::Resource;
@@ -351,14 +418,14 @@ mod tests {
     fn nobody_said_that_the_changes_of_an_owned_kind_wake_no_owner() {
         let said = Arc::<Mutex<Vec<String>>>::default();
         let told = Arc::clone(&said);
-        let running = controller(move |_, report| told.lock().unwrap().push(report.to_string()));
+        let running = controller(move |_, report| told.lock().push(report.to_string()));
         let state = &running.streams.ending.state;
         for path in ["/api/v1/foos", "/api/v1/configmaps", "/api/v1/configmaps"] {
             state.warn_unfollowed(&"web/a".into(), path);
         }
         let warning = "web/a: OwnedKindNotFollowed: changes of /api/v1/configmaps wake no owner: \
                        add `.owns(&…)` with its informer to the controller";
-        assert_eq!(*said.lock().unwrap(), [warning]);
+        assert_eq!(*said.lock(), [warning]);
     }
 
     #[test]

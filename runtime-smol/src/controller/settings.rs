@@ -1,3 +1,5 @@
+//! What a controller is configured with.
+
 use super::handle::ControllerHandle;
 use super::report::OnReport;
 use super::state::Machine;

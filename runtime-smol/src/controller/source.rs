@@ -1,10 +1,21 @@
-//! Where a controller's keys come from: informers, each with a mapper.
+//! The sources of keys: informers, the changes that count, and the keys that a change leads to.
 
-use super::read::Read;
+use super::error::RunError;
+use super::owners::OwnKind;
 use crate::informers::{AuditTarget, HandleSynced, InformerHandle, Informers, WhenDenied};
+use crate::mutex::Mutex;
 use core::any::Any;
+use core::fmt;
+use core::marker::PhantomData;
+use core::time::Duration;
+use listwatch_core::Instant;
+use listwatch_core::Key;
+use listwatch_core::informer::Subscriber;
 use listwatch_core::object::{Object, ObjectHandle};
-use std::sync::Weak;
+use listwatch_core::queue::Priority;
+use listwatch_core::sync::StdLock;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
 /// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where
 /// every change counts.
@@ -98,8 +109,213 @@ impl<T> From<&InformerHandle<T>> for Source<T> {
     }
 }
 
-impl<T> core::fmt::Debug for Source<T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl<T> fmt::Debug for Source<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+/// An informer of any type, which has to sync before the first reconcile.
+pub(super) trait Read: Send {
+    /// Waits for its first state.
+    fn synced(&self) -> HandleSynced;
+
+    /// Tells it from all others.
+    fn identity(&self) -> Weak<dyn Any + Send + Sync>;
+
+    /// The informers that it is among.
+    fn informers(&self) -> Informers;
+
+    /// Its streams, to be audited.
+    fn audit_targets(&self) -> Vec<AuditTarget>;
+
+    /// The path of its resource.
+    fn path(&self) -> &str;
+}
+
+/// Tells informers that come for the first time from those that came before.
+#[derive(Default)]
+pub(super) struct Distinct(Vec<Weak<dyn Any + Send + Sync>>);
+
+impl Distinct {
+    /// Whether this informer has not come before.
+    pub(super) fn is_new(&mut self, read: &dyn Read) -> bool {
+        let identity = read.identity();
+        let is_new = !self.0.iter().any(|known| known.ptr_eq(&identity));
+        if is_new {
+            self.0.push(identity);
+        }
+        is_new
+    }
+}
+
+/// Those that belong together, each once, or why they cannot run beside each other.
+pub(super) fn worlds<'r>(
+    own: &Informers,
+    reads: impl Iterator<Item = &'r dyn Read>,
+) -> Result<Vec<Informers>, RunError> {
+    let mut worlds = vec![own.clone()];
+    for read in reads {
+        let informers = read.informers();
+        if !informers.clock().is_same(own.clock()) {
+            let path = read.path();
+            return Err(RunError::Config(format!("the world of {path} has another clock; give all worlds one clock")));
+        }
+        if !worlds.iter().any(|world| world.is_same(&informers)) {
+            worlds.push(informers);
+        }
+    }
+    match worlds.iter().find_map(|informers| informers.world().refusal()) {
+        Some(why) => Err(RunError::Config(why.to_owned())),
+        None => Ok(worlds),
+    }
+}
+
+/// The keys that a mapper finds for one object. They go to the queue when the mapper returns, each once; if it panics,
+/// none of them does.
+pub struct Keys<'a> {
+    found: FoundKeys,
+    priority: Priority,
+    /// A mapper cannot keep it.
+    _call: PhantomData<&'a ()>,
+}
+
+/// Distinct keys in the order in which they were found, each with its highest priority.
+#[derive(Default)]
+pub(super) struct FoundKeys {
+    keys: Vec<(Key, Priority)>,
+    /// The places of the keys.
+    places: HashMap<Key, usize>,
+}
+
+impl Keys<'_> {
+    pub(super) fn new(priority: Priority) -> Self {
+        Self { found: FoundKeys::default(), priority, _call: PhantomData }
+    }
+
+    /// Lets the controller reconcile `key`: with [`Priority::Low`] if the object is part of an initial list, and with
+    /// [`Priority::Normal`] otherwise.
+    pub fn add(&mut self, key: impl Into<Key>) {
+        self.found.add(key.into(), self.priority);
+    }
+
+    /// Lets the controller reconcile `key` with this priority.
+    pub fn add_with_priority(&mut self, key: impl Into<Key>, priority: Priority) {
+        self.found.add(key.into(), priority);
+    }
+
+    pub(super) fn into_found(self) -> FoundKeys {
+        self.found
+    }
+}
+
+impl FoundKeys {
+    fn add(&mut self, key: Key, priority: Priority) {
+        let next = self.keys.len();
+        let place = *self.places.entry(key.clone()).or_insert(next);
+        if let Some((_, known)) = self.keys.get_mut(place) {
+            *known = priority.max(*known);
+        } else {
+            self.keys.push((key, priority));
+        }
+    }
+
+    /// Adds the keys of `other`.
+    pub(super) fn merge(&mut self, other: Self) {
+        other.keys.into_iter().for_each(|(key, priority)| self.add(key, priority));
+    }
+
+    pub(super) fn into_keys(self) -> Vec<(Key, Priority)> {
+        self.keys
+    }
+}
+
+impl fmt::Debug for Keys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("priority", &self.priority).finish_non_exhaustive()
+    }
+}
+
+/// What calls [`Keys::add`] for an object.
+type AddKeys<T> = Box<dyn Fn(&ObjectHandle<T>, &mut Keys<'_>) + Send>;
+
+/// From an object to keys.
+pub(super) enum Mapper<T> {
+    /// To the object's own key.
+    Own(Arc<OwnKind>),
+    /// To its owner's.
+    Owner(Arc<OwnKind>),
+    /// To those that the program's function adds.
+    Program(AddKeys<T>),
+}
+
+impl<T> Mapper<T> {
+    pub(super) fn map(&self, object: &ObjectHandle<T>, keys: &mut Keys<'_>) {
+        match self {
+            Self::Own(_) => keys.add(object.key().clone()),
+            Self::Owner(kind) => kind.owner_keys(object.meta()).for_each(|key| keys.add(key)),
+            Self::Program(map) => map(object, keys),
+        }
+    }
+}
+
+/// How far a controller is with one of its sources. [`ControllerHandle::sources`](super::ControllerHandle::sources)
+/// returns it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceStatus {
+    /// The path of the source's resource.
+    pub source: Arc<str>,
+    /// Whether all objects of its first state became keys.
+    pub has_synced: bool,
+    /// How many changes wait at most to become keys.
+    pub backlog: usize,
+    /// For how long the oldest of them has waited; zero where none waits.
+    pub lag: Duration,
+}
+
+/// The sources that are followed now.
+#[derive(Default)]
+pub(super) struct Sources(Mutex<Vec<Following>>);
+
+struct Following {
+    source: Arc<str>,
+    gauge: Weak<dyn Gauge>,
+}
+
+/// A subscriber of any type.
+pub(super) trait Gauge: Send + Sync {
+    /// Whether it has synced, its backlog, and its lag.
+    fn read(&self, now: Instant) -> (bool, usize, Duration);
+}
+
+impl<T: Send + Sync> Gauge for Mutex<Subscriber<ObjectHandle<T>, StdLock>> {
+    fn read(&self, now: Instant) -> (bool, usize, Duration) {
+        let subscriber = self.lock();
+        (subscriber.has_synced(), subscriber.backlog(), subscriber.lag(now))
+    }
+}
+
+impl Sources {
+    /// Shows a source for as long as its subscriber is there.
+    pub(super) fn add(&self, source: &Arc<str>, gauge: &Arc<impl Gauge + 'static>) {
+        let gauge: Arc<dyn Gauge> = Arc::clone(gauge) as _;
+        let mut entries = self.0.lock();
+        entries.retain(|entry| entry.gauge.strong_count() > 0);
+        entries.push(Following { source: Arc::clone(source), gauge: Arc::downgrade(&gauge) });
+    }
+
+    /// The sources, in the order of their begin.
+    pub(super) fn status(&self, now: Instant) -> Vec<SourceStatus> {
+        let entries = self.0.lock();
+        let known = entries.iter().filter_map(|entry| Some((Arc::clone(&entry.source), entry.gauge.upgrade()?)));
+        let known: Vec<_> = known.collect();
+        // Outside of the lock: the last share of a subscriber may be dropped here.
+        drop(entries);
+        let status = |(source, gauge): (_, Arc<dyn Gauge>)| {
+            let (has_synced, backlog, lag) = gauge.read(now);
+            SourceStatus { source, has_synced, backlog, lag }
+        };
+        known.into_iter().map(status).collect()
     }
 }

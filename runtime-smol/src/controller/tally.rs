@@ -1,11 +1,9 @@
 //! What a controller counts of its reconciles.
 
 #[cfg(feature = "metrics")]
-use super::sources::lock;
+use crate::mutex::Mutex;
 use core::time::Duration;
 use listwatch_core::queue::Outcome;
-#[cfg(feature = "metrics")]
-use std::sync::Mutex;
 
 /// The upper bounds of the buckets, in milliseconds: those of `controller_runtime_reconcile_time_seconds`.
 pub(crate) const BOUNDS: [u64; 40] = [
@@ -97,12 +95,12 @@ impl Tally {
 
     #[cfg(feature = "metrics")]
     pub(super) fn counts(&self) -> Counts {
-        lock(&self.0).clone()
+        self.0.lock().clone()
     }
 
     fn count(&self, count: impl FnOnce(&mut Counts)) {
         #[cfg(feature = "metrics")]
-        count(&mut lock(&self.0));
+        count(&mut self.0.lock());
         #[cfg(not(feature = "metrics"))]
         drop(count);
     }

@@ -1,3 +1,5 @@
+//! The request of the system that the process ends.
+
 use async_signal::{Signal, Signals};
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -62,11 +64,12 @@ impl Future for Termination {
 /// The default action of a signal that comes a second time, or while nothing listens.
 #[cfg(unix)]
 mod second {
+    use crate::mutex::Mutex;
     use async_signal::Signal;
     use signal_hook::flag::{register, register_conditional_default};
     use std::io;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
     /// Handlers stay registered for as long as the process lives, so there is one set of them.
     static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
@@ -84,7 +87,7 @@ mod second {
 
     impl Listening {
         pub(super) fn begin(signals: &[Signal]) -> io::Result<Self> {
-            let mut handlers = lock();
+            let mut handlers = HANDLERS.lock();
             if handlers.is_none() {
                 *handlers = Some(Handlers::register(signals)?);
             }
@@ -100,7 +103,7 @@ mod second {
 
     impl Drop for Listening {
         fn drop(&mut self) {
-            if let Some(handlers) = &mut *lock() {
+            if let Some(handlers) = &mut *HANDLERS.lock() {
                 handlers.listening -= 1;
                 if handlers.listening == 0 {
                     handlers.is_default.store(true, Ordering::SeqCst);
@@ -118,9 +121,5 @@ mod second {
             }
             Ok(Self { is_default, listening: 0 })
         }
-    }
-
-    fn lock() -> MutexGuard<'static, Option<Handlers>> {
-        HANDLERS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,27 +1,36 @@
-//! The loop of one worker.
+//! A worker: takes a key, reconciles it, and gives it back.
 
-use super::attempt::Attempt;
 use super::context::Context;
 use super::error::{Error, Reconciled};
-use super::expected::Expected;
-use super::report::Report;
-use super::state::{Held, State};
+use super::report::{self, Report};
+use super::state::{ControllerState, Held};
+#[cfg(feature = "file")]
+use super::tape::{Beginning, Noted, ended_text};
+use super::writes::Expected;
+#[cfg(feature = "file")]
+use crate::attended::Attended;
 use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
 use crate::client::Sender;
 use crate::clock::Clock;
 use crate::election::Work;
-use crate::traced::{self, ReconcileSpan};
+use crate::stable_hash::StableHash;
+use crate::traced::ReconcileSpan;
+#[cfg(feature = "file")]
+use crate::witness::Witness;
 use crate::workers::WorkerHandle;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::time::Duration;
+use listwatch_core::api::ReconcileId;
 use listwatch_core::controller::{Cause, Ended, ReconcileGuard};
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
+use smol::channel::TrySendError;
 use smol::lock::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The outcome of a reconcile that was dropped with its term: the key is reconciled in the next one.
 const INTERRUPTED: Outcome = Outcome::Transient(Duration::ZERO);
@@ -46,10 +55,10 @@ type Job<'s> = ReconcileGuard<'s, Key, StdLock, Cause, Expected>;
 
 /// One of a controller's workers.
 pub(super) struct Worker<'w> {
-    pub(super) state: &'w Arc<State>,
+    pub(super) state: &'w Arc<ControllerState>,
     pub(super) handle: WorkerHandle<Key>,
     /// The right to wait for a key, of which each thread has one: so an addition wakes one worker of each thread.
-    pub(super) turn: Arc<Mutex<()>>,
+    pub(super) turn: &'w Mutex<()>,
     pub(super) reconcile: &'w dyn Reconcile,
 }
 
@@ -108,7 +117,7 @@ impl Worker<'_> {
     fn conclude(&self, job: Job<'_>, cx: &Context, ended: Caught<Option<Reconciled>>, took: Duration) {
         match ended {
             Caught::Done(Some(Ok(outcome))) => {
-                traced::ended(Some(outcome), took);
+                report::ended(Some(outcome), took);
                 if let Some(age) = cx.causes().iter().map(|(_, age)| *age).max() {
                     self.state.tally.aged(age.saturating_add(took));
                 }
@@ -126,7 +135,7 @@ impl Worker<'_> {
             }
             Caught::Stopped(panic) => {
                 panic.iter().for_each(|message| self.report_panic(cx, message));
-                traced::ended(None, took);
+                report::ended(None, took);
                 if self.handle.is_over() {
                     self.handle.give_up();
                 } else {
@@ -201,7 +210,9 @@ impl Worker<'_> {
 
     fn follow(&self, held: Held) {
         // Without the streams' side, the controller has ended.
-        let _ended = self.state.held.try_send(held);
+        if let Err(TrySendError::Full(Held { key, hold, writes, .. })) = self.state.held.try_send(held) {
+            self.state.on_unfollowed(&key, hold, &writes);
+        }
     }
 }
 
@@ -236,4 +247,66 @@ async fn by<F: Future>(clock: &Clock, deadline: Option<Instant>, future: F) -> O
         None
     };
     smol::future::or(async { Some(future.await) }, over).await
+}
+
+pub(super) struct Attempt {
+    #[cfg(feature = "file")]
+    noted: Option<Arc<Noted>>,
+}
+
+#[cfg(feature = "file")]
+impl Attempt {
+    /// The reconcile of this number, which is the key's attempt of that one.
+    pub(super) fn begin(state: &ControllerState, cx: &Context, number: u64, attempt: u32) -> Self {
+        let begin = |tape| {
+            let (key, causes, late) = (cx.key(), cx.causes(), cx.timed_out_writes());
+            let beginning = Beginning { number, key, attempt, causes, late };
+            Noted::begin(tape, &state.clock, &state.name, &beginning)
+        };
+        Self { noted: state.informers.world().tape().map(begin) }
+    }
+
+    /// Calls the function.
+    pub(super) async fn run<F: Future<Output = Reconciled> + Unpin>(&self, call: impl FnOnce() -> F) -> Reconciled {
+        match &self.noted {
+            Some(noted) => Attended::new(Arc::clone(noted) as Arc<dyn Witness>, call).await,
+            None => call().await,
+        }
+    }
+
+    pub(super) fn end(self, ended: &Caught<Option<Reconciled>>) {
+        self.noted.iter().for_each(|noted| noted.end(ended_text(ended)));
+    }
+}
+
+/// Without tapes, nothing is noted.
+#[cfg(not(feature = "file"))]
+impl Attempt {
+    pub(super) fn begin(_: &ControllerState, _: &Context, _number: u64, _attempt: u32) -> Self {
+        Self {}
+    }
+
+    pub(super) async fn run<F: Future<Output = Reconciled> + Unpin>(&self, call: impl FnOnce() -> F) -> Reconciled {
+        call().await
+    }
+
+    pub(super) fn end(self, _: &Caught<Option<Reconciled>>) {}
+}
+
+impl ControllerState {
+    /// The number of the next reconcile: that of the tape, if there is one, so that its replay has the same.
+    pub(super) fn next_number(&self) -> u64 {
+        #[cfg(feature = "file")]
+        if let Some(tape) = self.informers.world().tape() {
+            return tape.next_reconcile();
+        }
+        self.reconciles.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The id of a reconcile. The seed of a controller in real time is its own, so its ids are.
+    pub(super) fn id_of(&self, number: u64) -> ReconcileId {
+        let first = StableHash::new().number(self.seed).text(&self.name).number(number).finish();
+        let second = StableHash::new().text("id").number(number).text(&self.name).number(self.seed).finish();
+        ReconcileId::new(u128::from(first) << u64::BITS | u128::from(second))
+    }
 }

@@ -1,11 +1,128 @@
-//! The writes of one reconcile.
+//! What happens after a write: the key waits until a store shows it.
 
-use super::expected::Expected;
+use crate::informers::{Collection, InformerHandle};
 use core::any::Any;
-use listwatch_core::Key;
-use listwatch_core::object::Version;
+use core::pin::Pin;
+use listwatch_core::api::{ApiRequest, ApiResponse, Method};
+use listwatch_core::controller::{Awaited, Write};
+use listwatch_core::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Status};
+use listwatch_core::object::{LabelSelector, Meta, Uid, Version, compare_versions};
+use listwatch_core::{Key, Resource, Store};
 use std::collections::BTreeMap;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
+
+/// A state that the server has, and that a watch will bring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// The object at a version.
+    Version(Meta),
+    /// An object that is gone, or terminates.
+    Deleted(Deleted),
+}
+
+/// What the answer to a deletion says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Deleted {
+    key: Key,
+    uid: Uid,
+    /// The object, unless the answer is a status.
+    object: Option<Meta>,
+}
+
+impl Written {
+    /// Reads the answer to `request`; `None` if it names no state to wait for: the request changes nothing, or the
+    /// answer is about something else, such as an eviction.
+    pub(super) fn read(request: &ApiRequest, response: &ApiResponse) -> Option<Self> {
+        let is_dry_run = request.query.iter().any(|(name, _)| *name == "dryRun");
+        if request.method == Method::Get || is_dry_run || !(200..300).contains(&response.status) {
+            return None;
+        }
+        match (request.method, object_in(response)) {
+            (Method::Delete, Some(meta)) => {
+                let (key, uid) = (meta.key().clone(), meta.uid()?);
+                Some(Self::Deleted(Deleted { key, uid, object: Some(meta) }))
+            }
+            (Method::Delete, None) => {
+                let status = Status::read(response.status, &response.body);
+                let namespace = Collection::of(&request.path).and_then(|collection| collection.namespace);
+                let key = Key::new(namespace, status.name()?);
+                Some(Self::Deleted(Deleted { key, uid: status.uid()?, object: None }))
+            }
+            (_, Some(object)) if !object.resource_version().is_empty() => Some(Self::Version(object)),
+            _ => None,
+        }
+    }
+
+    /// Why no store of this resource shows the write, if the program or the server made a mistake.
+    pub(super) fn mistake(&self, request: &ApiRequest, resource: &Resource) -> Option<String> {
+        let requested = Collection::of(&request.path)?;
+        let (path, key) = (resource.path(), self.key());
+        if !Collection::of(path).is_none_or(|collection| collection.covers(&requested)) {
+            return Some(format!("the request is for {}, and the informer has {path}", request.path));
+        }
+        // A name with special characters is escaped in the path.
+        let is_name = requested.name.is_none_or(|name| name == key.name() || name.contains('%'));
+        let is_namespace = requested.namespace == key.namespace();
+        (!is_name || !is_namespace).then(|| format!("the answer is about {key}, and the request for {}", request.path))
+    }
+
+    /// Whether the informer's store can show the write, as far as the object's labels tell. An object that leaves the
+    /// selection is shown as a deletion, if it was there before.
+    pub(super) fn is_of<T>(&self, kind: &InformerHandle<T>) -> bool {
+        let selector = kind.resource().label_selector().and_then(|selector| LabelSelector::parse(selector).ok());
+        match (self.object(), selector) {
+            (Some(meta), Some(selector)) => selector.matches(|name| meta.label(name)) || kind.contains(self.key()),
+            _ => true,
+        }
+    }
+
+    /// Whether the informer's store will show an object that was only read. Where there are field selectors, that cannot be
+    /// told, unless the store has it.
+    pub(super) fn is_surely_of<T>(&self, kind: &InformerHandle<T>) -> bool {
+        kind.contains(self.key()) || (kind.resource().field_selector().is_none() && self.is_of(kind))
+    }
+
+    /// What the informer's store is to show.
+    pub(super) fn expected_in<T: Send + Sync + 'static>(self, kind: &InformerHandle<T>) -> Expected {
+        let (source, object) = (kind.resource().path().into(), self.key().clone());
+        let version = self.object().and_then(version_of);
+        let (until, uid) = match (self, &version) {
+            (Self::Deleted(Deleted { uid, .. }), _) => (Awaited::Gone(Some(uid.clone())), Some(uid)),
+            (Self::Version(meta), version) => (Awaited::Version(version.clone().unwrap_or_default()), meta.uid()),
+        };
+        Expected::new(kind, Write { source, object, until }, uid, version)
+    }
+
+    /// The object that was written.
+    pub(super) fn key(&self) -> &Key {
+        match self {
+            Self::Version(meta) => meta.key(),
+            Self::Deleted(deleted) => &deleted.key,
+        }
+    }
+
+    fn object(&self) -> Option<&Meta> {
+        match self {
+            Self::Version(meta) => Some(meta),
+            Self::Deleted(deleted) => deleted.object.as_ref(),
+        }
+    }
+}
+
+/// The version of an object in an answer.
+pub(super) fn version_in(response: &ApiResponse) -> Option<Version> {
+    version_of(&object_in(response)?)
+}
+
+fn object_in(response: &ApiResponse) -> Option<Meta> {
+    let object = Decoder::new(DecodeOptions::default()).item::<MetadataOnly>(&response.body, &ListMeta::default());
+    Some(object.ok()?.meta)
+}
+
+/// The version of an object.
+pub(super) fn version_of(meta: &Meta) -> Option<Version> {
+    Some(meta.resource_version()).filter(|version| !version.is_empty()).map(Version::from)
+}
 
 /// What the stores are to show after a reconcile. All of it is by the object.
 pub(super) struct Writes {
@@ -15,15 +132,21 @@ pub(super) struct Writes {
     stale: BTreeMap<Key, Vec<Expected>>,
     /// The versions that were read live, each with its informer.
     seen: BTreeMap<Key, Vec<(Informer, Version)>>,
+    /// How many are awaited.
+    count: usize,
     is_over: bool,
 }
 
 type Informer = Weak<dyn Any + Send + Sync>;
 
+/// As many writes one reconcile awaits.
+const MOST_OF_ONE: usize = 16_384;
+
 impl Writes {
     /// Those of a reconcile that begins, with those of earlier ones.
     pub(super) fn new(awaited: Vec<Expected>, stale: Vec<Expected>) -> Self {
-        Self { awaited: by_object(awaited), stale: by_object(stale), seen: BTreeMap::new(), is_over: false }
+        let count = awaited.len();
+        Self { awaited: by_object(awaited), stale: by_object(stale), seen: BTreeMap::new(), count, is_over: false }
     }
 
     /// An object was read live at this version.
@@ -34,10 +157,13 @@ impl Writes {
         }
     }
 
-    /// Waits for a write, if the reconcile is not over yet. One wait serves all writes of an object.
-    pub(super) fn expect(&mut self, mut new: Expected) -> bool {
+    /// Waits for a write. One wait serves all writes of an object.
+    ///
+    /// # Errors
+    /// The reconcile is over, or awaits too many.
+    pub(super) fn expect(&mut self, mut new: Expected) -> Result<(), &'static str> {
         if self.is_over {
-            return false;
+            return Err("came after the end of its reconcile");
         }
         let object = new.write.object.clone();
         for (informer, version) in self.seen.get(&object).into_iter().flatten() {
@@ -48,12 +174,18 @@ impl Writes {
         let awaited = self.awaited.entry(object.clone()).or_default();
         while let Some((at, both)) = awaited.iter().enumerate().find_map(|(at, known)| Some((at, known.with(&new)?))) {
             awaited.remove(at);
+            self.count -= 1;
             new = both;
         }
-        if !self.stale.get(&object).into_iter().flatten().any(|stale| stale.is_same(&new)) {
-            awaited.push(new);
+        if self.stale.get(&object).into_iter().flatten().any(|stale| stale.is_same(&new)) {
+            return Ok(());
         }
-        true
+        if self.count == MOST_OF_ONE {
+            return Err("is one of too many in one reconcile");
+        }
+        self.count += 1;
+        awaited.push(new);
+        Ok(())
     }
 
     /// Ends the reconcile: what is awaited now.
@@ -67,4 +199,180 @@ fn by_object(writes: Vec<Expected>) -> BTreeMap<Key, Vec<Expected>> {
     let mut objects = BTreeMap::<_, Vec<_>>::new();
     writes.into_iter().for_each(|write| objects.entry(write.write.object.clone()).or_default().push(write));
     objects
+}
+
+/// A write, and the store that is to show it. The wait can begin again.
+#[derive(Clone)]
+pub(super) struct Expected {
+    pub(super) write: Write,
+    /// The uid of the object.
+    uid: Option<Uid>,
+    /// The store has a deletion if it has reached this version, and then has no such object: an object that it never had
+    /// may be on its way.
+    version: Option<Version>,
+    /// How many times its key has waited for it.
+    pub(super) waits: u32,
+    /// The informer of the store.
+    informer: Weak<dyn Any + Send + Sync>,
+    show: Arc<dyn Fn(&Self) -> Shown + Send + Sync>,
+}
+
+/// Completes when a store shows a write, or can show it no more.
+pub(super) type Shown = Pin<Box<dyn Future<Output = Sight> + Send>>;
+
+/// What a store has when it shows a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// The object, or the lack of one that was deleted.
+    AsWritten,
+    /// No object, although it was not deleted by this write: another client may have deleted it before the watch told
+    /// of it. If the store never had it, no event tells of that.
+    Missing,
+}
+
+impl Expected {
+    pub(super) fn new<T: Send + Sync + 'static>(
+        kind: &InformerHandle<T>,
+        write: Write,
+        uid: Option<Uid>,
+        version: Option<Version>,
+    ) -> Self {
+        let store = kind.store().clone();
+        // An object that no field selector of the informer selects is never in the store: nobody has deleted it.
+        let is_whole = kind.resource().field_selector().is_none();
+        let show = Arc::new(move |expected: &Self| {
+            let Self { write, version, .. } = expected.clone();
+            let shown = shown(store.clone(), write, version);
+            Box::pin(async move {
+                let sight = shown.await;
+                if is_whole { sight } else { Sight::AsWritten }
+            }) as Shown
+        });
+        Self { write, uid, version, waits: 0, informer: kind.identity(), show }
+    }
+
+    /// Waits until the store shows it.
+    pub(super) fn shown(&self) -> Shown {
+        (self.show)(self)
+    }
+
+    /// Lets a deletion wait for this version too.
+    pub(super) fn reach(&mut self, version: &Version) {
+        if self.is_deletion()
+            && let Some(Some(later)) = later(self.version.as_ref(), Some(version))
+        {
+            self.version = Some(later.clone());
+        }
+    }
+
+    /// What shows both, if one wait can. Of two versions, the store is to show the later one, whichever answer came last.
+    pub(super) fn with(&self, other: &Self) -> Option<Self> {
+        let is_of_one = self.is_of(&other.informer, &other.write.object);
+        let of_uid = |uid: &Option<Uid>| self.uid.is_none() || uid.is_none() || *uid == self.uid;
+        let (mine, others) = (self.is_deletion(), other.is_deletion());
+        if !is_of_one || ((mine || others) && !of_uid(&other.uid)) {
+            return None;
+        }
+        let version = later(self.version.as_ref(), other.version.as_ref())?.cloned();
+        // A deletion shows what was written before. Otherwise it is the later version.
+        let takes_other = if mine == others { version != self.version } else { others };
+        let both = if takes_other { other } else { self };
+        let waits = if version == both.version { both.waits } else { 0 };
+        Some(Self { version, waits, ..both.clone() })
+    }
+
+    /// Whether it is a write to this object, which the store of this informer is to show.
+    pub(super) fn is_of(&self, informer: &Weak<dyn Any + Send + Sync>, object: &Key) -> bool {
+        self.informer.ptr_eq(informer) && self.write.object == *object
+    }
+
+    /// Whether the two wait for the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.informer.ptr_eq(&other.informer) && self.write == other.write && self.version == other.version
+    }
+
+    fn is_deletion(&self) -> bool {
+        matches!(self.write.until, Awaited::Gone(_))
+    }
+}
+
+/// The later version; none if they have no order.
+fn later<'v>(one: Option<&'v Version>, other: Option<&'v Version>) -> Option<Option<&'v Version>> {
+    match (one, other) {
+        (Some(one), Some(other)) if one == other => Some(Some(one)),
+        (Some(one), Some(other)) => {
+            compare_versions(one, other).ok().map(|order| Some(if order.is_lt() { other } else { one }))
+        }
+        (one, other) => Some(one.or(other)),
+    }
+}
+
+/// Waits until the store shows the write, or cannot: its informer was stopped, its versions have no order, or it does
+/// not cover the object's namespace.
+async fn shown<T>(store: Store<T>, write: Write, version: Option<Version>) -> Sight {
+    let reached = match &version {
+        Some(version) => store.await_version(&write.object, version).await,
+        None => Ok(()),
+    };
+    match write.until {
+        Awaited::Gone(Some(uid)) => _ = store.await_gone(&write.object, uid).await,
+        Awaited::Version(_) if reached.is_ok() && !store.contains(&write.object) => return Sight::Missing,
+        _ => {}
+    }
+    Sight::AsWritten
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use listwatch_core::Resource;
+    use listwatch_core::api::{Api, ApiCall, DeleteOptions};
+    use serde_json::{Value, json};
+
+    const POD: &[u8] = br#"{"metadata":{"namespace":"web","name":"a","uid":"u-1","resourceVersion":"7"}}"#;
+
+    fn pods() -> Api<Value> {
+        Api::new(&Resource::new("/api/v1/namespaces/web/pods"))
+    }
+
+    fn read<T>(call: &ApiCall<T>, status: u16, body: &[u8]) -> Option<Written> {
+        Written::read(call.request().unwrap(), &ApiResponse::new(status, body))
+    }
+
+    #[test]
+    fn a_write_is_at_the_version_of_its_answer() {
+        for call in
+            [pods().create(&json!({})), pods().replace("a", &json!({})), pods().status().replace("a", &json!({}))]
+        {
+            let Some(Written::Version(meta)) = read(&call, 201, POD) else { panic!("no version") };
+            assert_eq!((meta.key().as_str(), meta.resource_version()), ("web/a", "7"));
+        }
+    }
+
+    #[test]
+    fn a_deletion_is_of_the_uid_of_its_answer_whether_that_is_the_object_or_a_status() {
+        let deleted = |written| match written {
+            Some(Written::Deleted(Deleted { key, uid, object })) => {
+                (key, uid, object.and_then(|meta| version_of(&meta)))
+            }
+            other => panic!("{other:?}"),
+        };
+        let (key, uid) = (Key::from("web/a"), Uid::from("u-1"));
+        let delete = pods().delete("a", &DeleteOptions::default());
+        assert_eq!(deleted(read(&delete, 200, POD)), (key.clone(), uid.clone(), Some("7".into())));
+        let status = br#"{"kind":"Status","metadata":{},"status":"Success","details":{"name":"a","uid":"u-1"}}"#;
+        assert_eq!(deleted(read(&delete, 200, status)), (key, uid, None));
+        let node = Api::<Value>::new(&Resource::new("/api/v1/namespaces")).delete("a", &DeleteOptions::default());
+        assert_eq!(read(&node, 200, status).map(|written| written.key().clone()), Some("a".into()));
+    }
+
+    #[test]
+    fn what_changes_nothing_or_is_refused_or_is_about_something_else_is_not_waited_for() {
+        assert_eq!(read(&pods().get("a"), 200, POD), None);
+        assert_eq!(read(&pods().create(&json!({})).with_dry_run(), 201, POD), None);
+        assert_eq!(read(&pods().create(&json!({})), 409, POD), None);
+        let eviction = pods().subresource::<Value>("eviction");
+        assert_eq!(read(&eviction.create(&json!({})), 201, br#"{"kind":"Status","status":"Success"}"#), None);
+        assert_eq!(read(&pods().delete("a", &DeleteOptions::default()), 200, b"gone"), None);
+    }
 }

@@ -1,17 +1,18 @@
-mod work;
-mod writes;
+//! How a candidate stands: its term, the work under it, and the writes that it lets out.
 
-use super::lost::is_lost;
-use crate::client::{Client, OpenWrite};
+use super::report::is_lost;
+use crate::client::{Client, Gate, OpenWrite};
 use crate::clock::Clock;
+use crate::mutex::Mutex;
 use crate::waiting::Waiting;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Instant;
+use listwatch_core::api::SendGate;
 use listwatch_core::election::{ElectionEvent, FencingToken, LeaderElector, StopReason};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use std::sync::{Arc, MutexGuard};
 use std::task::Wake;
-pub(crate) use work::{Turn, Work};
 
 /// How the candidacy for a lease stands, and its end: a handle for any task or thread. A clone is of the same candidate.
 ///
@@ -39,16 +40,24 @@ pub(super) struct Machine {
     is_attended: bool,
     /// How often work had to stop, and why the last time.
     stops: (u64, StopReason),
-    /// The program has asked for the end.
-    is_asked: bool,
-    /// Its work has ended unasked, so it wants no other term.
-    is_done: bool,
+    wish: Wish,
     /// How much work goes on.
     work: usize,
     /// The writes that were let out and are not over.
     writes: Vec<Arc<OpenWrite>>,
     /// No work goes on but these writes, which have until then.
     closing: Option<Instant>,
+}
+
+/// What the program wants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// To lead, as often as it can.
+    Terms,
+    /// No other term: its work has ended unasked.
+    NoOther,
+    /// The end.
+    End,
 }
 
 enum Phase {
@@ -75,8 +84,7 @@ impl Leadership {
             is_noticed: false,
             is_attended: false,
             stops: (0, StopReason::Asked),
-            is_asked: false,
-            is_done: false,
+            wish: Wish::Terms,
             work: 0,
             writes: Vec::new(),
             closing: None,
@@ -157,7 +165,7 @@ impl Leadership {
     /// Ends the candidacy. If this candidate leads, its work has to stop first; meanwhile the lease is renewed.
     pub fn stop(&self) {
         self.change(|machine| {
-            machine.is_asked = true;
+            machine.wish = Wish::End;
             machine.elector.stop(self.0.clock.now());
         });
     }
@@ -236,7 +244,7 @@ impl Leadership {
     pub(super) fn finished(&self) {
         let until = self.0.clock.now() + self.0.release;
         self.change(|machine| {
-            machine.is_done = true;
+            machine.want_no_other();
             machine.stopped(self.0.clock.now(), until);
         });
     }
@@ -294,7 +302,9 @@ impl Machine {
     }
 
     fn stopped(&mut self, now: Instant, until: Instant) {
-        self.is_done |= matches!(self.phase, Phase::Leading(_)) && self.elector.token(now).is_some();
+        if matches!(self.phase, Phase::Leading(_)) && self.elector.token(now).is_some() {
+            self.want_no_other();
+        }
         match self.writes.is_empty() {
             true => self.conclude(now),
             false => self.closing = Some(until),
@@ -304,7 +314,7 @@ impl Machine {
     fn conclude(&mut self, now: Instant) {
         self.closing = None;
         self.elector.handle_stopped(now);
-        if self.is_done {
+        if self.wish == Wish::NoOther {
             self.elector.stop(now);
         }
         if !matches!(self.phase, Phase::Ended { .. }) {
@@ -312,9 +322,15 @@ impl Machine {
         }
     }
 
+    fn want_no_other(&mut self) {
+        if self.wish == Wish::Terms {
+            self.wish = Wish::NoOther;
+        }
+    }
+
     /// No work begins any more.
     fn is_over(&self) -> bool {
-        self.is_asked || self.has_ended()
+        self.wish == Wish::End || self.has_ended()
     }
 
     /// The candidacy is over for good.
@@ -325,7 +341,7 @@ impl Machine {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Machine> {
-        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+        self.machine.lock()
     }
 }
 
@@ -333,5 +349,197 @@ impl fmt::Debug for Leadership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shared { lease, identity, .. } = &*self.0;
         f.debug_struct("Leadership").field("lease", lease).field("identity", identity).finish_non_exhaustive()
+    }
+}
+
+/// How a candidate stands in its election, as [`Leadership::status`] read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ElectionStatus {
+    /// The namespace and the name of the lease.
+    pub lease: String,
+    /// The name of this candidate in the lease.
+    pub identity: String,
+    /// The holder that was seen last. The text comes from the server.
+    pub leader: Option<String>,
+    /// The token of the term, if a write may be sent now.
+    pub token: Option<FencingToken>,
+    /// For how long writes may be sent, unless a renewal follows; zero without a term.
+    pub remaining: Duration,
+    /// The candidacy is over for good: it was stopped, or nothing drives it any more.
+    pub has_ended: bool,
+}
+
+impl ElectionStatus {
+    /// Whether this candidate may write now (`IsLeader` of client-go).
+    #[must_use]
+    pub fn is_leading(&self) -> bool {
+        self.token.is_some()
+    }
+}
+
+impl Leadership {
+    /// How this candidate stands, as of one moment.
+    #[must_use]
+    pub fn status(&self) -> ElectionStatus {
+        let (now, machine) = (self.clock().now(), self.lock());
+        let (elector, has_ended) = (&machine.elector, machine.has_ended());
+        ElectionStatus {
+            lease: self.lease().to_owned(),
+            identity: self.identity().to_owned(),
+            leader: elector.leader().map(str::to_owned),
+            token: elector.token(now).filter(|_| !has_ended).cloned(),
+            remaining: elector
+                .term_end()
+                .filter(|_| !has_ended)
+                .map_or(Duration::ZERO, |end| end.saturating_since(now)),
+            has_ended,
+        }
+    }
+}
+
+/// Where the election of a controller stands.
+pub(crate) enum Turn {
+    Leads,
+    Lost(StopReason),
+    /// No task drives the candidate.
+    Ended,
+}
+
+/// Work that goes on under a term, until it is dropped.
+pub(crate) struct Work {
+    leadership: Leadership,
+    token: FencingToken,
+}
+
+impl Leadership {
+    /// Waits until this candidate leads, has lost its term, or is driven no more.
+    pub(crate) async fn turn(&self) -> Turn {
+        self.find(|machine| match &machine.phase {
+            Phase::Leading(_) => Some(Turn::Leads),
+            Phase::Stopping(reason) if is_lost(reason) => Some(Turn::Lost(reason.clone())),
+            Phase::Ended { .. } => Some(Turn::Ended),
+            Phase::Following | Phase::Stopping(_) => None,
+        })
+        .await
+    }
+
+    /// How long a release takes at most.
+    pub(crate) fn release_limit(&self) -> Duration {
+        self.0.release
+    }
+
+    /// Waits until this candidate leads, or is asked to end.
+    pub(crate) async fn leads_or_ends(&self) {
+        self.find(|machine| (machine.is_over() || machine.leading().is_some()).then_some(())).await;
+    }
+
+    /// Begins work as soon as this candidate leads. `None` if it is asked to end.
+    pub(crate) async fn work(&self) -> Option<Work> {
+        self.find(|machine| match machine.leading().filter(|_| machine.wish != Wish::End) {
+            Some(token) => {
+                machine.work += 1;
+                Some(Some(Work { leadership: self.clone(), token }))
+            }
+            None => machine.is_over().then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until no work goes on.
+    pub(crate) async fn idle(&self) {
+        self.find(|machine| (machine.work == 0).then_some(())).await;
+    }
+}
+
+impl Work {
+    /// Whether it has to stop at once.
+    pub(crate) fn is_over(&self) -> bool {
+        self.leadership.token().is_none_or(|token| token != self.token)
+    }
+
+    /// Waits until it has to stop at once.
+    pub(crate) async fn over(&self) {
+        self.leadership.lost().await;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.leadership.change(|machine| machine.work -= 1);
+    }
+}
+
+impl Leadership {
+    /// Until when writes are waited for that go on alone.
+    pub(in crate::election) fn closing(&self) -> Option<Instant> {
+        self.lock().closing
+    }
+
+    /// Aborts the writes whose time is over, and takes note that no work goes on. Returns them.
+    pub(in crate::election) fn give_up_late(&self) -> Vec<Arc<OpenWrite>> {
+        let mut machine = self.lock();
+        if machine.closing.is_none_or(|until| self.0.clock.now() < until) {
+            return Vec::new();
+        }
+        let writes = core::mem::take(&mut machine.writes);
+        drop(machine);
+        // Before the release: nothing leaves after it.
+        self.0.revoke(&writes);
+        self.change(|machine| _ = machine.close(self.0.clock.now()));
+        writes
+    }
+}
+
+impl Machine {
+    /// Takes note that no work goes on, once the writes are over that went on alone. Returns whether they are.
+    fn close(&mut self, now: Instant) -> bool {
+        let is_closed = self.closing.is_some() && self.writes.is_empty();
+        if is_closed {
+            self.conclude(now);
+        }
+        is_closed
+    }
+}
+
+impl Gate for Shared {
+    fn enter(self: Arc<Self>, write: &Arc<OpenWrite>) -> Result<SendGate, TransportError> {
+        let mut machine = self.lock();
+        let token = machine.elector.token(self.clock.now()).filter(|_| machine.closing.is_none()).cloned();
+        let token = token.ok_or_else(|| self.refusal())?;
+        machine.writes.push(Arc::clone(write));
+        drop(machine);
+        let write = Arc::clone(write);
+        Ok(SendGate::new(move || write.check().and_then(|()| self.check(&token))))
+    }
+
+    fn leave(&self, write: &Arc<OpenWrite>) {
+        let mut machine = self.lock();
+        machine.writes.retain(|other| !Arc::ptr_eq(other, write));
+        let is_closed = machine.close(self.clock.now());
+        drop(machine);
+        if is_closed {
+            self.waiting.wake_by_ref();
+        }
+    }
+}
+
+impl Shared {
+    /// Whether a write of this term may leave now.
+    fn check(&self, term: &FencingToken) -> Result<(), TransportError> {
+        let is_term = self.lock().elector.token(self.clock.now()) == Some(term);
+        if is_term { Ok(()) } else { Err(self.refusal()) }
+    }
+
+    fn refusal(&self) -> TransportError {
+        let why = format!("not sent: {} does not hold the lease {}", self.identity, self.lease);
+        TransportError::new(TransportErrorKind::Other, why)
+    }
+
+    /// Aborts writes. The machine must not be locked: transports ask it.
+    pub(super) fn revoke(&self, writes: &[Arc<OpenWrite>]) {
+        let why =
+            format!("given up: {} holds the lease {} no longer; it may have been made", self.identity, self.lease);
+        writes.iter().for_each(|write| write.revoke(TransportError::new(TransportErrorKind::Other, why.clone())));
     }
 }

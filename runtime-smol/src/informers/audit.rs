@@ -43,18 +43,12 @@
 //! ```
 
 mod audits;
-mod counts;
-mod drive;
-mod failure;
-mod stored;
-mod stream_audit;
-mod target;
+mod report;
 
 pub use audits::Audits;
-pub(crate) use counts::AuditCounts;
-pub use failure::AuditFailure;
-pub use stream_audit::StreamAudit;
-pub(crate) use target::Target;
+pub(crate) use audits::Target;
+pub(crate) use report::AuditCounts;
+pub use report::{AuditFailure, StreamAudit};
 
 #[doc(no_inline)]
 pub use listwatch_core::audit::{

@@ -1,36 +1,35 @@
-//! The state of a stream as everybody reads it while the stream runs.
+//! What a stream writes, and its informer's handles read.
 
 use super::audit::{AuditCounts, StreamAudit};
-use super::stream_name::StreamName;
 use super::stream_status::{StreamError, StreamStatus};
-use super::undecodable::Undecodable;
 use crate::clock::Clock;
+use crate::mutex::Mutex;
+use crate::names::StreamName;
 use core::mem;
 use core::task::{Context, Poll, Waker};
-use listwatch_core::informer::{InformerStatus, SyncTracker, Synced};
+use listwatch_core::decode::DecodeError;
+use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::Version;
-use listwatch_core::reflector::FailureClass;
-use listwatch_core::sync::StdLock;
 use listwatch_core::text::SharedText;
 use listwatch_core::{Instant, Key};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a stream writes, and its informer's handles read.
 pub(super) struct Board {
     name: StreamName,
     clock: Clock,
-    tracker: SyncTracker<StdLock>,
-    /// The same for those that wait for a resource that is not there yet.
-    patient: SyncTracker<StdLock>,
-    state: Mutex<State>,
+    state: Mutex<Notes>,
     received_bytes: Arc<AtomicU64>,
 }
 
-struct State {
+struct Notes {
     /// Its own status is as of `at`, and `held_back` is `held_since`.
     status: StreamStatus,
     at: Instant,
+    /// Whether the first state is in the cache, or why only a person can bring it there. A first state is for ever.
+    synced: Poll<Result<(), InformerStatus>>,
     /// Since when a subscriber holds the stream back.
     held_since: Option<Instant>,
     undecodable: Undecodable,
@@ -64,23 +63,17 @@ impl Board {
             audit_age: None,
         };
         let undecodable = Undecodable::default();
-        let state = Mutex::new(State {
+        let state = Mutex::new(Notes {
             status,
             at: now,
+            synced: Poll::Pending,
             held_since: None,
             undecodable,
             drift: None,
             drift_waker: None,
             wakers: Vec::new(),
         });
-        Self {
-            name,
-            clock,
-            tracker: SyncTracker::new(now),
-            patient: SyncTracker::new(now),
-            state,
-            received_bytes: Arc::default(),
-        }
+        Self { name, clock, state, received_bytes: Arc::default() }
     }
 
     pub(super) fn name(&self) -> &StreamName {
@@ -95,7 +88,7 @@ impl Board {
     /// The status now.
     pub(super) fn status(&self) -> StreamStatus {
         let (mut status, at, held_since) = {
-            let state = self.lock();
+            let state = self.state.lock();
             (state.status.clone(), state.at, state.held_since)
         };
         let now = self.clock.now();
@@ -110,7 +103,7 @@ impl Board {
 
     /// The version up to which the store has every change. The objects up to there that could not be decoded are known.
     pub(super) fn applied(&self) -> Option<Version> {
-        let state = self.lock();
+        let state = self.state.lock();
         match &state.status.status {
             InformerStatus::Synced { applied, .. } => applied.clone(),
             _ => state.status.applied.clone(),
@@ -119,12 +112,12 @@ impl Board {
 
     /// The version of the object's last state that could not be decoded.
     pub(super) fn undecodable(&self, key: &Key) -> Option<Version> {
-        self.lock().undecodable.last(key).cloned()
+        self.state.lock().undecodable.last(key).cloned()
     }
 
     /// Whether the stream does not go on.
     pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.lock().status.status, InformerStatus::Stopped)
+        matches!(self.state.lock().status.status, InformerStatus::Stopped)
     }
 
     /// Ready once the stream does not go on.
@@ -136,7 +129,7 @@ impl Board {
     pub(super) fn note_audit(&self, audit: &Arc<StreamAudit>) {
         let now = self.clock.now();
         let waker = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.status.audits.add(now, audit);
             state.drift = audit.drift();
             if state.drift.is_some() { state.drift_waker.take() } else { None }
@@ -148,19 +141,27 @@ impl Board {
     pub(super) fn poll_drift(&self, cx: &Context<'_>) -> Option<usize> {
         let waker = cx.waker().clone();
         let (drift, _last) = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             (state.drift.take(), state.drift_waker.replace(waker))
         };
         drift
     }
 
-    pub(super) fn synced(&self) -> Synced<StdLock> {
-        self.tracker.subscribe()
-    }
-
-    /// The same, but a resource that the server does not know is no failure.
-    pub(super) fn patiently_synced(&self) -> Synced<StdLock> {
-        self.patient.subscribe()
+    /// Ready once the first state is in the cache. A failure that needs a person is pending if `is_no_end` says so.
+    pub(super) fn poll_synced(
+        &self,
+        cx: &Context<'_>,
+        is_no_end: impl FnOnce(&InformerStatus) -> bool,
+    ) -> Poll<Result<(), InformerStatus>> {
+        let mut synced = Poll::Pending;
+        let waits = self.poll_status(cx, |state| {
+            synced.clone_from(&state.synced);
+            match &synced {
+                Poll::Ready(Err(status)) => !is_no_end(status),
+                polled => polled.is_ready(),
+            }
+        });
+        if waits.is_ready() { synced } else { Poll::Pending }
     }
 
     /// Ready once a status of `since` or later says that requests do not fail.
@@ -169,9 +170,9 @@ impl Board {
     }
 
     /// Ready once `is_it` says so of the state, which is looked at after each status.
-    fn poll_status(&self, cx: &Context<'_>, is_it: impl FnOnce(&State) -> bool) -> Poll<()> {
+    fn poll_status(&self, cx: &Context<'_>, is_it: impl FnOnce(&Notes) -> bool) -> Poll<()> {
         let waker = cx.waker().clone();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if is_it(&state) {
             return Poll::Ready(());
         }
@@ -182,48 +183,46 @@ impl Board {
     }
 
     pub(super) fn has_synced(&self) -> bool {
-        self.tracker.has_synced()
+        matches!(self.state.lock().synced, Poll::Ready(Ok(())))
     }
 
     /// Notes what the informer does.
     pub(super) fn note(&self, synced: Poll<Result<(), InformerStatus>>, status: InformerStatus) {
         let now = self.clock.now();
         let wakers = {
-            let mut state = self.lock();
-            let before = mem::replace(&mut state.status.status, status.clone());
+            let mut state = self.state.lock();
+            let before = mem::replace(&mut state.status.status, status);
             state.at = now;
             state.status.keep_versions(before);
-            mem::take(&mut state.wakers)
+            if !matches!(state.synced, Poll::Ready(Ok(()))) {
+                state.synced = synced;
+            }
+            // Nobody waits for a list that goes on.
+            if state.synced.is_ready() { mem::take(&mut state.wakers) } else { Vec::new() }
         };
-        let patiently = if is_not_found(&synced) { Poll::Pending } else { synced.clone() };
-        self.patient.update(now, patiently, status.clone());
-        self.tracker.update(now, synced, status);
         wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Notes how many objects the store has, if all of them are of this stream.
     pub(super) fn note_objects(&self, objects: usize) {
-        self.lock().status.objects = Some(objects);
+        self.state.lock().status.objects = Some(objects);
     }
 
     /// Notes whether a subscriber holds the stream back.
     pub(super) fn note_held(&self, is_held: bool) {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.held_since = is_held.then(|| state.held_since.unwrap_or(now));
     }
 
     /// Notes what the open request waits for, before it is sent.
     pub(super) fn note_waits_for(&self, waits_for: Option<SharedText>) {
-        self.lock().status.waits_for = waits_for;
+        self.state.lock().status.waits_for = waits_for;
     }
 
     /// Notes what went wrong.
     pub(super) fn note_error(&self, error: &StreamError<'_>) {
-        if let StreamError::Failed(report) = error {
-            self.tracker.note_failure(&report.failure);
-        }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match error {
             StreamError::Failed(report) => {
                 state.status.count(report);
@@ -246,12 +245,54 @@ impl Board {
         self.note_waits_for(None);
         self.note(Poll::Ready(Err(InformerStatus::Stopped)), InformerStatus::Stopped);
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// The last state of each object that could not be decoded, of so many objects as a program may have.
+#[derive(Default)]
+pub(super) struct Undecodable {
+    versions: HashMap<Key, Version>,
+    /// The keys, the oldest first.
+    order: VecDeque<Key>,
+}
+
+/// How many objects are remembered.
+const MOST: usize = 10_000;
+
+impl Undecodable {
+    /// Remembers a state. If there are too many, the object that was first is forgotten.
+    pub(super) fn note(&mut self, error: &DecodeError<Key>) {
+        let (Some(key), Some(version)) = (&error.key, &error.version) else { return };
+        if self.versions.insert(key.clone(), version.clone()).is_none() {
+            self.order.push_back(key.clone());
+        }
+        if self.order.len() > MOST {
+            self.order.pop_front().iter().for_each(|oldest| _ = self.versions.remove(oldest));
+        }
+    }
+
+    /// The version of the object's last state that could not be decoded.
+    pub(super) fn last(&self, key: &Key) -> Option<&Version> {
+        self.versions.get(key)
     }
 }
 
-fn is_not_found(synced: &Poll<Result<(), InformerStatus>>) -> bool {
-    matches!(synced, Poll::Ready(Err(InformerStatus::Failing { class: FailureClass::NotFound, .. })))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(key: String, version: &str) -> DecodeError<Key> {
+        DecodeError { key: Some(Key::from(key)), version: Some(version.into()), event_type: None, error: "no".into() }
+    }
+
+    #[test]
+    fn the_memory_of_undecodable_objects_is_bounded_and_has_the_last_state_of_each() {
+        let mut known = Undecodable::default();
+        for number in 0..2 * MOST {
+            known.note(&error(number.to_string(), "1"));
+            known.note(&error(number.to_string(), "2"));
+        }
+        let has = |number: usize, version| known.last(&Key::from(number.to_string())) == Some(&Version::from(version));
+        assert!(has(2 * MOST - 1, "2") && has(MOST, "2") && !has(MOST, "1") && !has(MOST - 1, "2"));
+        assert_eq!((known.versions.len(), known.order.len()), (MOST, MOST));
+    }
 }

@@ -1,17 +1,31 @@
-//! Which informers there are, so that whoever asks for the same one gets the same one.
+//! The informers of a world, each under its key, and what their handles share.
 
+#[cfg(feature = "metrics")]
+use super::Informers;
 use super::board::Board;
-use super::stream::OnError;
+#[cfg(feature = "file")]
+use super::replay::{Followed, Probe, Whole};
+use super::stream::{OnError, Saves, Stop, Stream};
 use super::stream_status::StreamStatus;
 use super::tasks::Tasks;
+#[cfg(feature = "metrics")]
+use super::world::Asked;
 use super::world::World;
+use crate::mutex::Mutex;
+use crate::names::StreamName;
+#[cfg(feature = "file")]
+use crate::replay::Advance;
 use core::any::{Any, TypeId};
 use core::hash::{Hash, Hasher};
-use listwatch_core::{InformerConfig, Resource};
+use listwatch_core::cache::{Indexer, StoreWriter};
+use listwatch_core::decode::FromJson;
+use listwatch_core::{Informer, InformerConfig, Resource, Store};
+#[cfg(feature = "file")]
+use serde_json::Value;
 use smol::channel::{Receiver, Sender};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The informers of a world, and the tasks of their streams.
 pub(super) struct Registry {
@@ -71,7 +85,7 @@ impl Registry {
         key: &InformerKey,
         make: impl FnOnce(EntryId) -> (I, Arc<[Arc<Board>]>),
     ) -> Arc<I> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let known = entries.by_key.get(key).and_then(|entry| entry.informer.upgrade());
         if let Some(known) = known.and_then(|known| known.downcast().ok()) {
             return known;
@@ -87,7 +101,7 @@ impl Registry {
 
     /// Forgets an informer, unless another one has its place already.
     pub(super) fn forget(&self, key: &InformerKey, id: EntryId) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if entries.by_key.get(key).is_some_and(|entry| entry.id == id) {
             entries.by_key.remove(key);
         }
@@ -96,7 +110,7 @@ impl Registry {
     /// The status of all streams, in the order of their informers' start.
     pub(super) fn status(&self) -> Vec<StreamStatus> {
         let mut boards: Vec<_> = {
-            let entries = self.lock();
+            let entries = self.entries.lock();
             entries.by_key.values().map(|entry| (entry.id, Arc::clone(&entry.boards))).collect()
         };
         boards.sort_by_key(|(id, _)| *id);
@@ -110,8 +124,193 @@ impl Registry {
             let _ = closed.recv().await;
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+/// A running informer: its cache and its streams. Dropped with the last handle, it stops the streams.
+pub(super) struct SharedState<T> {
+    pub(super) registry: Arc<Registry>,
+    pub(super) resource: Resource,
+    /// The kind of the objects, and whether they have a namespace, once they are known.
+    pub(super) kind: OnceLock<Box<str>>,
+    pub(super) is_namespaced: OnceLock<bool>,
+    pub(super) store: Store<T>,
+    pub(super) boards: Arc<[Arc<Board>]>,
+    streams: Vec<Arc<dyn Stop>>,
+    /// The same for the replay of the world.
+    #[cfg(feature = "file")]
+    followed: Vec<Arc<dyn Advance>>,
+    key: InformerKey,
+    id: EntryId,
+}
+
+impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
+    /// The informer of these streams, with the others that asked for it. A new one starts. One whose cache has a file has
+    /// one stream.
+    pub(super) fn of(
+        registry: &Arc<Registry>,
+        resource: Resource,
+        namespaces: Vec<String>,
+        config: InformerConfig,
+        saved: Option<(PathBuf, Saves<T>)>,
+    ) -> Arc<Self> {
+        let (saved_to, saving) = saved.unzip();
+        let streams = streams(&resource, namespaces);
+        let key = InformerKey { streams, projection: TypeId::of::<T>(), saved_to, config };
+        let mut started = Vec::new();
+        let shared = registry.informer(&key, |id| {
+            let (shared, streams) = Self::new(registry, resource, &key, saving, id);
+            started = streams;
+            let boards = Arc::clone(&shared.boards);
+            (shared, boards)
+        });
+        for stream in started {
+            registry.tasks.spawn(async move { stream.run().await });
+        }
+        shared
+    }
+
+    /// An informer, and the streams of it that are to be run.
+    fn new(
+        registry: &Arc<Registry>,
+        resource: Resource,
+        key: &InformerKey,
+        mut saving: Option<Saves<T>>,
+        id: EntryId,
+    ) -> (Self, Vec<Arc<Stream<T>>>) {
+        let (clock, names) = (registry.world.clock(), key.streams.iter().cloned().map(StreamName::new));
+        let boards: Arc<[_]> = names.map(|name| Arc::new(Board::new(name, clock.clone()))).collect();
+        let writer = StoreWriter::new(key.config.reflector.seed.map_or_else(Indexer::new, Indexer::with_seed));
+        #[cfg(feature = "file")]
+        let names = registry.world.stream_names(&key.streams);
+        #[cfg(feature = "file")]
+        let writer = match &names {
+            Some(names) => writer.observed_by(Arc::new(Probe { names: names.clone() })),
+            None => writer,
+        };
+        let store = writer.store();
+        #[cfg(feature = "file")]
+        let seed = names.as_ref().and_then(|names| registry.world.seed_of(names.first()?));
+        #[cfg(not(feature = "file"))]
+        let (seed, names) = (None, None::<Vec<Arc<str>>>);
+        let stream = |(place, (writer, board)): (usize, (_, &Arc<Board>))| {
+            let mut informer = Informer::with_cache(board.name().resource().clone(), key.config, writer);
+            // A replay has the same delays as its recording.
+            seed.into_iter().for_each(|seed| informer.seed_unless_chosen(seed));
+            let name = names.as_ref().and_then(|names| names.get(place)).cloned();
+            let on_error = registry.on_error.clone();
+            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), name, on_error, saving.take()))
+        };
+        let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).enumerate().map(stream).collect();
+        #[cfg(feature = "file")]
+        let followed = followed(&registry.world, key.config, &store, &started, &names.unwrap_or_default());
+        let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
+        let (registry, key) = (Arc::clone(registry), key.clone());
+        let (kind, is_namespaced) = (OnceLock::new(), OnceLock::new());
+        let shared = Self {
+            registry,
+            resource,
+            kind,
+            is_namespaced,
+            store,
+            boards,
+            streams,
+            #[cfg(feature = "file")]
+            followed,
+            key,
+            id,
+        };
+        (shared, started)
+    }
+}
+
+impl<T> Drop for SharedState<T> {
+    fn drop(&mut self) {
+        // First, so that nobody reads the status of a stopped stream in place of its successor's.
+        self.registry.forget(&self.key, self.id);
+        self.streams.iter().for_each(|stream| stream.stop());
+    }
+}
+
+/// The streams as the replay of their world, if it is one, knows them.
+#[cfg(feature = "file")]
+fn followed<T: FromJson + Send + Sync + 'static>(
+    world: &World,
+    config: InformerConfig,
+    store: &Store<T>,
+    streams: &[Arc<Stream<T>>],
+    names: &[Arc<str>],
+) -> Vec<Arc<dyn Advance>> {
+    let Some(replay) = world.replay() else { return Vec::new() };
+    let followed = streams.iter().zip(names).enumerate().map(|(place, (stream, name))| {
+        let (world, resource) = (world.clone(), stream.resource().clone());
+        let again = Box::new(move || whole(&world, &resource, config));
+        let followed: Arc<dyn Advance> = Arc::new(Followed::new(stream, store, place, again));
+        replay.add_stream(Arc::clone(name), &followed);
+        followed
+    });
+    followed.collect()
+}
+
+/// A stream of a replay again, with whole objects.
+#[cfg(feature = "file")]
+fn whole(world: &World, resource: &Resource, config: InformerConfig) -> Option<Whole> {
+    let registry = Arc::new(Registry::new(world.again()?, None));
+    let informer = SharedState::<Value>::of(&registry, resource.clone(), Vec::new(), config, None);
+    let stream = Arc::clone(informer.followed.first()?);
+    Some(Whole { stream, store: informer.store.clone(), _informer: informer })
+}
+
+/// One writer for each stream. A writer of one stream alone covers whatever the server sends.
+fn writers<T>(writer: StoreWriter<T>, boards: &[Arc<Board>]) -> Vec<StoreWriter<T>> {
+    if boards.len() < 2 {
+        return vec![writer];
+    }
+    writer.split(boards.iter().filter_map(|board| board.name().namespace()))
+}
+
+/// One collection for each namespace. Without a namespace, it is the one that `resource` names.
+fn streams(resource: &Resource, mut namespaces: Vec<String>) -> Vec<Resource> {
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    match namespaces.first().map(String::as_str) {
+        None => vec![resource.clone()],
+        Some("") => vec![resource.clone().in_namespace("")],
+        Some(_) => {
+            let mut streams: Vec<_> =
+                namespaces.iter().map(|namespace| resource.clone().in_namespace(namespace)).collect();
+            // A path that takes no namespace is one stream, which the server refuses.
+            streams.dedup();
+            streams
+        }
+    }
+}
+
+/// Informers, without keeping them.
+#[cfg(feature = "metrics")]
+#[derive(Clone)]
+pub(crate) struct WeakInformers(Weak<Registry>);
+
+#[cfg(feature = "metrics")]
+impl WeakInformers {
+    pub(crate) fn of(informers: &Informers) -> Self {
+        Self(Arc::downgrade(&informers.0))
+    }
+
+    pub(crate) fn is_of(&self, informers: &Informers) -> bool {
+        self.0.as_ptr() == Arc::as_ptr(&informers.0)
+    }
+
+    pub(crate) fn are_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Nothing once they are gone.
+    pub(crate) fn status(&self) -> Vec<StreamStatus> {
+        self.0.upgrade().map_or_else(Vec::new, |registry| registry.status())
+    }
+
+    /// The requests of their world.
+    pub(crate) fn asked(&self) -> Option<Asked> {
+        Some(self.0.upgrade()?.world.asked())
     }
 }

@@ -1,32 +1,34 @@
-//! One list-and-watch of an informer, as a task that any thread can stop.
+//! One list-and-watch of an informer: its task, its transport and its end.
 
 use super::board::Board;
-use super::stream_name::StreamName;
 use super::stream_status::StreamError;
-use super::transport::StreamTransport;
-use super::world::World;
+use super::world::{AnyTransport, World};
 use crate::caught::caught_call;
 use crate::clock::Clock;
 use crate::events::{Events, SharedEvents};
+use crate::mutex::Mutex;
+use crate::names::StreamName;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
 use crate::saved::Saving;
-use crate::traced;
 use core::future::poll_fn;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use futures_core::Stream as _;
-#[cfg(feature = "file")]
-use listwatch_core::Resource;
+use listwatch_core::api::Method;
 use listwatch_core::cache::{Cache as _, Indexer, StoreWriter};
 use listwatch_core::decode::{FromJson, Json};
 use listwatch_core::informer::{SharedDriver, SharedInformer};
-use listwatch_core::{Driver, Event, ListerWatcher as _};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::text::SharedText;
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::{Driver, Event, ListerWatcher, Resource};
+use std::sync::Arc;
 #[cfg(feature = "file")]
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(feature = "file")]
 use std::task::Wake;
 
@@ -45,10 +47,10 @@ pub(super) struct Stream<T: FromJson> {
     #[cfg(feature = "file")]
     replay: Option<ReplayedStream>,
     on_error: Option<OnError>,
-    state: Mutex<State<T>>,
+    state: Mutex<Slot<T>>,
 }
 
-struct State<T: FromJson> {
+struct Slot<T: FromJson> {
     phase: Phase<T>,
     /// The task's.
     waker: Option<Waker>,
@@ -65,12 +67,6 @@ enum Phase<T: FromJson> {
 
 /// The driver of an informer that was not started.
 type Prepared<T> = Box<SharedDriver<T, StreamTransport>>;
-
-/// What a poll takes.
-enum Taken<T: FromJson> {
-    Prepared(Prepared<T>, Option<Saves<T>>),
-    Started(Box<SharedEvents<T, StreamTransport>>),
-}
 
 #[cfg(feature = "file")]
 struct ReplayedStream {
@@ -128,7 +124,7 @@ impl<T: FromJson> Stream<T> {
             #[cfg(feature = "file")]
             replay,
             on_error,
-            state: Mutex::new(State { phase, waker: None }),
+            state: Mutex::new(Slot { phase, waker: None }),
         }
     }
 
@@ -200,12 +196,12 @@ impl<T: FromJson> Stream<T> {
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Turn<T>> {
         let mut events = match self.take(cx) {
-            Some(Taken::Started(events)) => events,
-            Some(Taken::Prepared(driver, saving)) => match self.start(driver, saving) {
+            Phase::Started(events) => events,
+            Phase::Prepared(driver, saving) => match self.start(driver, saving) {
                 Some(events) => events,
                 None => return Poll::Ready(Turn::Leave),
             },
-            None => return Poll::Ready(Turn::Leave),
+            Phase::Polled | Phase::Stopped => return Poll::Ready(Turn::Leave),
         };
         let polled = caught_call(|| Pin::new(&mut *events).poll_next(cx));
         if !matches!(&polled, Ok(Poll::Ready(Some(event))) if event.key().is_some()) {
@@ -229,21 +225,13 @@ impl<T: FromJson> Stream<T> {
         }
     }
 
-    /// Takes what is polled out of the lock: what is done with it is the program's code. `None` after the stop.
-    fn take(&self, cx: &Context<'_>) -> Option<Taken<T>> {
+    /// Takes what is polled out of the lock: what is done with it is the program's code.
+    fn take(&self, cx: &Context<'_>) -> Phase<T> {
         let waker = cx.waker().clone();
         let (taken, _last) = {
-            let mut state = self.lock();
-            let last = state.waker.replace(waker);
-            let taken = match mem::replace(&mut state.phase, Phase::Polled) {
-                Phase::Prepared(driver, saving) => Some(Taken::Prepared(driver, saving)),
-                Phase::Started(events) => Some(Taken::Started(events)),
-                left @ (Phase::Polled | Phase::Stopped) => {
-                    state.phase = left;
-                    None
-                }
-            };
-            (taken, last)
+            let mut state = self.state.lock();
+            let left = if matches!(state.phase, Phase::Stopped) { Phase::Stopped } else { Phase::Polled };
+            (mem::replace(&mut state.phase, left), state.waker.replace(waker))
         };
         taken
     }
@@ -254,7 +242,7 @@ impl<T: FromJson> Stream<T> {
             Ok(events) => Some(events),
             Err(panic) => {
                 self.report(&StreamError::Panicked(&panic));
-                self.lock().phase = Phase::Stopped;
+                self.state.lock().phase = Phase::Stopped;
                 self.board.note_stopped();
                 None
             }
@@ -263,7 +251,7 @@ impl<T: FromJson> Stream<T> {
 
     /// False if the stream was stopped meanwhile.
     fn put_back(&self, events: Box<SharedEvents<T, StreamTransport>>) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let goes_on = matches!(state.phase, Phase::Polled);
         if goes_on {
             state.phase = Phase::Started(events);
@@ -288,7 +276,7 @@ impl<T: FromJson> Stream<T> {
         let mut sleep = self.clock.sleep(delay);
         poll_fn(|cx| {
             let waker = cx.waker().clone();
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let _last = state.waker.replace(waker);
             let is_stopped = matches!(state.phase, Phase::Stopped);
             drop(state);
@@ -311,15 +299,11 @@ impl<T: FromJson> Stream<T> {
 
     fn report(&self, error: &StreamError<'_>) {
         self.board.note_error(error);
-        traced::stream_error(self.board.name().resource(), error);
+        error.trace(self.board.name().resource());
         if let Some(on_error) = &self.on_error {
             // The panic of a callback has been printed. There is nobody else to tell.
             let _ = caught_call(|| on_error(self.board.name(), error));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -332,10 +316,81 @@ pub(super) trait Stop: Send + Sync {
 impl<T: FromJson + Send + Sync> Stop for Stream<T> {
     fn stop(&self) {
         let (last, waker) = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             (mem::replace(&mut state.phase, Phase::Stopped), state.waker.take())
         };
         self.discard(last);
         waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A stream's own transport in its world. So the program's function that makes it is called where a panic is caught.
+pub(crate) struct StreamTransport {
+    world: World,
+    resource: Resource,
+    /// That of the stream on a tape.
+    name: Option<Arc<str>>,
+    opened: Option<AnyTransport>,
+    /// The request whose answer has not begun.
+    unanswered: Option<RequestId>,
+    /// The bytes of all bodies.
+    received: Arc<AtomicU64>,
+}
+
+impl StreamTransport {
+    pub(super) fn new(world: &World, resource: Resource, name: Option<Arc<str>>) -> Self {
+        Self { world: world.clone(), resource, name, opened: None, unanswered: None, received: Arc::default() }
+    }
+}
+
+impl StreamTransport {
+    /// Adds up the bytes of bodies there.
+    pub(super) fn counting(self, received: &Arc<AtomicU64>) -> Self {
+        Self { received: Arc::clone(received), ..self }
+    }
+
+    /// The open request is answered, or over without an answer.
+    fn count(&mut self, status: Option<u16>) {
+        if self.unanswered.take().is_some() {
+            self.world.client().requests().count(Method::Get, status);
+        }
+    }
+}
+
+impl ListerWatcher for StreamTransport {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.count(None);
+        self.unanswered = Some(id);
+        let transport = || self.world.transport(&self.resource, self.name.as_ref());
+        self.opened.get_or_insert_with(transport).open(id, request);
+    }
+
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        match &mut self.opened {
+            Some(opened) => {
+                let read = opened.poll_read(context, buf);
+                match &read {
+                    Poll::Ready(Incoming::Head { head, .. }) => self.count(Some(head.status)),
+                    Poll::Ready(Incoming::Data { len, .. }) => {
+                        self.received.fetch_add(u64::try_from(*len).unwrap_or(u64::MAX), Ordering::Relaxed);
+                    }
+                    Poll::Ready(Incoming::Failed { id, .. }) if self.unanswered == Some(*id) => self.count(None),
+                    _ => {}
+                }
+                read
+            }
+            None => Poll::Ready(Incoming::Idle { until: None }),
+        }
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        if self.unanswered == Some(id) {
+            self.count(None);
+        }
+        self.opened.iter_mut().for_each(|opened| opened.abort(id));
+    }
+
+    fn waits_for(&self) -> Option<SharedText> {
+        self.opened.as_ref()?.waits_for()
     }
 }

@@ -1,17 +1,23 @@
 //! What a stream does now, and what went wrong with it, for people.
 
 use super::audit::{AuditCounts, StreamAudit};
-use super::stream_name::StreamName;
+use crate::names::StreamName;
+#[cfg(feature = "tracing")]
+use crate::traced::{REFLECTOR, selector, told};
 use core::fmt;
 use core::time::Duration;
-use listwatch_core::Event;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::{Key, Version};
 use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
 use listwatch_core::text::{Printable, SharedText};
 use listwatch_core::time::Span;
+use listwatch_core::{Event, Resource};
 use std::sync::Arc;
+#[cfg(feature = "tracing")]
+use tracing::field::display;
+#[cfg(feature = "tracing")]
+use tracing::{Level, event};
 
 /// What one list-and-watch of an informer does at a moment. The store's own
 /// [`StreamStatus`](listwatch_core::cache::StreamStatus) knows less: it has neither panics nor the time to the next attempt.
@@ -144,6 +150,48 @@ impl<'a> StreamError<'a> {
             _ => None,
         }
     }
+}
+
+/// For the subscriber of the program.
+#[cfg(feature = "tracing")]
+impl StreamError<'_> {
+    /// Tells what else went wrong in a stream.
+    pub(super) fn trace(&self, resource: &Resource) {
+        let path = || display(Printable::new(resource.path()));
+        told(|| match self {
+            // The informer's events have told it.
+            Self::Failed(_) => {}
+            Self::Undecodable(undecodable) => {
+                let key = undecodable.key.as_ref().map(|key| display(Printable::new(key.as_str())));
+                event!(
+                    target: REFLECTOR,
+                    Level::WARN,
+                    resource = path(),
+                    label_selector = selector(resource.label_selector()),
+                    field_selector = selector(resource.field_selector()),
+                    key,
+                    "{}",
+                    Printable::new(self)
+                );
+            }
+            Self::Panicked(_) => {
+                event!(
+                    target: REFLECTOR,
+                    Level::ERROR,
+                    resource = path(),
+                    label_selector = selector(resource.label_selector()),
+                    field_selector = selector(resource.field_selector()),
+                    "{}",
+                    Printable::new(self)
+                );
+            }
+        });
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+impl StreamError<'_> {
+    pub(super) fn trace(&self, _resource: &Resource) {}
 }
 
 impl fmt::Display for StreamError<'_> {

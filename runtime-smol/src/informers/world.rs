@@ -1,47 +1,44 @@
 //! Where informers and calls go, and by which clock.
 
+use crate::caught::caught_call;
 use crate::client::Client;
+#[cfg(feature = "metrics")]
+use crate::client::Requests;
 use crate::clock::Clock;
+use crate::mutex::Mutex;
+#[cfg(feature = "http")]
+use crate::reactor::AsyncIo;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
 use crate::saved::SaveTo;
 use crate::stable_hash::StableHash;
+use crate::waiting::{Wait, Waiting};
 use core::error::Error;
 use core::fmt;
-use core::future::pending;
+use core::future::{pending, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use end::{End, Ended};
 use listwatch_core::text::SharedText;
 use listwatch_core::{ListerWatcher, Resource};
+#[cfg(feature = "testing")]
+use listwatch_simulated_cluster::SimulatedCluster;
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
+#[cfg(feature = "http")]
+use listwatch_transport_http::{Cluster, HttpClient, HttpTransport};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Wake;
 #[cfg(feature = "file")]
-use stream_names::StreamNames;
+use tape::StreamNames;
 
-#[cfg(feature = "metrics")]
-mod asked;
-mod end;
 #[cfg(feature = "file")]
-mod recorded;
+mod playback;
 #[cfg(feature = "file")]
-mod recording;
-#[cfg(all(feature = "file", feature = "http"))]
-mod refused;
-#[cfg(feature = "file")]
-mod replaying;
-#[cfg(feature = "http")]
-mod server;
-#[cfg(feature = "testing")]
-mod simulated;
-#[cfg(feature = "file")]
-mod stream_names;
-
-#[cfg(feature = "metrics")]
-pub(crate) use asked::Asked;
+mod tape;
 
 /// A transport of one informer, whatever it goes to.
 pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
@@ -447,19 +444,183 @@ impl fmt::Debug for World {
     }
 }
 
+/// When a world ends, and why, if it should not.
+pub(super) type Ended = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// The end that all controllers of a world wait for.
+pub(super) struct End {
+    state: Mutex<Life>,
+    /// The tasks that wait for the end; each of them polls it.
+    waiting: Arc<Waiting>,
+}
+
+enum Life {
+    Lives(Ended),
+    Over(Result<(), String>),
+}
+
+impl End {
+    pub(super) fn new(ended: Ended) -> Self {
+        Self { state: Mutex::new(Life::Lives(ended)), waiting: Arc::default() }
+    }
+
+    /// Waits until the world ends.
+    pub(super) async fn wait(&self) -> Result<(), String> {
+        let wait = self.waiting.join();
+        poll_fn(|cx| self.poll(&wait, cx)).await
+    }
+
+    fn poll(&self, wait: &Wait, cx: &Context<'_>) -> Poll<Result<(), String>> {
+        // First: the world may end while another task polls it.
+        wait.set(cx.waker());
+        let mut state = self.state.lock();
+        let over = match &mut *state {
+            Life::Over(over) => return Poll::Ready(over.clone()),
+            Life::Lives(ended) => {
+                let waker = Waker::from(Arc::clone(&self.waiting));
+                match caught_call(|| ended.as_mut().poll(&mut Context::from_waker(&waker))) {
+                    Ok(Poll::Pending) => return Poll::Pending,
+                    Ok(Poll::Ready(over)) => over,
+                    Err(panic) => Err(format!("the future that ends it panicked: {panic}")),
+                }
+            }
+        };
+        let ended = core::mem::replace(&mut *state, Life::Over(over.clone()));
+        drop(state);
+        let _panicked = caught_call(|| drop(ended));
+        self.waiting.wake_by_ref();
+        Poll::Ready(over)
+    }
+}
+
+/// The requests to a server. Clones of a world share them.
+#[cfg(feature = "metrics")]
+pub(crate) struct Asked {
+    /// Empty if it is no server.
+    pub(crate) host: String,
+    pub(crate) requests: Arc<Requests>,
+}
+
+#[cfg(feature = "metrics")]
+impl World {
+    /// The requests that were sent so far, and where to.
+    pub(crate) fn asked(&self) -> Asked {
+        let host = self.server.as_deref().map(host_of).unwrap_or_default().to_owned();
+        Asked { host, requests: Arc::clone(self.client.requests()) }
+    }
+}
+
+/// The host and port of a URL, without the password that an operator may have written before them.
+#[cfg(feature = "metrics")]
+fn host_of(server: &str) -> &str {
+    let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default()
+}
+
+/// The cluster, by the machine's clock. While its certificates cannot be used, each request fails by an error that says
+/// so.
+///
+/// A program that is run for a replay, such as by `listwatch replay --against`, may not have taken its tape. So where
+/// [`REPLAY_WRITES`](crate::controller::REPLAY_WRITES) is set, nothing is sent: each controller of the world ends with
+/// [`RunError::Config`](crate::RunError::Config), and each request fails.
+#[cfg(feature = "http")]
+impl From<Cluster> for World {
+    fn from(cluster: Cluster) -> Self {
+        #[cfg(feature = "file")]
+        if crate::replay::writes_path().is_some() {
+            return Self::refused();
+        }
+        let clock = Clock::real();
+        let client = Client::new(HttpClient::from(&cluster), clock.clone());
+        let renewing = client.beside(HttpClient::from(&cluster).with_own_limit());
+        let server = Some(cluster.server().to_owned());
+        let (authority, namespace) = (cluster.authority_fingerprint(), Some(cluster.namespace().to_owned()));
+        let world = Self::from_parts(clock, client, move |_| {
+            Box::new(HttpTransport::from(&cluster).with_reactor(Arc::new(AsyncIo)))
+        });
+        Self { server, authority, namespace, renewing, ..world }
+    }
+}
+
+/// A test of a controller rarely simulates more.
+#[cfg(feature = "testing")]
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The cluster, under simulated time, which goes on with the date of the cluster. So a second world of one cluster is
+/// the controller after a restart. It has no end of its own: [`World::lasting`] or [`World::until`] give it one. Without
+/// one, it has a limit of 30 simulated days ([`World::at_most`]).
+#[cfg(feature = "testing")]
+impl From<SimulatedCluster> for World {
+    fn from(cluster: SimulatedCluster) -> Self {
+        let clock = Clock::simulated_at(cluster.date());
+        let time = clock.clone();
+        let cluster = cluster.on_clock(move || time.now());
+        let client = Client::new(cluster.client(), clock.clone());
+        let world = Self::from_parts(clock, client, move |_| Box::new(cluster.transport())).at_most(LONGEST);
+        Self { namespace: Some("default".to_owned()), ..world }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse};
-    use std::collections::HashSet;
+    mod world {
+        use super::super::*;
+        use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse};
+        use std::collections::HashSet;
 
-    #[test]
-    fn a_world_that_comes_when_another_is_gone_has_an_identity_of_its_own() {
-        let id = |_| {
-            let clock = Clock::simulated();
-            let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
-            World::from_parts(clock, client, |_| unreachable!("no stream starts")).id()
-        };
-        assert_eq!((0..100).map(id).collect::<HashSet<_>>().len(), 100);
+        #[test]
+        fn a_world_that_comes_when_another_is_gone_has_an_identity_of_its_own() {
+            let id = |_| {
+                let clock = Clock::simulated();
+                let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
+                World::from_parts(clock, client, |_| unreachable!("no stream starts")).id()
+            };
+            assert_eq!((0..100).map(id).collect::<HashSet<_>>().len(), 100);
+        }
+    }
+
+    mod end {
+        use super::super::*;
+        use core::future::pending;
+        use core::pin::pin;
+
+        #[test]
+        fn controllers_that_were_dropped_left_their_wakers_until_the_end_of_their_world() {
+            let end = End::new(Box::pin(pending()));
+            for _ in 0..1000 {
+                let waker = Waker::from(Arc::<Waiting>::default());
+                assert!(pin!(end.wait()).as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            }
+            assert_eq!(end.waiting.len(), 0);
+        }
+    }
+
+    #[cfg(feature = "metrics")]
+    mod asked {
+        use super::super::*;
+
+        #[test]
+        fn a_host_has_no_credential_and_no_path() {
+            for (server, host) in [
+                ("https://10.0.0.1:6443", "10.0.0.1:6443"),
+                ("https://a:b@example.com/k8s/clusters/c-1?token=x", "example.com"),
+                ("http://[::1]:8080/", "[::1]:8080"),
+                ("example.com", "example.com"),
+                ("", ""),
+            ] {
+                assert_eq!(host_of(server), host);
+            }
+        }
+    }
+
+    #[cfg(feature = "testing")]
+    mod simulated {
+        use super::super::*;
+
+        #[test]
+        fn a_simulated_world_without_an_end_ran_for_ever() {
+            assert_eq!(World::from(SimulatedCluster::new()).longest(), Some(LONGEST));
+        }
     }
 }

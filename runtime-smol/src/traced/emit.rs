@@ -15,10 +15,10 @@ macro_rules! event_at {
         }
     };
 }
-pub(super) use event_at;
+pub(crate) use event_at;
 
 /// Tells something. False if the thread has no subscriber, or its subscriber panics.
-pub(super) fn told(tell: impl FnOnce()) -> bool {
+pub(crate) fn told(tell: impl FnOnce()) -> bool {
     caught_call(|| {
         tell();
         get_default(|dispatch| !dispatch.is::<NoSubscriber>())

@@ -1,13 +1,7 @@
 //! Without the feature `tracing`, nobody is told anything.
 
-use crate::audit::StreamAudit;
-use crate::controller::Report;
-use crate::election::ElectionReport;
-use crate::informers::StreamError;
-use core::time::Duration;
 use listwatch_core::api::ReconcileId;
 use listwatch_core::informer::InformerStatus;
-use listwatch_core::queue::Outcome;
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::{Key, Resource};
 
@@ -40,18 +34,4 @@ impl StreamTrace {
     pub(crate) fn failed(&mut self, _resource: &Resource, _report: &FailureReport) {}
 
     pub(crate) fn note(&mut self, _resource: &Resource, _status: impl FnOnce() -> InformerStatus) {}
-}
-
-pub(crate) fn stream_error(_resource: &Resource, _error: &StreamError<'_>) {}
-
-pub(crate) fn audited(_audit: &StreamAudit) {}
-
-pub(crate) fn ended(_outcome: Option<Outcome>, _took: Duration) {}
-
-pub(crate) fn report(_controller: &str, _report: &Report<'_>, _took: Option<Duration>) -> bool {
-    false
-}
-
-pub(crate) fn election(_controller: Option<&str>, _lease: &str, _report: &ElectionReport<'_>) -> bool {
-    false
 }

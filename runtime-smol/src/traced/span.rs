@@ -1,9 +1,8 @@
 //! The span of a reconcile.
 
-use super::targets::CONTROLLER;
+use super::CONTROLLER;
+use crate::attended::{Attended, Scope};
 use crate::caught::caught_call;
-use core::pin::Pin;
-use core::task::{Context, Poll};
 use listwatch_core::Key;
 use listwatch_core::api::ReconcileId;
 use listwatch_core::text::Printable;
@@ -43,8 +42,14 @@ impl ReconcileSpan {
     }
 
     /// The future that `make` returns, which is polled and dropped inside of the span.
-    pub(crate) fn attend<F: Future + Unpin>(&self, make: impl FnOnce() -> F) -> Attended<'_, F> {
-        Attended { span: self, future: Some(self.within(make)) }
+    pub(crate) fn attend<F: Future + Unpin>(&self, make: impl FnOnce() -> F) -> Attended<&Self, F> {
+        Attended::new(self, make)
+    }
+}
+
+impl Scope for &ReconcileSpan {
+    fn within<R>(&self, act: impl FnOnce() -> R) -> R {
+        ReconcileSpan::within(self, act)
     }
 }
 
@@ -61,27 +66,5 @@ struct Inside<'s>(Option<Entered<'s>>);
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         let _lost = caught_call(|| drop(self.0.take()));
-    }
-}
-
-pub(crate) struct Attended<'s, F> {
-    span: &'s ReconcileSpan,
-    future: Option<F>,
-}
-
-impl<F: Future + Unpin> Future for Attended<'_, F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { span, future } = &mut *self;
-        let Some(future) = future else { return Poll::Pending };
-        span.within(|| Pin::new(future).poll(cx))
-    }
-}
-
-impl<F> Drop for Attended<'_, F> {
-    fn drop(&mut self) {
-        let Self { span, future } = self;
-        span.within(|| *future = None);
     }
 }

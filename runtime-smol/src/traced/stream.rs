@@ -1,9 +1,8 @@
 //! What an informer does, and what fails there.
 
+use super::REFLECTOR;
 use super::emit::{event_at, told};
-use super::targets::REFLECTOR;
-use crate::audit::{AuditReport, StreamAudit, Verdict};
-use crate::informers::{StreamError, StreamName};
+use crate::names::StreamName;
 use listwatch_core::Resource;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::Version;
@@ -68,67 +67,7 @@ impl StreamTrace {
     }
 }
 
-/// Tells what else went wrong in a stream.
-pub(crate) fn stream_error(resource: &Resource, error: &StreamError<'_>) {
-    let path = || display(Printable::new(resource.path()));
-    told(|| match error {
-        // The informer's events have told it.
-        StreamError::Failed(_) => {}
-        StreamError::Undecodable(undecodable) => {
-            let key = undecodable.key.as_ref().map(|key| display(Printable::new(key.as_str())));
-            event!(
-                target: REFLECTOR,
-                Level::WARN,
-                resource = path(),
-                label_selector = selector(resource.label_selector()),
-                field_selector = selector(resource.field_selector()),
-                key,
-                "{}",
-                Printable::new(error)
-            );
-        }
-        StreamError::Panicked(_) => {
-            event!(
-                target: REFLECTOR,
-                Level::ERROR,
-                resource = path(),
-                label_selector = selector(resource.label_selector()),
-                field_selector = selector(resource.field_selector()),
-                "{}",
-                Printable::new(error)
-            );
-        }
-    });
-}
-
-/// Tells the result of an audit.
-pub(crate) fn audited(audit: &StreamAudit) {
-    let resource = audit.name.resource();
-    let found = audit.result.as_ref().ok();
-    let level = match found.map(AuditReport::verdict) {
-        Some(Verdict::Clean) => Level::DEBUG,
-        Some(Verdict::Drifted) => Level::ERROR,
-        _ => Level::WARN,
-    };
-    told(|| {
-        event_at!(
-            level,
-            target: REFLECTOR,
-            resource = display(Printable::new(resource.path())),
-            label_selector = selector(resource.label_selector()),
-            field_selector = selector(resource.field_selector()),
-            audit = audit.result_name(),
-            objects = found.map(|found| found.objects),
-            missing = found.map(|found| found.missing),
-            extra = found.map(|found| found.extra),
-            stale = found.map(|found| found.stale),
-            duration_s = audit.took.as_secs_f64(),
-            "{audit}"
-        );
-    });
-}
-
-fn selector(selector: Option<&str>) -> Option<impl Value> {
+pub(crate) fn selector(selector: Option<&str>) -> Option<impl Value> {
     selector.map(|selector| display(Printable::new(selector)))
 }
 

@@ -1,26 +1,30 @@
+//! Which key each worker has, and whether its thread is blocked.
+
 use crate::clock::Clock;
+use crate::mutex::Mutex;
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 use listwatch_core::Instant;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The workers of one [`Workers`](crate::Workers): which keys they have, and whether their time is over.
 #[derive(Debug)]
 pub(crate) struct WorkerStates<K> {
     states: Mutex<States<K>>,
-    /// Whether the states tell since when the time to drain is over. Workers ask at each poll of a reconcile.
+    /// Whether the drain has reached its deadline. Workers read it at each poll of a reconcile, without the lock.
     is_over: AtomicBool,
 }
 
 #[derive(Debug)]
 struct States<K> {
     workers: Vec<WorkerState<K>>,
-    /// Since when the time to drain is over.
+    /// The deadline of the drain, once it is reached.
     over_at: Option<Instant>,
+    /// The keys whose reconcile was dropped.
     dropped: Vec<K>,
     /// The task that waits for the end.
     waiting: Option<Waker>,
@@ -31,22 +35,20 @@ struct WorkerState<K> {
     /// The number of the thread that it shares with others.
     thread: usize,
     key: Option<K>,
-    /// It has a thread now.
+    /// A thread polls it now.
     is_polled: bool,
     has_left: bool,
     waker: Option<Waker>,
 }
 
-/// The keys whose reconcile did not finish before its worker ended. [`Workers::join`](crate::Workers::join) returns
-/// them.
+/// The keys whose reconcile did not finish. [`Workers::join`](crate::Workers::join) returns them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unfinished<K> {
-    /// The keys whose reconcile was not done when the time to drain was over, or when the executor was dropped. It was
-    /// dropped, with its requests.
+    /// The keys whose reconcile was dropped, with its requests: at the deadline of the drain, or with the executor.
     pub dropped: Vec<K>,
-    /// Keys whose reconcile was being called, polled or dropped at the deadline, and still was 100 ms later, and keys
-    /// whose reconcile waits on such a thread. They are dropped when the poll returns; one that blocks may never return.
+    /// The keys whose reconcile could not be dropped. It blocked its thread, and still did so 100 ms after the deadline;
+    /// or it waits on a thread that another one blocks. It is dropped when the thread is free, which may be never.
     pub blocked: Vec<K>,
 }
 
@@ -58,7 +60,7 @@ impl<K> Unfinished<K> {
     }
 }
 
-/// A worker that is polled at the deadline has so long to give its thread back.
+/// If a thread polls a worker at the deadline, the poll has so much time to return.
 const TO_RETURN: Duration = Duration::from_millis(100);
 
 impl<K> WorkerStates<K> {
@@ -75,9 +77,9 @@ impl<K> WorkerStates<K> {
         WorkerHandle { states: Arc::clone(self), number }
     }
 
-    /// The time to drain is over: running reconciles are to be dropped.
+    /// The drain has reached its deadline. Reconciles that run are dropped from now on.
     pub(crate) fn end(&self, now: Instant) {
-        let mut states = self.lock();
+        let mut states = self.states.lock();
         states.over_at = Some(now);
         self.is_over.store(true, Ordering::Release);
         let mut wakers: Vec<Waker> = states.workers.iter_mut().filter_map(|worker| worker.waker.take()).collect();
@@ -86,12 +88,12 @@ impl<K> WorkerStates<K> {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits until one has left.
+    /// Waits until a worker has left.
     pub(crate) async fn lost(&self) {
         poll_fn(|cx| {
             let waker = cx.waker().clone();
             let (has_lost, _last) = {
-                let mut states = self.lock();
+                let mut states = self.states.lock();
                 let last = states.waiting.replace(waker);
                 (states.workers.iter().any(|worker| worker.has_left), last)
             };
@@ -100,7 +102,7 @@ impl<K> WorkerStates<K> {
         .await;
     }
 
-    /// Waits until all have left, or those that have not cannot be stopped and had their time to return.
+    /// Waits until each worker has left, or blocks its thread although its time to return is over.
     pub(crate) async fn join(&self, clock: &Clock) -> Unfinished<K> {
         let mut sleep = None;
         poll_fn(|cx| {
@@ -116,15 +118,15 @@ impl<K> WorkerStates<K> {
         .await
     }
 
-    /// When those that still have a thread are not waited for any more, once the time to drain is over.
+    /// From when on no worker is waited for that still blocks its thread. `None` before the deadline of the drain.
     fn deadline(&self) -> Option<Instant> {
-        self.lock().over_at.map(|at| at + TO_RETURN)
+        self.states.lock().over_at.map(|at| at + TO_RETURN)
     }
 
-    /// Ready when all have left, or those that have not cannot be stopped and had their time to return.
+    /// Ready once each worker has left, or blocks its thread although its time to return is over.
     fn poll_join(&self, cx: &Context<'_>, now: Instant) -> Poll<Unfinished<K>> {
         let waker = cx.waker().clone();
-        let mut states = self.lock();
+        let mut states = self.states.lock();
         let is_late = states.over_at.is_some_and(|at| now >= at + TO_RETURN);
         let blocked = if is_late { states.blocked_threads() } else { BTreeSet::new() };
         if !states.workers.iter().all(|worker| worker.has_left || blocked.contains(&worker.thread)) {
@@ -136,14 +138,10 @@ impl<K> WorkerStates<K> {
         let blocked = states.workers.iter_mut().filter_map(|worker| worker.key.take()).collect();
         Poll::Ready(Unfinished { dropped: core::mem::take(&mut states.dropped), blocked })
     }
-
-    fn lock(&self) -> MutexGuard<'_, States<K>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<K> States<K> {
-    /// The threads that a reconcile has. None of their workers can leave.
+    /// The threads on which a reconcile is being polled. None of their workers can leave.
     fn blocked_threads(&self) -> BTreeSet<usize> {
         let blocks = |worker: &&WorkerState<K>| worker.is_polled && worker.key.is_some();
         self.workers.iter().filter(blocks).map(|worker| worker.thread).collect()
@@ -158,7 +156,7 @@ pub(crate) struct WorkerHandle<K> {
 }
 
 impl<K> WorkerHandle<K> {
-    /// Runs all that the worker does, and notes when it has a thread.
+    /// Polls the worker's future, and notes while a thread does so.
     pub(crate) async fn run(&self, work: impl Future<Output = ()>) {
         let mut work = pin!(work);
         poll_fn(|cx| {
@@ -170,18 +168,17 @@ impl<K> WorkerHandle<K> {
         .await;
     }
 
-    /// Whether the time to drain is over.
+    /// Whether the drain has reached its deadline.
     pub(crate) fn is_over(&self) -> bool {
         self.states.is_over.load(Ordering::Acquire)
     }
 
-    /// The worker has this key from now on, and no longer the one that comes out.
+    /// The worker takes this key. Returns the one that it had.
     pub(crate) fn take(&self, key: K) -> Option<K> {
         self.with(|states, number| states.workers[number].key.replace(key))
     }
 
-    /// The worker is done with its key, if it did not [give up](Self::give_up). It may keep the key in its state until
-    /// it takes the next one, if it does not wait in between.
+    /// The worker is done with its key. If it does not wait before it takes the next one, it need not call this.
     pub(crate) fn put_down(&self) -> Option<K> {
         self.with(|states, number| states.workers[number].key.take())
     }
@@ -194,7 +191,8 @@ impl<K> WorkerHandle<K> {
         });
     }
 
-    /// After the end, the task that waits for it looks again: the worker may keep its thread.
+    /// Notes that a thread polls the worker. After the deadline, the task that [joins](WorkerStates::join) is woken: this
+    /// worker may block its thread now.
     fn begin_poll(&self, waker: &Waker) {
         let waker = waker.clone();
         let (_last, waiting) = self.with(|states, number| {
@@ -207,7 +205,7 @@ impl<K> WorkerHandle<K> {
     }
 
     fn with<R>(&self, change: impl FnOnce(&mut States<K>, usize) -> R) -> R {
-        change(&mut self.states.lock(), self.number)
+        change(&mut self.states.states.lock(), self.number)
     }
 }
 

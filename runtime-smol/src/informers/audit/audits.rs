@@ -1,12 +1,23 @@
-use super::stream_audit::StreamAudit;
-use super::target::Target;
-use crate::client::Client;
+//! The audits of streams: one, and those of a schedule.
+
+use super::report::{AuditFailure, StreamAudit};
+use crate::calls::{Call, Caller, Calls};
+use crate::caught::caught_call;
+use crate::client::{Client, Unanswered};
 use crate::clock::Clock;
+use crate::informers::board::Board;
+use crate::informers::world::World;
+use core::cmp::Ordering;
 use core::fmt;
 use core::future::poll_fn;
 use core::task::Poll;
-use listwatch_core::Instant;
-use listwatch_core::audit::{AuditConfig, AuditSchedule};
+use core::time::Duration;
+use listwatch_core::api::ApiResponse;
+use listwatch_core::audit::{Audit, AuditConfig, AuditReport, AuditSchedule, Replica};
+use listwatch_core::object::{Version, compare_versions};
+use listwatch_core::request::RequestId;
+use listwatch_core::time::earliest;
+use listwatch_core::{Instant, Key, Resource, Store};
 use smol::future::or;
 use std::sync::Arc;
 
@@ -89,5 +100,178 @@ async fn all_stopped(targets: &[Target]) -> bool {
 impl fmt::Debug for Audits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Audits").field("schedule", &self.schedule).finish_non_exhaustive()
+    }
+}
+
+/// A stream that can be audited, of any type. It does not keep its informer running.
+#[derive(Clone)]
+pub(crate) struct Target {
+    board: Arc<Board>,
+    replica: Arc<dyn Replica + Send + Sync>,
+    world: World,
+    /// Whose lists the store is compared with.
+    client: Client,
+}
+
+impl Target {
+    /// The streams of a store.
+    pub(in crate::informers) fn all_of<T: Send + Sync + 'static>(
+        world: &World,
+        store: &Store<T>,
+        boards: &[Arc<Board>],
+    ) -> Vec<Self> {
+        let target = |(place, board): (usize, &Arc<Board>)| {
+            let replica = Arc::new(Stored { store: store.clone(), place, board: Arc::clone(board) });
+            Self { board: Arc::clone(board), replica, world: world.clone(), client: world.client().clone() }
+        };
+        boards.iter().enumerate().map(target).collect()
+    }
+
+    /// The same, compared with the lists of another server.
+    pub(in crate::informers) fn against(self, server: &Client) -> Self {
+        Self { client: server.clone(), ..self }
+    }
+
+    /// Compares the stream's part of the store with a list.
+    pub(in crate::informers) async fn audit(&self, config: AuditConfig) -> Arc<StreamAudit> {
+        let (clock, name) = (self.world.clock(), self.board.name().clone());
+        let begun = clock.now();
+        let result = if self.world.is_recording() {
+            Err(AuditFailure::Recording)
+        } else {
+            let compared = drive(&self.client, clock, name.resource(), &*self.replica, config);
+            let stopped = async {
+                self.stopped().await;
+                Err(AuditFailure::Stopped)
+            };
+            or(stopped, compared).await
+        };
+        let now = clock.now();
+        let audit = StreamAudit { name, date: clock.wall(), took: now.saturating_since(begun), result };
+        let audit = Arc::new(audit);
+        self.board.note_audit(&audit);
+        audit.trace();
+        audit
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.board.is_stopped()
+    }
+
+    /// Waits until the stream does not go on.
+    pub(super) async fn stopped(&self) {
+        poll_fn(|cx| self.board.poll_stopped(cx)).await;
+    }
+}
+
+/// One stream's part of a store. It does not keep its informer running.
+pub(super) struct Stored<T> {
+    pub(super) store: Store<T>,
+    /// Which one of the store's streams it is.
+    pub(super) place: usize,
+    pub(super) board: Arc<Board>,
+}
+
+impl<T> Replica for Stored<T> {
+    /// The older one of two versions: the board's comes later than the store's, when it knows each object up to there
+    /// that could not be decoded.
+    fn applied(&self) -> Option<Version> {
+        let noted = self.board.applied()?;
+        let applied = self.store.streams().into_iter().nth(self.place)?.applied?;
+        let is_older = compare_versions(&noted, &applied).is_ok_and(Ordering::is_lt);
+        Some(if is_older { noted } else { applied })
+    }
+
+    fn find(&self, key: &Key) -> Option<(Key, Version)> {
+        self.store.read(|objects| {
+            let object = objects.get(key)?;
+            Some((object.key().clone(), object.meta().resource_version().into()))
+        })
+    }
+
+    fn for_each(&self, f: &mut dyn FnMut(&Key, &str)) {
+        let namespace = self.board.name().namespace();
+        let objects = self.store.list();
+        let covered = objects.iter().filter(|object| namespace.is_none() || object.key().namespace() == namespace);
+        covered.for_each(|object| f(object.key(), object.meta().resource_version()));
+    }
+
+    fn undecodable(&self, key: &Key) -> Option<Version> {
+        self.board.undecodable(key)
+    }
+}
+
+/// The time between two pages, so that an audit of a large store is no burst of requests.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs an audit to its end.
+async fn drive(
+    client: &Client,
+    clock: &Clock,
+    resource: &Resource,
+    replica: &(dyn Replica + Send + Sync),
+    config: AuditConfig,
+) -> Result<AuditReport, AuditFailure> {
+    let audit = Audit::new(resource.clone(), config);
+    let mut running = Running { audit, replica, clock, next_page: clock.now(), panicked: None };
+    let mut calls = Calls::new(client, clock).within_limit_of_client();
+    poll_fn(|cx| calls.poll(&mut running, cx)).await
+}
+
+/// An audit that runs.
+struct Running<'a> {
+    audit: Audit,
+    replica: &'a (dyn Replica + Send + Sync),
+    clock: &'a Clock,
+    /// No request is sent before.
+    next_page: Instant,
+    /// The message of a panic of the program's own code.
+    panicked: Option<String>,
+}
+
+impl Caller for Running<'_> {
+    type End = Result<AuditReport, AuditFailure>;
+
+    fn poll_call(&mut self) -> Option<Call> {
+        if self.clock.now() < self.next_page {
+            return None;
+        }
+        let request = self.audit.poll_request()?;
+        // One is open at a time.
+        Some(Call::Open(RequestId(0), request.unrecorded()))
+    }
+
+    fn handle_answer(&mut self, _: RequestId, answer: Result<ApiResponse, Unanswered>) {
+        let now = self.clock.now();
+        self.next_page = now + PAUSE;
+        match answer {
+            Err(Unanswered::Panicked(message)) => self.panicked = Some(message),
+            answer => self.act(|audit, replica| audit.handle_answer(now, replica, answer.map_err(Into::into))),
+        }
+    }
+
+    fn poll_end(&mut self) -> Option<Self::End> {
+        if let Some(message) = self.panicked.take() {
+            return Some(Err(AuditFailure::Panicked(message.into())));
+        }
+        self.audit.poll_result().map(|result| result.map_err(AuditFailure::NotRead))
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        let next_page = Some(self.next_page).filter(|at| *at > self.clock.now());
+        earliest(self.audit.poll_timeout(), next_page)
+    }
+
+    fn handle_timeout(&mut self) {
+        let now = self.clock.now();
+        self.act(|audit, replica| audit.handle_timeout(now, replica));
+    }
+}
+
+impl Running<'_> {
+    /// The audit may be the last to let go of objects, whose drop is the program's code.
+    fn act(&mut self, act: impl FnOnce(&mut Audit, &dyn Replica)) {
+        let Self { audit, replica, panicked, .. } = self;
+        *panicked = caught_call(|| act(audit, *replica)).err();
     }
 }

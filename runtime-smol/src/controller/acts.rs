@@ -1,0 +1,13 @@
+//! How a reconcile acts on the objects of its informers.
+
+mod apply;
+mod body;
+mod change;
+mod create;
+mod ensure;
+mod finalizer;
+mod patch;
+
+pub use apply::Apply;
+pub use create::{Create, Delete};
+pub use ensure::Ensure;

@@ -1,0 +1,144 @@
+//! The body of a request that says what an object is to be.
+
+use super::patch::{Current, send};
+use crate::controller::context::Context;
+use crate::controller::error::ActError;
+use crate::controller::owners::{add_controller, reference_to};
+use crate::informers::{Found, InformerHandle};
+use listwatch_core::Key;
+use listwatch_core::api::{Api, ApiCall};
+use listwatch_core::change::Desired;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+/// An object as the program wrote it, with its kind, name and namespace, or why it is not sent.
+pub(super) struct Body<'a, T> {
+    pub(super) cx: &'a Context,
+    pub(super) informer: &'a InformerHandle<T>,
+    pub(super) key: Key,
+    json: Result<Value, String>,
+    /// The owner, if it is being deleted.
+    terminating: Option<String>,
+}
+
+impl<'a, T> Body<'a, T> {
+    /// It is not sent if it cannot be written as an object, or says another kind, name or namespace.
+    pub(super) fn new(
+        cx: &'a Context,
+        informer: &'a InformerHandle<T>,
+        key: Key,
+        object: &(impl Serialize + ?Sized),
+    ) -> Self {
+        let json = check_key(informer, &key).and_then(|()| {
+            let mut json =
+                serde_json::to_value(object).map_err(|error| format!("the body cannot be written: {error}"))?;
+            fill_in(&mut json, informer, &key)?;
+            Ok(json)
+        });
+        Self { cx, informer, key, json, terminating: None }
+    }
+
+    /// Changes the body, unless it is not sent anyway.
+    pub(super) fn edited(mut self, edit: impl FnOnce(&mut Value, &InformerHandle<T>) -> Result<(), String>) -> Self {
+        self.json = self.json.and_then(|mut json| edit(&mut json, self.informer).map(|()| json));
+        self
+    }
+
+    /// The fields that it names.
+    ///
+    /// # Errors
+    /// It is not sent.
+    pub(super) fn desired(&self) -> Result<Desired, ActError> {
+        let json = self.json.as_ref().map_err(|why| ActError::refused(&self.key, why))?;
+        Desired::new(json).map_err(|error| ActError::Change { key: self.key.clone(), error })
+    }
+
+    /// Makes `owner` the controller of the object. If the owner is being deleted, the body is not sent.
+    pub(super) fn owned_by<O>(mut self, owner: &Found<O>) -> Self {
+        let reference = reference_to(owner, self.informer, &self.key);
+        self.cx.warn_unfollowed(self.informer);
+        self.terminating = owner.is_terminating().then(|| owner.title());
+        self.edited(|json, _| add_controller(owners(json)?, reference?))
+    }
+
+    /// Sends the request that `call` makes of the body.
+    pub(super) async fn send(
+        self,
+        call: impl FnOnce(&Api<T>, &Key, &Value) -> ApiCall<T>,
+    ) -> Result<Current<T>, ActError>
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+    {
+        let Self { cx, informer, key, .. } = &self;
+        let call = call(&informer.api_for(key), key, self.json()?);
+        send(cx, informer, key, call).await
+    }
+
+    /// What is sent.
+    ///
+    /// # Errors
+    /// It is not sent.
+    pub(super) fn json(&self) -> Result<&Value, ActError> {
+        let json = self.json.as_ref().map_err(|why| ActError::refused(&self.key, why))?;
+        match self.terminating.clone() {
+            Some(owner) => Err(ActError::OwnerTerminating { key: self.key.clone(), owner }),
+            None => Ok(json),
+        }
+    }
+}
+
+/// Whether an object of the informer can be under the key, as far as is known.
+fn check_key<T>(informer: &InformerHandle<T>, key: &Key) -> Result<(), String> {
+    let kind = informer.kind().unwrap_or_default();
+    match (informer.is_namespaced(), key.namespace()) {
+        _ if key.name().is_empty() => Err("the key names no object".to_owned()),
+        (Some(true), None) => Err(format!("a {kind} has a namespace, and the key names none")),
+        (Some(false), Some(_)) => Err(format!("a {kind} has no namespace, and the key names one")),
+        _ => Ok(()),
+    }
+}
+
+fn fill_in<T>(json: &mut Value, informer: &InformerHandle<T>, key: &Key) -> Result<(), String> {
+    let fields = json.as_object_mut().ok_or("the body is no JSON object")?;
+    fill(fields, "apiVersion", &informer.api_version())?;
+    if let Some(kind) = informer.kind() {
+        fill(fields, "kind", kind)?;
+    }
+    let metadata = metadata(fields)?;
+    fill(metadata, "metadata.name", key.name())?;
+    fill(metadata, "metadata.namespace", key.namespace().unwrap_or_default())
+}
+
+/// Sets a field that is absent, null or empty. Another value is a mistake.
+fn fill(fields: &mut Map<String, Value>, place: &str, value: &str) -> Result<(), String> {
+    let name = place.rsplit('.').next().unwrap_or(place);
+    match fields.get(name).filter(|known| !known.is_null() && *known != "") {
+        Some(known) if known == value => {}
+        Some(known) => {
+            let known = known.as_str().map_or_else(|| known.to_string(), str::to_owned);
+            let value =
+                if value.is_empty() { "the object has none".to_owned() } else { format!("the object's is {value}") };
+            return Err(format!("{place} of the body is {known}, and {value}"));
+        }
+        None if value.is_empty() => drop(fields.remove(name)),
+        None => drop(fields.insert(name.to_owned(), value.into())),
+    }
+    Ok(())
+}
+
+fn metadata(fields: &mut Map<String, Value>) -> Result<&mut Map<String, Value>, String> {
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    Ok(metadata.as_object_mut().ok_or("metadata of the body is no JSON object")?)
+}
+
+fn owners(json: &mut Value) -> Result<&mut Vec<Value>, String> {
+    let owners = &mut json["metadata"]["ownerReferences"];
+    if owners.is_null() {
+        *owners = json!([]);
+    }
+    Ok(owners.as_array_mut().ok_or("metadata.ownerReferences of the body is no list")?)
+}

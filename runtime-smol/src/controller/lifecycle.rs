@@ -1,0 +1,384 @@
+//! The life of a controller: its start when its sources have synced, and its end, with a drain.
+
+use super::election::Elected;
+use super::error::RunError;
+use super::events::Events;
+use super::feed::{Fed, Feed, all_of};
+use super::owners::OwnKind;
+use super::report::Report;
+use super::source::{Distinct, Read};
+use super::state::{ControllerState, Errand, Held, Inbox, MOST_FOLLOWED, MOST_STALE};
+use super::writes::{Expected, Sight};
+use crate::audit::{AuditConfig, AuditSchedule, Audits};
+use crate::informers::{HandleSynced, Informers};
+use crate::workers::{Unfinished, WorkerStates};
+use async_executor::{Executor, Task};
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::{Poll, ready};
+use core::time::Duration;
+use listwatch_core::controller::{Cause, CauseKind, Lifecycle, Write};
+use listwatch_core::queue::Priority;
+use listwatch_core::sync::Due;
+use listwatch_core::{Instant, Key};
+use smol::channel::Receiver;
+use smol::future::{FutureExt, or, pending};
+use smol::lock::Semaphore;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The streams' side. Dropped, it ends the workers too, at once.
+pub(super) struct Streams {
+    /// Why the controller cannot run.
+    pub(super) refused: Option<RunError>,
+    pub(super) ending: Ending,
+    pub(super) worlds: Vec<Informers>,
+    pub(super) feeds: Vec<Box<dyn Feed>>,
+    pub(super) reads: Vec<Box<dyn Read>>,
+    pub(super) own: Arc<OwnKind>,
+    pub(super) inbox: Inbox,
+    /// The election, if there is one.
+    pub(super) elected: Option<Elected>,
+    /// The audits of the caches, if there is a schedule.
+    pub(super) audits: Option<Audits>,
+    pub(super) drain: Duration,
+}
+
+/// Ends the workers when it is dropped.
+pub(super) struct Ending {
+    pub(super) state: Arc<ControllerState>,
+    pub(super) workers: Arc<WorkerStates<Key>>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.state.machine.drain(Duration::ZERO);
+        self.workers.end(self.state.clock.now());
+        #[cfg(feature = "file")]
+        self.state.informers.world().replay().into_iter().for_each(|replay| replay.leave(&self.state.name));
+    }
+}
+
+/// How long a start that has failed waits for the other sources, so that its error names all that fail.
+const SETTLE: Duration = Duration::from_secs(1);
+
+impl Streams {
+    /// Runs the controller until it is asked to end, or cannot go on.
+    pub(super) async fn run(self) -> Result<(), RunError> {
+        let Self { refused, ending, worlds, feeds, reads, own, inbox, mut elected, audits, drain } = self;
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let Inbox { held, errands, stop } = inbox;
+        let (executor, state) = (Executor::new(), &ending.state);
+        let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
+        let syncing = syncing.into_iter().map(|synced| synced.within(state.sync_within)).collect();
+        let feeds = spawn_feeds(&executor, state, feeds);
+        let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own).boxed());
+        let writes = executor.spawn(follow_writes(Arc::clone(state), held).boxed());
+        let errands = executor.spawn(run_errands(Arc::clone(state), errands).boxed());
+        let audits = audits.map(|audits| executor.spawn(report_audits(Arc::clone(state), audits).boxed()));
+        let events = Events::begin(state, &executor);
+        let life = async {
+            let mut elected = elected.as_mut();
+            let end = or(
+                live(state, syncing, &stop, elected.as_deref_mut(), &executor),
+                or(over(state, &worlds, unsynced), or(ended(feeds), lost(&ending.workers))),
+            )
+            .await;
+            ending.drain(end, drain, timeouts, elected.as_deref(), events).await
+        };
+        let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run().boxed())).collect();
+        let end = executor.run(life).await;
+        drop((writes, errands, audits, informers, reads));
+        end
+    }
+}
+
+impl Ending {
+    /// Gives running reconciles their time, and reports what is left. Returns how the controller ended.
+    async fn drain(
+        &self,
+        end: Result<(), RunError>,
+        drain: Duration,
+        timeouts: Task<()>,
+        elected: Option<&Elected>,
+        events: Option<Events>,
+    ) -> Result<(), RunError> {
+        let Self { state, workers } = self;
+        let has_started = state.machine.lifecycle() == Lifecycle::Running;
+        let is_lost = matches!(end, Err(RunError::LeaderElectionLost { .. }));
+        let grace = if is_lost { Duration::ZERO } else { drain };
+        let until = state.clock.now() + grace;
+        state.machine.drain(grace);
+        or(timeouts, lost_while_draining(state, elected)).await;
+        workers.end(state.clock.now());
+        let Unfinished { dropped, mut blocked } = workers.join(&state.clock).await;
+        if let Some(elected) = elected {
+            blocked.extend(elected.unblocked_by(until).await);
+        }
+        let left = state.machine.report();
+        if let Some(events) = events {
+            events.end().await;
+        }
+        if let Some(elected) = elected.filter(|_| blocked.is_empty()) {
+            elected.end(until).await;
+        }
+        state.report(&match has_started {
+            true => Report::Ended { left: &left },
+            false if elected.is_some_and(Elected::has_begun) => Report::NeverLed,
+            false => Report::NeverStarted,
+        });
+        let is_drained = dropped.is_empty() && blocked.is_empty();
+        end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
+    }
+}
+
+/// The waits for the first state of each informer.
+fn synced(feeds: &[Box<dyn Feed>], reads: &[Box<dyn Read>]) -> Vec<HandleSynced> {
+    all_of(feeds, reads).map(Read::synced).collect()
+}
+
+/// Starts the controller once its sources have synced and it leads, and waits until it is asked to end.
+async fn live(
+    state: &Arc<ControllerState>,
+    syncing: Vec<HandleSynced>,
+    stop: &Receiver<()>,
+    elected: Option<&mut Elected>,
+    executor: &Executor<'_>,
+) -> Result<(), RunError> {
+    let stopped = async {
+        let _closed = stop.recv().await;
+        Ok(())
+    };
+    let begun = state.clock.now();
+    let started = async {
+        // No key is handed out while a failed start waits for the other sources: its end would forget what was written.
+        let start = state.machine.add_source();
+        state.machine.start(None);
+        all_synced(state, syncing).await?;
+        let after = state.clock.now().saturating_since(begun);
+        let begin = || {
+            state.report(&Report::Started { after, tape: state.informers.world().tape_path() });
+            state.machine.source_synced(start);
+        };
+        match elected {
+            Some(elected) => {
+                elected.begin(&state.name, executor)?;
+                elected.lead(state, begin).await
+            }
+            None => {
+                begin();
+                pending().await
+            }
+        }
+    };
+    or(stopped, started).await
+}
+
+/// Waits until the term is lost although the controller ends. Reconciles have no more time then.
+async fn lost_while_draining(state: &ControllerState, elected: Option<&Elected>) {
+    let Some(elected) = elected else { return pending().await };
+    elected.lost_after_stop().await;
+    state.machine.drain(Duration::ZERO);
+}
+
+/// Waits for the first state of every source.
+async fn all_synced(state: &ControllerState, mut syncing: Vec<HandleSynced>) -> Result<(), RunError> {
+    let mut settled = None;
+    poll_fn(|cx| {
+        let polled: Vec<_> = syncing.iter_mut().map(|synced| Pin::new(synced).poll(cx)).collect();
+        if !polled.iter().any(|synced| matches!(synced, Poll::Ready(Err(_)))) && settled.is_none() {
+            return if polled.iter().all(Poll::is_ready) { Poll::Ready(Ok(())) } else { Poll::Pending };
+        }
+        let settled = settled.get_or_insert_with(|| state.clock.sleep(SETTLE));
+        if !syncing.iter().all(HandleSynced::is_settled) {
+            ready!(Pin::new(settled).poll(cx));
+        }
+        Poll::Ready(Err(RunError::not_synced(syncing.iter().map(HandleSynced::not_synced))))
+    })
+    .await
+}
+
+/// Follows the sources.
+fn spawn_feeds(executor: &Executor<'_>, state: &Arc<ControllerState>, feeds: Vec<Box<dyn Feed>>) -> Vec<Task<Fed>> {
+    let sources: Vec<_> = feeds.iter().map(|_| state.machine.add_source()).collect();
+    let feeds = feeds.into_iter().zip(sources);
+    feeds.map(|(feed, source)| executor.spawn(feed.follow(Arc::clone(state), source))).collect()
+}
+
+/// Follows what is added to the controller's own sources.
+async fn run_errands(state: Arc<ControllerState>, errands: Receiver<Errand>) {
+    let executor = Executor::new();
+    let take = async {
+        while let Ok(errand) = errands.recv().await {
+            executor.spawn(errand(Arc::clone(&state))).detach();
+        }
+    };
+    executor.run(take).await;
+}
+
+/// Waits until one of the worlds ends. A controller that had not started by then has done nothing.
+async fn over(state: &ControllerState, worlds: &[Informers], reads: Vec<HandleSynced>) -> Result<(), RunError> {
+    let mut ends: Vec<_> = worlds.iter().map(|informers| Box::pin(informers.world().ended())).collect();
+    let end = poll_fn(|cx| {
+        let mut polled = ends.iter_mut().map(|end| end.as_mut().poll(cx));
+        polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    });
+    or(async { end.await.map_err(RunError::World) }, endless(state, worlds)).await?;
+    match RunError::not_synced(reads.iter().map(HandleSynced::not_synced)) {
+        RunError::NotSynced { streams } if streams.is_empty() || state.machine.lifecycle() == Lifecycle::Running => {
+            Ok(())
+        }
+        not_synced => Err(not_synced),
+    }
+}
+
+/// Waits for the end of the longest time that the worlds allow.
+async fn endless(state: &ControllerState, worlds: &[Informers]) -> Result<(), RunError> {
+    let Some(after) = worlds.iter().filter_map(|informers| informers.world().longest()).min() else {
+        return pending().await;
+    };
+    state.clock.sleep(after).await;
+    let has_end = worlds.iter().any(|informers| informers.world().has_end());
+    Err(RunError::Endless { after, has_end, left: state.machine.report() })
+}
+
+/// Waits until one of the sources ends.
+async fn ended(mut feeds: Vec<Task<Fed>>) -> Result<(), RunError> {
+    let Fed { name } = poll_fn(|cx| {
+        let mut polled = feeds.iter_mut().map(|feed| Pin::new(feed).poll(cx));
+        polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    })
+    .await;
+    Err(RunError::SourceEnded { source: name })
+}
+
+/// Waits until one of the workers has left before the controller is drained.
+async fn lost(workers: &WorkerStates<Key>) -> Result<(), RunError> {
+    workers.lost().await;
+    Err(RunError::Panicked("a worker's thread panicked".into()))
+}
+
+/// Adds the keys that are due, until the controller has stopped.
+///
+/// The keys of a period are added in slices, and others have the thread between them. Of the periods that pass meanwhile
+/// none is made up for.
+async fn follow_timeouts(state: Arc<ControllerState>, own: Arc<OwnKind>) {
+    let (mut timeouts, mut sleep, mut left) = (state.machine.timeouts(), None, None);
+    poll_fn(|cx| {
+        loop {
+            let due = match timeouts.poll_due(cx, state.clock.now()) {
+                Due::Closed => return Poll::Ready(()),
+                Due::Idle => None,
+                Due::At(at) => Some(at),
+            };
+            let has_come = state.machine.poll_period();
+            if has_come && left.is_none() {
+                left = Some(own.keys().into_iter());
+            }
+            if let Some(keys) = &mut left {
+                add_all(&state, keys.take(SLICE));
+                if keys.len() == 0 {
+                    left = None;
+                }
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            ready!(state.clock.poll_at(&mut sleep, due, cx));
+        }
+    })
+    .await;
+}
+
+/// How many keys of a period are added in one turn.
+const SLICE: usize = 1000;
+
+fn add_all(state: &ControllerState, keys: impl Iterator<Item = Key>) {
+    let source = Arc::<str>::from("period");
+    for key in keys {
+        let cause = Cause { source: Arc::clone(&source), kind: CauseKind::Period, object: None, version: None };
+        state.add(key, Priority::Low, cause);
+    }
+}
+
+/// Tells the machine when a store shows a write. A write for which there is no room is followed no further.
+async fn follow_writes(state: Arc<ControllerState>, held: Receiver<Held>) {
+    let executor = Executor::new();
+    let [room, stale_room] = [MOST_FOLLOWED, MOST_STALE].map(|most| Arc::new(Semaphore::new(most)));
+    let take = async {
+        while let Ok(Held { key, hold, until, writes }) = held.recv().await {
+            for (number, expected) in writes.into_iter().enumerate() {
+                let room = if hold.is_some() { &room } else { &stale_room };
+                let Some(place) = room.try_acquire_arc() else {
+                    state.on_unfollowed(&key, hold, &[expected]);
+                    continue;
+                };
+                let (state, key) = (Arc::clone(&state), key.clone());
+                let wait = async move {
+                    let is_over = follow_write(&state, &key, &expected, until).await;
+                    match hold {
+                        Some(hold) if is_over => _ = state.machine.fulfil(hold, number),
+                        Some(_) => {}
+                        None => state.remove_stale(&key, &expected),
+                    }
+                    drop(place);
+                };
+                executor.spawn(wait.boxed()).detach();
+            }
+        }
+    };
+    executor.run(take).await;
+}
+
+/// Waits until the store shows the write. Returns false if it did not until then; the machine tells the key.
+async fn follow_write(state: &ControllerState, key: &Key, expected: &Expected, until: Instant) -> bool {
+    let shown = async { Some(expected.shown().await) };
+    let given_up = async {
+        state.clock.sleep_until(until).await;
+        None
+    };
+    let sight = or(shown, given_up).await;
+    if sight == Some(Sight::Missing) {
+        state.add(key.clone(), Priority::default(), cause_of(&expected.write));
+    }
+    sight.is_some()
+}
+
+/// The deletion of an object that was written, of which no event tells.
+fn cause_of(write: &Write) -> Cause {
+    let (source, object) = (Arc::clone(&write.source), Some(write.object.clone()));
+    Cause { source, kind: CauseKind::Deleted, object, version: None }
+}
+
+/// The audits of these caches of a controller, each once in each period.
+pub(super) fn audits<'r>(
+    state: &ControllerState,
+    period: Duration,
+    reads: impl Iterator<Item = &'r dyn Read>,
+) -> Audits {
+    let mut distinct = Distinct::default();
+    let targets = reads.filter(|read| distinct.is_new(*read)).flat_map(Read::audit_targets).collect();
+    Audits::new(targets, state.clock.clone(), AuditSchedule::new(period, state.seed), AuditConfig::default())
+}
+
+/// Reports each audit whose cache is not clean, or was not before.
+pub(super) async fn report_audits(state: Arc<ControllerState>, mut audits: Audits) {
+    let mut unclean = Unclean::default();
+    while let Some((place, audit)) = audits.next_placed().await {
+        if unclean.is_worth_a_report(place, audit.is_clean()) {
+            state.report(&Report::Audited { audit: &audit });
+        }
+    }
+}
+
+/// The places of the streams whose last audit was not clean.
+#[derive(Default)]
+struct Unclean(BTreeSet<usize>);
+
+impl Unclean {
+    fn is_worth_a_report(&mut self, place: usize, is_clean: bool) -> bool {
+        let was_unclean = if is_clean { self.0.remove(&place) } else { !self.0.insert(place) };
+        was_unclean || !is_clean
+    }
+}

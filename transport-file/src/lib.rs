@@ -62,19 +62,19 @@ mod recording;
 mod body;
 mod capture;
 mod file;
-mod weight;
+mod memory;
+mod object;
 
 pub use capture::{LateWrite, Note, Position, Positions, TapeStart};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
 pub use kinds::ServedKind;
+#[doc(hidden)]
+pub use memory::weight;
 pub use playback::{
-    Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, SentCall, Step, StepKind, Steps, Summary,
-    Tally,
+    Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, SentCall, Step, StepKind, Steps, Summary, Tally,
 };
 pub use recording::{RecordedCalls, Recorder, RecorderConfig, Tape};
-#[doc(hidden)]
-pub use weight::weight;
 
 #[cfg(test)]
 mod tests {

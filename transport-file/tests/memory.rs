@@ -202,3 +202,37 @@ fn a_large_recording_is_played_in_little_memory() {
         std::fs::remove_file(path).unwrap();
     }
 }
+
+#[test]
+fn a_long_log_of_two_watches_is_played_in_little_memory() {
+    const OBJECTS: usize = 10;
+    let _alone = alone();
+    let text = "x".repeat(RECORD);
+    let log = write("two-watches", |file| {
+        for number in 0..BODY / RECORD {
+            let metadata = format!(r#"{{"name":"{}","resourceVersion":"{}"}}"#, number % OBJECTS, number + 1);
+            writeln!(file, r#"{{"type":"MODIFIED","object":{{"metadata":{metadata},"spec":"{text}"}}}}"#).unwrap();
+            if number == BODY / RECORD / 2 {
+                writeln!(file, r#"{{"type":"ERROR","object":{{"kind":"Status","code":410}}}}"#).unwrap();
+            }
+        }
+    });
+    let profiler = dhat::Profiler::builder().testing().build();
+    let mut playback = Playback::with_config(&log, PlaybackConfig::new().pace(Pace::Immediate)).unwrap();
+    let bodies = [PODS, WATCH, PODS, WATCH].map(|target| {
+        playback.open(RequestId(1), &Request::parse(target));
+        let (mut cx, mut buf, mut bytes) = (Context::from_waker(Waker::noop()), [0; 32 * 1024], 0);
+        loop {
+            match playback.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf) {
+                Poll::Ready(Incoming::Head { .. }) => {}
+                Poll::Ready(Incoming::Data { len, .. }) => bytes += len,
+                _ => return bytes / RECORD,
+            }
+        }
+    });
+    assert_eq!(bodies, [0, BODY / RECORD / 2 + 1, OBJECTS, BODY / RECORD / 2 - 1]);
+    let peak = dhat::HeapStats::get().max_bytes;
+    assert!(peak < 2 * ALLOWED, "{peak} bytes");
+    drop(profiler);
+    std::fs::remove_file(log).unwrap();
+}

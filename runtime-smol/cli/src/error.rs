@@ -26,6 +26,8 @@ pub(crate) enum CommandError {
     Capture(CaptureError),
     /// No list of the recording is whole; with the reason, if it is known.
     NothingListed(PathBuf, Option<String>),
+    /// None of so many objects of the recording can be decoded; with the last reason.
+    NothingDecoded(PathBuf, u64, Option<String>),
     Config(ConfigError),
     /// The argument of `--server` is no address.
     Address(ConfigError),
@@ -134,6 +136,11 @@ impl fmt::Display for CommandError {
                 write!(f, "{}: no list in it is complete", file.display())?;
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
                 f.write_str("; record or save it again from the beginning")
+            }
+            Self::NothingDecoded(file, count, reason) => {
+                write!(f, "{}: none of its {count} objects can be decoded", file.display())?;
+                reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
+                f.write_str("; save whole objects, as with `-o json`")
             }
             Self::Config(error) if error.is_missing() => {
                 write!(

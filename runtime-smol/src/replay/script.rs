@@ -283,12 +283,12 @@ mod tests {
         let mut lines = vec![
             r#"{"capture":1,"seed":1}"#.to_owned(),
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/nodes","headers":{}}}"#.to_owned(),
-            r#"{"t":1,"reconcile":1,"of":"foos","key":"a","attempt":1,"causes":[],"at":{},"note":1}"#.to_owned(),
+            r#"{"t":1,"reconcile":1,"of":"foos","key":"a","attempt":1,"causes":[],"note":1}"#.to_owned(),
         ];
         for number in 2..1_002_u64 {
             let (began, ended) = (2 * number - 2, 2 * number - 1);
             lines.push(format!(
-                r#"{{"t":1,"reconcile":{number},"of":"foos","key":"b","attempt":1,"causes":[],"at":{{}},"note":{began}}}"#
+                r#"{{"t":1,"reconcile":{number},"of":"foos","key":"b","attempt":1,"causes":[],"note":{began}}}"#
             ));
             lines.push(format!(r#"{{"t":1,"reconcile":{number},"of":"foos","outcome":"done","note":{ended}}}"#));
         }

@@ -1,4 +1,4 @@
-use super::event::line_ends;
+use super::watch_log::line_ends;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
 use listwatch_core::framing::Scanner;
@@ -25,7 +25,7 @@ impl ListBody {
         let len = self.outline.follow(bytes);
         if len == 0 {
             let ended = bytes.is_empty();
-            return if ended && self.outline.place == Place::Behind {
+            return if ended && self.outline.progress == Progress::Behind {
                 Ok(None)
             } else {
                 Err(self.error(cursor, ended))
@@ -53,11 +53,11 @@ impl ListBody {
 #[derive(Clone, Copy, Default)]
 struct Outline {
     scanner: Scanner,
-    place: Place,
+    progress: Progress,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Place {
+enum Progress {
     #[default]
     Before,
     Within,
@@ -68,18 +68,18 @@ impl Outline {
     /// Returns how many of `bytes` belong to the value or are white space around it.
     fn follow(&mut self, bytes: &[u8]) -> usize {
         let mut len = 0;
-        if self.place == Place::Before {
+        if self.progress == Progress::Before {
             len = blank(bytes);
             if len < bytes.len() {
-                self.place = Place::Within;
+                self.progress = Progress::Within;
             }
         }
-        if self.place == Place::Within {
+        if self.progress == Progress::Within {
             let Some(rest) = self.scanner.end_of_value(&bytes[len..]) else { return bytes.len() };
             len += rest;
-            self.place = Place::Behind;
+            self.progress = Progress::Behind;
         }
-        len + if self.place == Place::Behind { blank(&bytes[len..]) } else { 0 }
+        len + if self.progress == Progress::Behind { blank(&bytes[len..]) } else { 0 }
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
             if len == cut {
                 len += outline.follow(tail);
             }
-            (&text[..len], outline.place == Place::Behind)
+            (&text[..len], outline.progress == Progress::Behind)
         });
         let first = found.next().unwrap();
         assert!(found.all(|other| other == first), "{text}");

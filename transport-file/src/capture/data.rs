@@ -3,7 +3,6 @@
 //! A chunk of a body is divided at its newlines. A piece that is long, or looks like an object, stands in its line as it
 //! is, so that recording it costs a copy and a checksum. The others are strings of JSON.
 
-use super::escape::escape;
 use super::seal::{content, number, push_number, seal};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use memchr::memchr;
@@ -137,7 +136,8 @@ impl<'a> Piece<'a> {
             Self::Text(text) => match str::from_utf8(text) {
                 Ok(text) => {
                     out.extend_from_slice(b"\"data\":");
-                    escape(text, out);
+                    // Into memory, a text can always be written.
+                    let _written = serde_json::to_writer(&mut *out, text);
                 }
                 Err(_) => {
                     out.extend_from_slice(b"\"base64\":\"");

@@ -1,4 +1,4 @@
-//! The records of a capture, version 2.
+//! The lines of a capture.
 //!
 //! ```text
 //! {"capture":2,"started":"2026-11-20T10:41:52.123Z","server":"https://…","cluster":"<uid>","seed":42}
@@ -12,31 +12,44 @@
 //! {"t":9,"id":1,"end":"cut","by":"client"}             "by" if the client aborted the request
 //! {"t":10,"id":2,"request":{…},"by":12}                "by" if a reconcile sent it: the number of the reconcile
 //! {"t":11,"id":3,"request":{…,"hashed":true}}          keyed hashes stand for values in both bodies
-//! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"at":{}}    older tapes have positions here
-//! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}}}
-//! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}
-//! {"t":12,"reconcile":12,"of":"foos","outcome":"done"}
+//! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"note":1}
+//! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}},"note":2}
+//! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z","note":3}
+//! {"t":12,"reconcile":12,"of":"foos","outcome":"done","note":4}
 //! {"t":13,"finished":true}                             the last line, of the tape of a controller that was not cut
-//!
-//! The lines about reconciles have numbers, `"note":1` and so on, so that a missing one is found.
 //! ```
 //!
-//! The lines are in the order in which things happened. A reader passes over fields that it does not know.
+//! The lines are in the order in which things happened. An id may be used again behind the end of its request. Lines about
+//! reconciles are numbered by `note`, so that a missing one is found.
 //!
-//! Each line ends with `,"n":17,"crc":"89abcdef"}`: its number in the file from one, and the CRC-32 of the text before
-//! `,"crc"`, the one of gzip. A `line` or `part` is found by its place, between its name and that end. It is not parsed
-//! and may be no JSON, where the reads of the recorded client divided an object.
+//! # Tapes, and captures of others
 //!
-//! In version 1, lines have no such end, and the only pieces are `data` and `base64`. A file of version 1 whose lines have
-//! those of version 2 is read too, without checks.
+//! A file whose first line says `"capture":2` is a tape, which a recorder of this crate wrote. Each of its lines ends with
+//! `,"n":17,"crc":"89abcdef"}`: its number in the file from one, and the CRC-32 of the text before `,"crc"`, the one of
+//! gzip. A `line` or `part` is found by its place, between its name and that end. It is not parsed and may be no JSON, where
+//! the reads of the recorded client divided an object.
+//!
+//! Other programs write captures by hand: `request`, `response`, `data` or `base64`, and `end`, without numbers and
+//! checksums. Their first line may be missing, or say `"capture":1`. They are read alike, and are not checked; a tape that
+//! was edited and says `"capture":1` is one of them.
+//!
+//! # What later versions read
+//!
+//! A later version of this crate reads the tapes that this one writes, and captures of others. It may add fields, and kinds
+//! of lines with another name than those above: a reader passes over fields that it does not know, and refuses lines that it
+//! does not know. If a line means something else, the tape says `"capture":3`, which this version refuses as a whole.
 
+use super::collection::Collection;
 use super::data::Data;
 use super::note::{LateWrite, Note, Positions, TapeStart, written};
 pub(crate) use super::seal::VERSION;
 use super::seal::seal;
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
+use listwatch_core::request::{Query, Request};
 use listwatch_core::time::MicroTime;
+use listwatch_core::transport::ResponseHead;
+use memchr::memmem;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
@@ -54,8 +67,8 @@ pub(crate) enum Line<'a> {
     /// The first line, with the version of the format.
     Start(u64, TapeStart),
     Record(Record<'a>),
-    /// A line about a reconcile, with its time and its number among such lines.
-    Note(u64, Option<u64>, Note),
+    /// A line about a reconcile, with its time and its number among such lines, from one.
+    Note(u64, u64, Note),
     /// The last line of a tape that was finished, with its time.
     Finished(u64),
 }
@@ -195,6 +208,41 @@ impl<'a> RequestRecord<'a> {
         let (method, path, headers) = (method.into(), path.into(), BTreeMap::new());
         Self { method, path, headers, body: None, hashed: false, by: None }
     }
+
+    /// The list or the watch that it asks for; `None` for a write, a single object, or discovery.
+    pub(crate) fn asked(&self) -> Option<Request> {
+        let mut request = Request::parse(&self.path);
+        if self.asks_for_metadata_only() {
+            request.resource = request.resource.metadata_only();
+        }
+        let is_list_or_watch = request.query() != Query::List || Collection::parse(request.resource.path()).is_some();
+        Some(request).filter(|_| self.method == "GET" && is_list_or_watch)
+    }
+
+    pub(crate) fn asks_for_metadata_only(&self) -> bool {
+        header(&self.headers, "accept").is_some_and(|types| types.contains("as=PartialObjectMetadata"))
+    }
+
+    /// The media type of the body.
+    pub(crate) fn content_type(&self) -> Option<&str> {
+        header(&self.headers, "content-type")
+    }
+}
+
+impl ResponseRecord<'_> {
+    pub(crate) fn head(&self) -> ResponseHead {
+        ResponseHead::from_headers(self.status, |name| header(&self.headers, name).map(str::trim))
+    }
+}
+
+/// The value of a header, whose name is in any case.
+fn header<'h>(headers: &'h BTreeMap<Cow<'_, str>, Text<'_>>, name: &str) -> Option<&'h str> {
+    headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, Text(value))| &**value)
+}
+
+/// Whether a line may have a request. Few bodies have the name of its field.
+pub(super) fn may_have_request(line: &[u8]) -> bool {
+    memmem::find(line, b"\"request\"").is_some()
 }
 
 impl RequestBody<'_> {
@@ -255,8 +303,11 @@ impl<'a> Line<'a> {
         let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))?;
         match fields {
             Fields { capture: Some(version), .. } => Ok(Self::Start(version, fields.start())),
+            Fields { request: Some(_), .. } if !may_have_request(line) => {
+                Err(not_a_record("the name of \"request\" has escapes"))
+            }
             Fields { t: Some(t), id: Some(id), .. } => Ok(Self::Record(Record { t, id, payload: fields.payload()? })),
-            Fields { t: Some(t), reconcile: Some(reconcile), note, .. } => {
+            Fields { t: Some(t), reconcile: Some(reconcile), note: Some(note), .. } => {
                 Ok(Self::Note(t, note, fields.note(reconcile)?))
             }
             Fields { t: Some(t), finished: Some(true), .. } => Ok(Self::Finished(t)),
@@ -274,7 +325,7 @@ impl<'a> Line<'a> {
             }
             Self::Start(version, start) => Fields { capture: Some(version), ..Fields::of_start(start) },
             Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
-            Self::Note(t, number, note) => Fields { t: Some(t), note: number, ..Fields::of_note(note) },
+            Self::Note(t, number, note) => Fields { t: Some(t), note: Some(number), ..Fields::of_note(note) },
             Self::Finished(t) => Fields { t: Some(t), finished: Some(true), ..Fields::default() },
         };
         let start = out.len();
@@ -352,7 +403,7 @@ impl Fields<'_> {
             Note::Began { of, key, attempt, causes, late, .. } => {
                 let (of, key, attempt) = (text(of), text(key), Some(attempt));
                 let late = Some(late).filter(|late| !late.is_empty());
-                Self { reconcile, of, key, attempt, causes: Some(causes), late, at: Some(Positions::new()), ..fields }
+                Self { reconcile, of, key, attempt, causes: Some(causes), late, ..fields }
             }
             Note::Date { of, date, .. } => {
                 Self { reconcile, of: text(of), date: text(MicroTime(date).to_string()), ..fields }
@@ -365,8 +416,7 @@ impl Fields<'_> {
     fn note(self, reconcile: u64) -> Result<Note, Fault> {
         let of = self.of.ok_or_else(|| not_a_record("\"of\" is missing"))?.0.into_owned();
         match (self.key, self.at, self.date, self.outcome) {
-            // Its positions were written by older recorders. The reads that follow have them, too.
-            (Some(Text(key)), Some(_), None, None) => {
+            (Some(Text(key)), None, None, None) => {
                 let (attempt, causes) = (self.attempt.unwrap_or(1), self.causes.unwrap_or_default());
                 let late = self.late.unwrap_or_default();
                 Ok(Note::Began { reconcile, of, key: key.into_owned(), attempt, causes, late })
@@ -377,9 +427,7 @@ impl Fields<'_> {
                 Err(_) => Err(not_a_record("\"date\" is no date of RFC 3339")),
             },
             (None, None, None, Some(Text(outcome))) => Ok(Note::Ended { reconcile, of, outcome: outcome.into_owned() }),
-            _ => Err(not_a_record(
-                "a reconcile has one of \"outcome\", \"date\" and \"at\", and a \"key\" only with \"at\"",
-            )),
+            _ => Err(not_a_record("a note has one of \"key\", \"at\", \"date\" and \"outcome\"")),
         }
     }
 }
@@ -395,6 +443,7 @@ fn not_a_record(why: impl std::fmt::Display) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
 
     fn record(line: &str) -> Record<'_> {
         match Line::parse(line.as_bytes()) {
@@ -438,12 +487,12 @@ mod tests {
             r#"{"t":9,"id":1,"end":"cut","by":"client"}"#,
             r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"},"by":12}"#,
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/secrets","headers":{},"hashed":true}}"#,
-            r#"{"t":5,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["x"],"at":{}}"#,
-            r#"{"t":5,"reconcile":13,"of":"foos","key":"web/a","attempt":1,"causes":[],"late":[{"source":"/api/v1/pods","object":"web/a","version":"7"}],"at":{},"note":1}"#,
+            r#"{"t":5,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["x"],"note":4}"#,
+            r#"{"t":5,"reconcile":13,"of":"foos","key":"web/a","attempt":1,"causes":[],"late":[{"source":"/api/v1/pods","object":"web/a","version":"7"}],"note":1}"#,
             r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"read":3}},"note":2}"#,
-            r#"{"t":6,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}"#,
-            r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141}}}"#,
-            r#"{"t":9,"reconcile":12,"of":"foos","outcome":"requeue 5s"}"#,
+            r#"{"t":6,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z","note":3}"#,
+            r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141}},"note":3}"#,
+            r#"{"t":9,"reconcile":12,"of":"foos","outcome":"requeue 5s","note":5}"#,
         ] {
             let (mut lines, mut written) = (16, Vec::new());
             Line::parse(line.as_bytes()).unwrap().write(&mut lines, &mut written).unwrap();
@@ -451,5 +500,27 @@ mod tests {
             let end = written.strip_prefix(&line[..line.len() - 1]).unwrap_or_else(|| panic!("{written}"));
             assert!(end.starts_with(",\"n\":17,\"crc\":\"") && end.ends_with("\"}\n") && lines == 17, "{written}");
         }
+    }
+
+    fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
+        ResponseHead::from_headers(503, |name| if name == "retry-after" { Some(value) } else { date }).retry_after
+    }
+
+    #[test]
+    fn a_date_to_retry_after_is_taken_against_the_answers_own() {
+        let date = Some("Fri, 20 Nov 2026 10:43:07 GMT");
+        assert_eq!(retry_after("Fri, 20 Nov 2026 10:44:00 GMT", date), Some(Duration::from_secs(53)));
+        assert_eq!(retry_after("Fri, 20 Nov 2026 10:00:00 GMT", date), Some(Duration::ZERO));
+        assert_eq!(retry_after("7", None), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Fri, 20 Nov 2026 10:44:00 GMT", None), None);
+    }
+
+    #[test]
+    fn header_names_are_read_in_any_case_and_media_types_without_parameters() {
+        let line = br#"{"t":1,"id":1,"response":{"status":503,"headers":{"Content-Type":"Text/Plain; charset=utf-8","Retry-After":"1"}}}"#;
+        let Payload::Response(response) = record(str::from_utf8(line).unwrap()).payload else { panic!() };
+        let head = response.head();
+        assert_eq!(head.content_type.as_deref(), Some("text/plain"));
+        assert_eq!((head.status, head.retry_after), (503, Some(Duration::from_secs(1))));
     }
 }

@@ -3,12 +3,11 @@
 use super::exchange::{Exchange, Progress, Stage};
 use super::key::{Key, ResourceKey};
 use super::note::TapeStart;
-use super::reading::{Reading, Step};
+use super::reading::{End, Reading, Step};
 use super::seal::LineCheck;
 use super::survey::{self, Found, Survey};
 use super::waiting::Waiting;
 use crate::error::{CaptureError, Fault};
-use crate::file::FileCursor;
 use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
 use std::collections::HashMap;
@@ -31,15 +30,17 @@ struct Shared {
     check: LineCheck,
     /// The resource of the first list or watch.
     resource: Resource,
-    fault: Arc<OnceLock<CaptureError>>,
-    cut: Arc<OnceLock<CaptureError>>,
+    end: Arc<OnceLock<End>>,
     survey: OnceLock<Survey>,
     calls: Calls,
-    state: Mutex<State>,
+    progress: Mutex<Reached>,
 }
 
-struct State {
+/// How far the capture was read and played.
+struct Reached {
     reading: Reading,
+    /// How many requests were read, with those in bad lines.
+    requests: u64,
     waiting: Waiting,
     resources: HashMap<ResourceKey, Recorded>,
     found: Found,
@@ -98,8 +99,9 @@ const COUNTS: u32 = 8;
 impl Index {
     /// Reads a capture up to its first list or watch.
     pub(crate) fn open(path: &Arc<Path>, line_limit: usize, skip_bad_lines: bool) -> Result<Self, CaptureError> {
-        let mut state = State {
-            reading: Reading::new(FileCursor::new(Arc::clone(path), line_limit).of_capture(), skip_bad_lines),
+        let mut state = Reached {
+            reading: Reading::new(path, line_limit, skip_bad_lines),
+            requests: 0,
             waiting: Waiting::new(path, line_limit),
             resources: HashMap::new(),
             found: Found::default(),
@@ -113,23 +115,22 @@ impl Index {
                 _ => {}
             }
         };
-        let (fault, cut) = (Arc::clone(state.reading.fault()), Arc::clone(state.reading.cut()));
+        let end = Arc::clone(state.reading.end());
         let Some(resource) = resource else {
-            let nothing = || CaptureError::new(path, None, state.nothing_to_play());
-            return Err(fault.get().cloned().unwrap_or_else(nothing));
+            let fault = end.get().and_then(|end| end.fault.clone());
+            return Err(fault.unwrap_or_else(|| CaptureError::new(path, None, state.nothing_to_play())));
         };
         Ok(Self(Arc::new(Shared {
             path: Arc::clone(path),
             line_limit,
             skip_bad_lines,
-            start: state.reading.start(),
+            start: state.reading.start().clone(),
             check: state.reading.check(),
             resource,
-            fault,
-            cut,
+            end,
             survey: OnceLock::new(),
             calls: Calls::default(),
-            state: Mutex::new(state),
+            progress: Mutex::new(state),
         })))
     }
 
@@ -172,7 +173,7 @@ impl Index {
         let mut state = self.state();
         loop {
             let progress = exchange.progress();
-            if progress.last > line || progress.stage == Stage::Ended || state.reading.is_over() {
+            if progress.last > line || progress.stage.has_ended() || state.reading.is_over() {
                 return progress;
             }
             state.advance();
@@ -199,9 +200,6 @@ impl Index {
     /// How often a client's request was recorded, of which nothing waits; `None` if that is not counted once more.
     pub(crate) fn count(&self, call: Key) -> Option<u64> {
         let mut state = self.state();
-        if !state.waiting.may_know(call) {
-            return Some(0);
-        }
         state.counts_left = state.counts_left.checked_sub(1)?;
         drop(state);
         Some(survey::count(self.reading(), call))
@@ -237,9 +235,9 @@ impl Index {
     pub(crate) fn has_watch_lists(&self, resource: &Resource) -> bool {
         let mut state = self.state();
         if state.recorded_watch_list(resource).is_none() {
-            let keys = [false, true].map(|metadata_only| Key::of_watch_list(resource, metadata_only));
+            let keys = keys_of(resource, Query::WatchList);
             // What cannot be read is reported when it is played.
-            let _unreadable = state.read_up_to(&keys, &lists_of(resource));
+            let _unreadable = state.read_up_to(&keys, &keys_of(resource, Query::List));
         }
         state.recorded_watch_list(resource).is_some()
     }
@@ -261,13 +259,13 @@ impl Index {
 
     /// The error that ended the capture before the file, once it was read up to there.
     pub(crate) fn fault(&self) -> Option<&CaptureError> {
-        self.0.fault.get()
+        self.0.end.get()?.fault.as_ref()
     }
 
     /// Where the data breaks off behind a whole line. Reads the whole capture, unless it was read.
     pub(crate) fn cut(&self) -> Option<&CaptureError> {
         let is_read = self.state().reading.is_over();
-        if is_read { self.0.cut.get() } else { self.survey().cut() }
+        if is_read { self.0.end.get()?.cut.as_ref() } else { self.survey().cut() }
     }
 
     fn survey(&self) -> &Survey {
@@ -276,28 +274,30 @@ impl Index {
 
     /// A reading of its own, from the beginning.
     fn reading(&self) -> Reading {
-        Reading::new(FileCursor::new(Arc::clone(&self.0.path), self.0.line_limit).of_capture(), self.0.skip_bad_lines)
+        Reading::new(&self.0.path, self.0.line_limit, self.0.skip_bad_lines)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, Reached> {
+        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Reached {
     /// Reads a line.
     fn advance(&mut self) -> Step {
         let step = self.reading.step();
         match &step {
             Step::Began(began) => {
+                // Those between were bad.
+                (self.requests..began.exchange.number).for_each(|number| self.waiting.leave_out(number));
+                self.requests = began.exchange.number + 1;
                 self.found.add(began.exchange.query);
                 if let Some(resource) = began.exchange.resource {
                     self.note(resource, &began.exchange);
                 }
                 self.waiting.add(began);
             }
-            Step::Skipped(Some(request)) => self.waiting.leave_out(*request),
-            Step::Read | Step::Skipped(None) | Step::Over => {}
+            Step::Read | Step::Over => {}
         }
         step
     }
@@ -360,7 +360,7 @@ impl State {
         // If the recorded server did watch-lists, another one may come at any time.
         match self.recorded_watch_list(resource) {
             Some(_) => self.take(keys),
-            None => self.take_before(keys, &lists_of(resource)),
+            None => self.take_before(keys, &keys_of(resource, Query::List)),
         }
     }
 
@@ -369,8 +369,9 @@ impl State {
     /// It is, if the recorded server did watch-lists; but a client that aborted one and listed instead did not try again.
     fn ends_without_watch_list(&mut self, resource: &Resource) -> Result<bool, CaptureError> {
         let Some(newest) = self.recorded_watch_list(resource) else { return Ok(false) };
-        let was_given_up = newest.progress().given_up && self.waiting.is_taken(&newest);
-        Ok(!was_given_up || self.waiting.first(&lists_of(resource), &self.reading)?.is_none())
+        let is_given_up = matches!(newest.progress().stage, Stage::Ended { given_up: true, .. });
+        let was_given_up = is_given_up && self.waiting.is_taken(&newest);
+        Ok(!was_given_up || self.waiting.first(&keys_of(resource, Query::List), &self.reading)?.is_none())
     }
 
     /// The last watch-list of a resource that was read.
@@ -381,13 +382,13 @@ impl State {
     fn nothing_to_play(&self) -> Fault {
         let (others, bad) = (self.found.of(None), self.reading.bad_lines());
         let found = format!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
-        Fault::nothing_to_play(found, self.reading.cut().get())
+        Fault::nothing_to_play(found, self.reading.end().get().and_then(|end| end.cut.as_ref()))
     }
 }
 
-/// The keys of the first pages of lists.
-fn lists_of(resource: &Resource) -> [Key; 2] {
-    [false, true].map(|metadata_only| Key::of_list(resource, metadata_only))
+/// The keys of the first pages of lists, or of watch-lists.
+fn keys_of(resource: &Resource, query: Query) -> [Key; 2] {
+    [false, true].map(|metadata_only| Key::of_query(resource, query, metadata_only))
 }
 
 impl fmt::Debug for Index {
@@ -398,7 +399,7 @@ impl fmt::Debug for Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::{RequestDigest, work};
+    use crate::capture::blocks::STEPS;
     use listwatch_core::api::{ApiRequest, Method};
     use std::fmt::Write;
 
@@ -418,7 +419,7 @@ mod tests {
     /// The steps to make each of these requests again.
     fn steps(name: &str, targets: impl Iterator<Item = String> + Clone) -> u64 {
         let path = capture(name, targets.clone());
-        work::STEPS.set(0);
+        STEPS.set(0);
         let index = Index::open(&path, usize::MAX, false).unwrap();
         for target in targets {
             let request = Request::parse(&target);
@@ -429,7 +430,7 @@ mod tests {
         let (found, left, _) = index.counts();
         std::fs::remove_file(&path).unwrap();
         assert_eq!((found.of(Some(Query::List)) > 0, left.of(Some(Query::List))), (true, 0));
-        work::STEPS.get()
+        STEPS.get()
     }
 
     #[test]
@@ -458,23 +459,23 @@ mod tests {
         let count = 20_000;
         let path = capture("behind", others(count));
         let index = Index::open(&path, usize::MAX, false).unwrap();
-        work::STEPS.set(0);
+        STEPS.set(0);
         let list = Request::parse("/api/v1/pods");
         for _ in 0..count / 100 {
             assert!(matches!(index.take(&list), Ok(Taken::Exchange(_))));
         }
         assert!(matches!(index.take(&list), Ok(Taken::Nothing)));
-        let ahead = work::STEPS.get();
+        let ahead = STEPS.get();
         assert!(ahead < 5 * count, "{ahead} steps");
         for target in others(count).filter(|target| target.contains("web")) {
-            let call = Key::of_call(RequestDigest::exactly(&ApiRequest::new(Method::Get, target.clone())));
+            let call = Key::of_call(&ApiRequest::new(Method::Get, target.clone()));
             let exchange = index.take_call(call, call).unwrap().unwrap_or_else(|| panic!("{target}"));
             assert!(exchange.is_refused(), "{target}");
             assert!(matches!(index.take_call(call, call), Ok(None)));
         }
         let (_, left, _) = index.counts();
         assert_eq!((left.of(None), left.of(Some(Query::List))), (0, 0));
-        let behind = work::STEPS.get() - ahead;
+        let behind = STEPS.get() - ahead;
         assert!(behind < 8 * count, "{behind} steps");
         std::fs::remove_file(&path).unwrap();
     }

@@ -1,34 +1,27 @@
-//! Captures: their records, and an index of the exchanges in them.
+//! Captures: their lines, and the exchanges in them.
 
-pub(crate) mod format;
-pub(crate) mod head;
-
+// The lines.
 mod collection;
 mod data;
-mod digest;
-mod escape;
+pub(crate) mod format;
+mod note;
+mod reader;
+mod seal;
+
+// The exchanges.
+mod blocks;
 mod exchange;
-mod id_set;
 mod index;
 mod key;
-mod key_filter;
-mod note;
-mod number_set;
-mod order;
-mod passed;
 mod reading;
-mod seal;
 mod survey;
 mod waiting;
-mod work;
 
-pub(crate) use collection::CollectionPath;
+pub(crate) use collection::Collection;
 pub(crate) use data::{Data, record_head};
-pub(crate) use digest::RequestDigest;
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};
 pub(crate) use key::Key;
 pub use note::{LateWrite, Note, Position, Positions, TapeStart};
-pub(crate) use order::{MOST_OPEN, Order, too_many_open};
-pub(crate) use reading::asks_for_metadata_only;
+pub(crate) use reader::{Order, Read, Reader};
 pub(crate) use seal::LineCheck;

@@ -31,12 +31,12 @@ impl Survey {
                     survey.found.add(began.exchange.query);
                     survey.resources.extend(began.resource.filter(|resource| known.insert(ResourceKey::of(resource))));
                 }
-                Step::Read | Step::Skipped(_) => {}
+                Step::Read => {}
                 Step::Over => break,
             }
         }
         survey.bad_lines = reading.bad_lines();
-        survey.cut = reading.cut().get().cloned();
+        survey.cut = reading.end().get().and_then(|end| end.cut.clone());
         survey
     }
 
@@ -65,7 +65,7 @@ pub(super) fn count(mut reading: Reading, key: Key) -> u64 {
     loop {
         match reading.step() {
             Step::Began(began) => count += u64::from(began.keys.contains(key)),
-            Step::Read | Step::Skipped(_) => {}
+            Step::Read => {}
             Step::Over => return count,
         }
     }

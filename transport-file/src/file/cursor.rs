@@ -1,7 +1,7 @@
-use super::lines::{Lines, Place};
-use super::lookback::Lookback;
+use super::lines::{LinePlace, Lines};
 use super::source::Source;
 use crate::error::CaptureError;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,11 +66,11 @@ impl FileCursor {
 
     /// Moves so that `line` is read next.
     pub(crate) fn at(&mut self, line: u64) -> Result<&mut Lines, CaptureError> {
-        self.at_place(Place::from_start(line))
+        self.at_place(LinePlace::from_start(line))
     }
 
     /// Moves so that the line of `place` is read next.
-    pub(crate) fn at_place(&mut self, place: Place) -> Result<&mut Lines, CaptureError> {
+    pub(crate) fn at_place(&mut self, place: LinePlace) -> Result<&mut Lines, CaptureError> {
         self.furthest = self.position();
         let lines = match self.lines.take() {
             Some(lines) => lines,
@@ -90,7 +90,7 @@ impl FileCursor {
     }
 
     /// Reads a line, and returns it with its number; `None` at the end of the file.
-    pub(crate) fn line(&mut self, place: Place) -> Result<Option<(u64, &[u8])>, CaptureError> {
+    pub(crate) fn line(&mut self, place: LinePlace) -> Result<Option<(u64, &[u8])>, CaptureError> {
         let Some(mut lookback) = self.lookback.take() else { return self.at_place(place)?.next() };
         let number = place.line;
         let read = if lookback.get(number).is_some() { Ok(()) } else { self.read_up_to(place, &mut lookback) };
@@ -99,7 +99,7 @@ impl FileCursor {
     }
 
     /// Reads up to this line, and keeps the last lines.
-    fn read_up_to(&mut self, place: Place, lookback: &mut Lookback) -> Result<(), CaptureError> {
+    fn read_up_to(&mut self, place: LinePlace, lookback: &mut Lookback) -> Result<(), CaptureError> {
         let near = self.lines.as_ref().filter(|lines| !lines.is_before(place.entry)).map_or(0, Lines::number);
         let next = if near > 0 && near < place.line { near + 1 } else { place.entry.first_line() };
         let lines = self.at_place(place.before(next))?;
@@ -124,6 +124,40 @@ impl FileCursor {
     /// The largest offset in the file that was reached, in bytes.
     pub(crate) fn position(&self) -> u64 {
         self.furthest.max(self.lines.as_ref().map_or(0, Lines::position))
+    }
+}
+
+/// The last lines that were read, for responses that overlap in a capture.
+#[derive(Debug)]
+struct Lookback {
+    lines: VecDeque<(u64, Vec<u8>)>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Lookback {
+    /// Keeps up to `limit` bytes, and always the last line.
+    fn new(limit: usize) -> Self {
+        Self { lines: VecDeque::new(), bytes: 0, limit }
+    }
+
+    /// Adds the line that was read. If it does not follow the last one, the file was opened again, and all others go.
+    fn push(&mut self, number: u64, line: &[u8]) {
+        if self.lines.back().is_some_and(|(last, _)| *last >= number) {
+            self.lines.clear();
+            self.bytes = 0;
+        }
+        self.bytes += line.len();
+        self.lines.push_back((number, line.to_vec()));
+        while self.bytes > self.limit && self.lines.len() > 1 {
+            self.bytes -= self.lines.pop_front().map_or(0, |(_, line)| line.len());
+        }
+    }
+
+    /// A line, if it is kept.
+    fn get(&self, number: u64) -> Option<&[u8]> {
+        let place = self.lines.binary_search_by_key(&number, |(line, _)| *line).ok()?;
+        Some(&self.lines[place].1)
     }
 }
 
@@ -167,7 +201,7 @@ mod tests {
                 std::env::temp_dir().join(format!("listwatch-cursor-{name}-{}", std::process::id())).into();
             std::fs::write(&path, &bytes).unwrap();
             let mut cursor = FileCursor::new(Arc::clone(&path), usize::MAX);
-            let places: Vec<Place> = (1..=LINES)
+            let places: Vec<LinePlace> = (1..=LINES)
                 .map(|line| {
                     let lines = cursor.at(line).unwrap();
                     let place = lines.place();
@@ -189,5 +223,18 @@ mod tests {
             }
             std::fs::remove_file(&path).unwrap();
         }
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_up_to_a_limit_and_always_one() {
+        let mut lookback = Lookback::new(10);
+        for number in 1..=4 {
+            lookback.push(number, b"four");
+        }
+        assert_eq!((lookback.get(2), lookback.get(3), lookback.get(4)), (None, Some(&b"four"[..]), Some(&b"four"[..])));
+        lookback.push(5, &[b'x'; 50]);
+        assert_eq!((lookback.get(4), lookback.get(5).map(<[u8]>::len)), (None, Some(50)));
+        lookback.push(1, b"again");
+        assert_eq!((lookback.get(1), lookback.get(5)), (Some(&b"again"[..]), None));
     }
 }

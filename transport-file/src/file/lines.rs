@@ -38,12 +38,12 @@ impl Entry {
 
 /// A line, and where to begin to read up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct LinePlace {
     pub(crate) line: u64,
     pub(super) entry: Entry,
 }
 
-impl Place {
+impl LinePlace {
     /// A line that is found from the beginning of the file.
     pub(crate) fn from_start(line: u64) -> Self {
         Self { line, entry: Entry::default() }
@@ -98,9 +98,9 @@ impl Lines {
     }
 
     /// The place of the line that comes next.
-    pub(crate) fn place(&mut self) -> Place {
+    pub(crate) fn place(&mut self) -> LinePlace {
         self.note_entry();
-        Place { line: self.number + 1, entry: self.entry }
+        LinePlace { line: self.number + 1, entry: self.entry }
     }
 
     /// Goes to an entry.

@@ -1,7 +1,8 @@
-use super::place::version_of;
-use super::resource::RecordedResource;
-use super::seen::Seen;
-use super::unreadable::Unreadable;
+//! What clients were told, and the changes that follow from it.
+
+use super::scope::{RecordedResource, Scope};
+use crate::error::Fault;
+use crate::object::{ObjectText, TypeMeta, Unreadable, check_version, version_of};
 use core::time::Duration;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -65,9 +66,9 @@ impl HistoryChange {
 /// A change before its object is decoded.
 #[derive(Debug)]
 pub(super) enum Change {
-    Added(Seen),
-    Modified(Seen),
-    Deleted(Seen),
+    Added(ObjectText),
+    Modified(ObjectText),
+    Deleted(ObjectText),
     Reached(u64),
     Relisted { changed: Vec<Value>, gone: Vec<Key>, version: u64 },
 }
@@ -82,5 +83,53 @@ impl Change {
             Self::Reached(version) => HistoryChange::Reached(version),
             Self::Relisted { changed, gone, version } => HistoryChange::Relisted { changed, gone, version },
         })
+    }
+}
+
+/// What a recorded client was told of the objects in a scope.
+#[derive(Debug)]
+pub(super) struct Observation {
+    pub(super) scope: Arc<Scope>,
+    pub(super) told: Told,
+}
+
+#[derive(Debug)]
+pub(super) enum Told {
+    /// All objects at a version.
+    State {
+        objects: Vec<Value>,
+        version: u64,
+        unreadable: Option<Unreadable>,
+    },
+    /// A watch began after a version.
+    Watching {
+        version: u64,
+    },
+    /// An object was added or modified.
+    Set(ObjectText),
+    Deleted(ObjectText),
+    Reached(u64),
+    /// A watch could not go on, because its version was too old: the client has to list again.
+    Expired,
+}
+
+impl Told {
+    /// Checks that a cluster can be at each of the versions, and go on from there.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let newest = match self {
+            Self::State { objects, version, .. } => objects.iter().map(version_of).fold(*version, u64::max),
+            Self::Watching { version } | Self::Reached(version) => *version,
+            Self::Set(object) | Self::Deleted(object) => object.version,
+            Self::Expired => 0,
+        };
+        check_version(newest)
+    }
+
+    /// The type of the object that it tells of; an empty one if it tells of none, or of several.
+    pub(super) fn type_meta(&self) -> TypeMeta<'_> {
+        match self {
+            Self::Set(object) | Self::Deleted(object) => object.type_meta(),
+            _ => TypeMeta::default(),
+        }
     }
 }

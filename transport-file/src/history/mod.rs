@@ -1,41 +1,32 @@
 //! A recording as the history of a cluster.
 
+mod bodies;
 mod change;
-mod limits;
-mod list;
-mod observation;
-mod place;
-mod reader;
-mod resource;
+mod clients;
 mod scope;
-mod seen;
 mod skipped;
 mod source;
 mod state;
 mod survey;
 #[cfg(test)]
 mod tests;
-mod unreadable;
-mod watch;
 
-use change::Change;
+pub use crate::object::Unreadable;
 pub use change::{HistoryChange, HistoryStep};
-pub use resource::RecordedResource;
-pub use unreadable::Unreadable;
+pub use scope::RecordedResource;
 
-use crate::body::Body;
+use crate::body::{ListBody, WatchLog};
+use crate::capture::Reader;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
+use crate::memory::{MOST_STATE, Memory, weight, weight_of_key};
+use crate::object::{ObjectText, TypeMeta, check_version, key_of, version_of};
+use bodies::{ListReader, PageEnd};
+use change::{Change, Observation, Told};
 use core::fmt;
 use core::time::Duration;
-use limits::{MOST_STATE, Memory, weight, weight_of_key};
-use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
-use observation::{Observation, Told};
-use place::{TypeMeta, check_version, key_of, version_of};
-use resource::Sample;
-use scope::{KindScopes, Scope};
-use seen::Seen;
+use scope::{KindScopes, Sample, Scope};
 use serde_json::Value;
 use skipped::{Left, Skipped};
 use source::{News, PACE, Source, next_event};
@@ -119,8 +110,11 @@ impl History {
         let (path, memory): (Arc<Path>, _) = (path.into(), Memory::at_most(most));
         let mut cursor = FileCursor::new(Arc::clone(&path), LINE_LIMIT);
         let read = match detect(&mut File::open(&path)?)? {
-            FileKind::Capture => Self::of_capture(cursor.of_capture(), &memory),
-            FileKind::List => Ok(Self::fixed(path, saved_list(&mut cursor, &memory)?, Source::Over, memory.anew())),
+            FileKind::Capture => Self::of_capture(path, &memory),
+            FileKind::List => {
+                let (firsts, unreadable) = saved_list(&mut cursor, &memory)?;
+                Ok(Self { unreadable, ..Self::fixed(path, firsts, Source::Over, memory.anew()) })
+            }
             FileKind::WatchLog => Self::of_watch_log(cursor, &memory),
         };
         let history = read.map_err(CaptureError::without_skipping)?;
@@ -217,18 +211,23 @@ impl History {
             self.pending.clear();
         }
         unreadable.sort_unstable_by(|one, other| one.first.cmp(&other.first));
-        unreadable.into_iter().for_each(|state| self.leave_out(state));
+        unreadable.into_iter().for_each(|state| Unreadable::add(&mut self.unreadable, Some(state)));
         steps
     }
 
-    fn of_capture(mut cursor: FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
-        let Survey { reader, firsts, last, fault, .. } = Survey::read(&mut cursor, memory)?;
+    fn of_capture(path: Arc<Path>, memory: &Memory) -> Result<Self, CaptureError> {
+        let capture = || Reader::new(&path, LINE_LIMIT, false);
+        let mut first = capture();
+        let Survey { clients, firsts, last, fault, .. } = Survey::read(&mut first, memory);
+        let cut = first.cut().cloned();
         if firsts.is_empty() {
-            return Err(fault.unwrap_or_else(|| nothing_to_serve(&cursor)));
+            let found = "the capture has neither a whole list nor a watch";
+            let nothing = || CaptureError::new(&path, None, Fault::nothing_to_play(found, cut.as_ref()));
+            return Err(fault.unwrap_or_else(nothing));
         }
-        let (path, started, memory) = (Arc::clone(cursor.path()), reader.started, reader.memory.clone());
-        let (bad, cut) = (fault.as_ref().and_then(CaptureError::line), cursor.cut().cloned());
-        let source = Source::Capture { cursor, reader: reader.into(), line: 1, bad };
+        let (started, memory) = (clients.started, clients.memory.clone());
+        let bad = fault.as_ref().and_then(CaptureError::line);
+        let source = Source::Capture { capture: capture().into(), clients: clients.into(), bad };
         let end = Duration::from_millis(last);
         Ok(Self { end, started, fault, cut, ..Self::fixed(path, firsts, source, memory) })
     }
@@ -236,10 +235,10 @@ impl History {
     /// Reads a watch log twice too, so that its end and its fault are known.
     fn of_watch_log(mut cursor: FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
         let path = Arc::clone(cursor.path());
-        let mut body = Body::watch_log(&mut cursor, false)?;
+        let mut body = WatchLog::new(&mut cursor, false)?;
         let mut scopes = KindScopes::new(memory);
         let (mut objects, mut names, mut events) = (Vec::new(), HashSet::new(), 0);
-        let mut first = |seen: &Seen| -> Result<Option<Value>, Fault> {
+        let mut first = |seen: &ObjectText| -> Result<Option<Value>, Fault> {
             let Ok(object) = seen.value() else { return Ok(None) };
             memory.take(weight(&object) + weight_of_key(&seen.key))?;
             let is_first = names.insert((scopes.of(&TypeMeta::of(&object))?, seen.key.clone()));
@@ -265,14 +264,14 @@ impl History {
             return Err(fault.clone());
         }
         let mut cursor = FileCursor::new(Arc::clone(cursor.path()), LINE_LIMIT);
-        let mut body = Body::watch_log(&mut cursor, false)?;
+        let mut body = WatchLog::new(&mut cursor, false)?;
         for _ in &objects {
             next_event(&mut body, &mut cursor)?;
         }
         let memory = memory.anew();
         let mut scopes = KindScopes::new(&memory);
         let firsts = firsts_of(objects, &mut scopes).map_err(|fault| CaptureError::new(&path, None, fault))?;
-        let source = if fits { Source::WatchLog { cursor, body: body.into(), at: 0, scopes } } else { Source::Over };
+        let source = if fits { Source::WatchLog { cursor, log: body, at: 0, scopes } } else { Source::Over };
         let end = Duration::from_millis(events * PACE);
         let history = Self::fixed(path, firsts, source, memory);
         Ok(Self { end, fault: fault.or(history.fault), ..history })
@@ -298,7 +297,7 @@ impl History {
         };
         for First { scope, objects, version, sample, .. } in firsts {
             let state = history.state(&scope, sample);
-            match history.states[state].take(&scope, Told::State { objects, version }) {
+            match history.states[state].take(&scope, Told::State { objects, version, unreadable: None }) {
                 Ok(change) => history.on_change(origin, state, change),
                 Err(fault) => history.break_off(fault),
             }
@@ -321,22 +320,20 @@ impl History {
         self.pending.extend(change.map(|change| Pending { at, state, change }));
     }
 
-    /// Takes what a line told.
-    fn on_news(&mut self, news: News) -> Result<(), Fault> {
-        match news {
-            News::Capture { at, told } => {
-                for Observation { scope, told } in told {
-                    let Some(state) = self.places.get(&scope.collection.name).copied() else { continue };
-                    let change = self.states[state].take(&scope, told)?;
-                    self.on_change(self.origin.max(Duration::from_millis(at)), state, change);
-                }
+    /// Takes what a line told. A log shows its resources by their objects; what is told of another one is left out.
+    fn on_news(&mut self, News { at, told }: News) -> Result<(), Fault> {
+        let at = self.origin.max(Duration::from_millis(at));
+        for Observation { scope, mut told } in told {
+            if let Told::State { unreadable, .. } = &mut told {
+                Unreadable::add(&mut self.unreadable, unreadable.take());
             }
-            News::Event { at, scope, told } => {
-                let (Told::Set(object) | Told::Deleted(object)) = &told else { return Ok(()) };
-                let state = self.state(&scope, Sample::of_seen(object));
-                let change = self.states[state].take(&scope, told)?;
-                self.on_change(Duration::from_millis(at), state, change);
-            }
+            let state = match (self.places.get(&scope.collection.name), &told) {
+                (Some(state), _) => *state,
+                (None, Told::Set(object) | Told::Deleted(object)) => self.state(&scope, Sample::of_seen(object)),
+                (None, _) => continue,
+            };
+            let change = self.states[state].take(&scope, told)?;
+            self.on_change(at, state, change);
         }
         Ok(())
     }
@@ -346,7 +343,7 @@ impl History {
         let change = match change.decoded() {
             Ok(change) => change,
             Err(unreadable) => {
-                self.leave_out(unreadable);
+                Unreadable::add(&mut self.unreadable, Some(unreadable));
                 return None;
             }
         };
@@ -360,13 +357,6 @@ impl History {
             return None;
         }
         Some(HistoryStep { at, resource: Arc::clone(&resource.resource), change })
-    }
-
-    fn leave_out(&mut self, state: Unreadable) {
-        match &mut self.unreadable {
-            Some(known) => known.count += 1,
-            none => *none = Some(state),
-        }
     }
 
     /// Reads up to the next change; `None` at the end.
@@ -422,21 +412,21 @@ impl fmt::Debug for History {
 }
 
 /// Reads a file that is one list.
-fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, CaptureError> {
+fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<(Vec<First>, Option<Unreadable>), CaptureError> {
     let path = Arc::clone(cursor.path());
     let bad = |fault| CaptureError::new(&path, None, fault);
-    let (mut body, mut list) = (Body::list(), ListReader::default());
+    let (mut body, mut list) = (ListBody::default(), ListReader::default());
     while let Some(bytes) = body.next(cursor)? {
         memory.give_back(list.weight());
         list.read(&bytes, memory).and_then(|()| memory.take(list.weight())).map_err(bad)?;
     }
     match list.end() {
-        PageEnd::Complete { objects, version } => {
+        PageEnd::Complete { objects, version, unreadable } => {
             let newest = objects.iter().map(version_of).fold(version, u64::max);
             check_version(newest).map_err(bad)?;
             let mut firsts = firsts_of(objects, &mut KindScopes::new(memory)).map_err(bad)?;
             firsts.iter_mut().for_each(|first| first.version = first.version.max(version));
-            Ok(firsts)
+            Ok((firsts, unreadable))
         }
         PageEnd::Continued { .. } => Err(unusable(cursor, "this is one page of a list; save it without --limit")),
         PageEnd::Broken => Err(unusable(cursor, "this is no list; save it again")),
@@ -458,11 +448,6 @@ fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Result<Vec<First>,
         firsts[place].objects.push(object);
     }
     Ok(firsts)
-}
-
-fn nothing_to_serve(cursor: &FileCursor) -> CaptureError {
-    let found = "the capture has neither a whole list nor a watch";
-    CaptureError::new(cursor.path(), None, Fault::nothing_to_play(found, cursor.cut()))
 }
 
 fn unusable(cursor: &FileCursor, message: &str) -> CaptureError {

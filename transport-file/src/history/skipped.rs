@@ -1,11 +1,9 @@
 //! Changes that are told as one.
 
 use super::change::{Change, HistoryChange};
-use super::place::{key_of, version_of};
-use super::seen::Seen;
 use super::state::ResourceState;
-use super::unreadable::Unreadable;
 use crate::error::Fault;
+use crate::object::{ObjectText, Unreadable, key_of, version_of};
 use core::time::Duration;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -37,7 +35,7 @@ pub(super) struct Left {
 /// The last state of an object. What a watch told is decoded at the end.
 #[derive(Debug)]
 enum Last {
-    Seen(Seen),
+    ObjectText(ObjectText),
     Listed(Value),
 }
 
@@ -53,7 +51,7 @@ impl Skipped {
         match change {
             Change::Added(object) | Change::Modified(object) => {
                 self.reach(object.version);
-                self.set(object.key.clone(), Last::Seen(object));
+                self.set(object.key.clone(), Last::ObjectText(object));
             }
             Change::Deleted(object) => {
                 self.reach(object.version);
@@ -122,14 +120,14 @@ impl Skipped {
 impl Last {
     fn version(&self) -> u64 {
         match self {
-            Self::Seen(object) => object.version,
+            Self::ObjectText(object) => object.version,
             Self::Listed(object) => version_of(object),
         }
     }
 
     fn value(self) -> Result<Value, Unreadable> {
         match self {
-            Self::Seen(object) => object.value(),
+            Self::ObjectText(object) => object.value(),
             Self::Listed(object) => Ok(object),
         }
     }

@@ -1,13 +1,10 @@
 //! From what clients were told to changes of a resource.
 
-use super::change::Change;
-use super::limits::{ENTRY, Memory, weight, weight_of_key};
-use super::observation::Told;
-use super::place::{key_of, version_of};
-use super::resource::RecordedResource;
-use super::scope::Scope;
-use super::seen::Seen;
+use super::change::{Change, Told};
+use super::scope::{RecordedResource, Scope};
 use crate::error::Fault;
+use crate::memory::{ENTRY, Memory, TEXT, weight, weight_of_key};
+use crate::object::{ObjectText, key_of, version_of};
 use listwatch_core::Key;
 use serde_json::Value;
 use std::collections::hash_map::Entry;
@@ -65,7 +62,7 @@ impl ResourceState {
                 self.scopes[place].expired = true;
                 None
             }
-            Told::State { objects, version } => {
+            Told::State { objects, version, .. } => {
                 let is_first = self.scopes[place].version == 0;
                 let is_news = is_first || self.is_news(place, version);
                 is_news.then(|| self.state(place, objects, version)).transpose()?
@@ -116,12 +113,12 @@ impl ResourceState {
         is_news
     }
 
-    fn set(&mut self, place: usize, object: Seen) -> Result<Option<Change>, Fault> {
+    fn set(&mut self, place: usize, object: ObjectText) -> Result<Option<Change>, Fault> {
         let was_there = self.objects.contains_key(&object.key);
         let is_newer = self.show(place, object.key.clone(), object.version)?;
         if let Some(known) = self.objects.get_mut(&object.key).filter(|_| is_newer) {
             // The value before it stays until this one is known.
-            known.weigh(known.weight.max(object.weight()), &self.kept)?;
+            known.weigh(known.weight.max(TEXT * object.len() as u64), &self.kept)?;
         }
         Ok(is_newer.then_some(match was_there {
             true => Change::Modified(object),
@@ -129,7 +126,7 @@ impl ResourceState {
         }))
     }
 
-    fn delete(&mut self, place: usize, object: Seen) -> Option<Change> {
+    fn delete(&mut self, place: usize, object: ObjectText) -> Option<Change> {
         self.hide(place, &object.key).then_some(Change::Deleted(object))
     }
 
@@ -204,8 +201,8 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use super::super::resource::Collection;
     use super::*;
+    use crate::capture::Collection;
     use serde_json::json;
 
     #[test]
@@ -215,8 +212,11 @@ mod tests {
         let (resource, memory) = (collection("a").resource(None, false), Memory::at_most(1 << 20));
         let mut state = ResourceState::new(Arc::new(resource), &memory, &memory);
         let named = |name: &str| json!({ "metadata": { "name": name, "resourceVersion": "1" } });
-        let told =
-            |names: &[&str], version| Told::State { objects: names.iter().map(|it| named(it)).collect(), version };
+        let told = |names: &[&str], version| Told::State {
+            objects: names.iter().map(|it| named(it)).collect(),
+            version,
+            unreadable: None,
+        };
         state.take(&large, told(&["x", "y", "z"], 5)).unwrap();
         state.take(&small, told(&["x"], 5)).unwrap();
         assert_eq!(state.scopes[state.places[&small]].keys, HashSet::from([Key::from("x")]));

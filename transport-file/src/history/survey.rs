@@ -1,12 +1,11 @@
 //! The first reading of a capture: which resources it has, and the first state of each.
 
-use super::limits::{Memory, weight};
-use super::observation::{Observation, Told};
-use super::reader::Reader;
-use super::resource::Sample;
-use super::scope::Scope;
+use super::change::{Observation, Told};
+use super::clients::Clients;
+use super::scope::{Sample, Scope};
+use crate::capture::{Read, Reader};
 use crate::error::{CaptureError, Fault};
-use crate::file::FileCursor;
+use crate::memory::{Memory, weight};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 /// What the first reading found.
 #[derive(Debug)]
 pub(super) struct Survey {
-    pub(super) reader: Reader,
+    pub(super) clients: Clients,
     /// The first state of each scope, in the order of the file.
     pub(super) firsts: Vec<First>,
     /// The places of the scopes among those read.
@@ -38,31 +37,19 @@ pub(super) struct First {
 
 impl Survey {
     /// Reads a whole capture.
-    pub(super) fn read(cursor: &mut FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
-        let reader = Reader::new(memory.clone());
-        let mut survey = Self { reader, firsts: Vec::new(), places: HashMap::new(), last: 0, fault: None };
-        let path = Arc::clone(cursor.path());
-        let lines = cursor.at(1)?;
-        survey.fault = loop {
-            match lines.next() {
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-                Ok(Some((number, line))) => {
-                    if let Err(fault) = survey.line(line) {
-                        break Some(CaptureError::new(&path, Some(number), fault));
-                    }
-                }
-            }
-        };
+    pub(super) fn read(capture: &mut Reader, memory: &Memory) -> Self {
+        let clients = Clients::new(memory.clone());
+        let mut survey = Self { clients, firsts: Vec::new(), places: HashMap::new(), last: 0, fault: None };
+        survey.fault = capture.each(|read| survey.line(read)).err();
         let ignored = survey.ignored();
         survey.firsts.retain(|first| !ignored.contains(&first.scope));
-        survey.reader = survey.reader.again(ignored);
-        Ok(survey)
+        survey.clients = survey.clients.again(ignored);
+        survey
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn line(&mut self, Read { line, .. }: Read<'_>) -> Result<(), Fault> {
         let mut told = Vec::new();
-        if let Some(t) = self.reader.line(line, &mut told)? {
+        if let Some(t) = self.clients.line(line, &mut told)? {
             self.last = self.last.max(t);
             told.into_iter().try_for_each(|observation| self.note(t, observation))?;
         }
@@ -83,8 +70,8 @@ impl Survey {
                 let known = &mut self.firsts[place].sample;
                 *known = known.take().or(sample);
             }
-            (None, Told::State { objects, version }) => {
-                self.reader.memory.take(objects.iter().map(weight).sum())?;
+            (None, Told::State { objects, version, .. }) => {
+                self.clients.memory.take(objects.iter().map(weight).sum())?;
                 self.add(First { scope: Arc::clone(&scope), at, objects, version, sample });
             }
             (None, Told::Watching { version }) => {
@@ -93,7 +80,7 @@ impl Survey {
             (None, _) => return Ok(()),
         }
         if is_known {
-            self.reader.ignored.insert(scope);
+            self.clients.ignored.insert(scope);
         }
         Ok(())
     }
@@ -134,6 +121,6 @@ impl Survey {
     }
 
     fn is_watched(&self, scope: &Scope) -> bool {
-        self.places.contains_key(scope) && self.reader.watched.contains(scope)
+        self.places.contains_key(scope) && self.clients.watched.contains(scope)
     }
 }

@@ -1,4 +1,3 @@
-use super::place::key_of;
 use super::*;
 use listwatch_core::Key;
 use std::fmt::Write as _;
@@ -311,8 +310,8 @@ fn a_second_first_line_changed_the_date_of_a_history() {
 #[test]
 fn records_without_a_request_were_passed_over_in_a_history() {
     for (line, expected) in [
-        (r#"{"t":1,"id":9,"data":"x"}"#, ":6: a record for request 9, which is not there"),
-        (r#"{"t":1,"id":1,"end":"eof"}"#, ":6: a record behind the end of its request"),
+        (r#"{"t":1,"id":9,"data":"x"}"#, ":6: a record for request 9, which is not open"),
+        (r#"{"t":1,"id":1,"end":"eof"}"#, ":6: a record for request 1, which is not open"),
     ] {
         let fault = fault_behind_a_list(r#"{"capture":1}"#, &[line]);
         assert!(fault.contains(expected), "{fault}");
@@ -687,4 +686,36 @@ fn an_event_that_says_its_kind_twice_was_one_of_another_resource() {
     let steps = told(&mut saved.history);
     assert_eq!(saved.history.resources().map(|it| it.kind.name()).collect::<Vec<_>>(), ["v1/pods"]);
     assert_eq!(steps.last().unwrap(), "@2000 modified a 2");
+}
+
+#[test]
+fn an_item_of_a_list_that_could_not_be_read_was_gone_and_nobody_was_told() {
+    let item =
+        |name: &str, spec: &str| format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"4"}},"spec":{spec}}}"#);
+    let items = [item("a", "1"), item("b", "1e999"), item("c", "1e999")].join(",");
+    let list =
+        format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"9"}},"items":[{items}]}}"#);
+    let kubectl = list
+        .replace("PodList", "List")
+        .replace(r#"{"metadata":{"name""#, r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name""#);
+    for file in [Tape::default().exchange(1, "/api/v1/pods", &list).lines, kubectl] {
+        let mut saved = of(&file).unwrap();
+        assert_eq!(told(&mut saved.history).len(), 1);
+        let unreadable = saved.history.unreadable().unwrap();
+        assert_eq!(unreadable.count, 2);
+        assert!(unreadable.first.starts_with("b at version 4: number out of range"), "{unreadable}");
+    }
+}
+
+#[test]
+fn a_log_of_metadata_was_one_of_a_resource_that_no_cluster_has() {
+    let log = event("ADDED", object("a", 4)).replace(r#""apiVersion":"v1""#, r#""apiVersion":"meta.k8s.io/v1""#);
+    let log = log.replace(r#""kind":"Pod""#, r#""kind":"PartialObjectMetadata""#);
+    let error = of(&log).err().unwrap();
+    assert_eq!(error.kind(), CaptureErrorKind::Unrecognized);
+    assert!(
+        error
+            .to_string()
+            .ends_with(": a PartialObjectMetadata names no resource; save whole objects, as with `-o json`")
+    );
 }

@@ -1,12 +1,12 @@
 //! A response while it is played: its parts in order, each with its delay.
 
 use super::config::PlaybackConfig;
-use crate::body::{Body, JSON};
+use super::logged_state::LoggedState;
+use crate::body::{JSON, ListBody, WatchLog, ends_watch};
 use crate::capture::format::{End, Line, Payload, Record};
-use crate::capture::head::head;
 use crate::capture::{Behind, Exchange, Index, LineCheck, Stage, record_head};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::file::{FileCursor, Place};
+use crate::file::{FileCursor, LinePlace};
 use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::sync::Arc;
@@ -68,19 +68,27 @@ impl Chunk {
 }
 
 /// A response, of which one part at a time is in memory.
-#[derive(Clone)]
 pub(crate) struct Answer {
     script: Script,
     next: Option<(Duration, Part)>,
 }
 
 /// The source of the parts.
-#[derive(Clone)]
 enum Script {
     Recorded(Recorded),
-    /// A file that is a body, after a head.
-    File(Option<ResponseHead>, Body),
+    /// A body after a head.
+    Body(Option<ResponseHead>, Body),
     Written(vec::IntoIter<Part>),
+}
+
+enum Body {
+    List(ListBody),
+    WatchLog {
+        log: WatchLog,
+        /// Whether the server ended the watch by its last event.
+        is_over: bool,
+    },
+    State(Box<LoggedState>),
 }
 
 impl Answer {
@@ -98,9 +106,23 @@ impl Answer {
         }))
     }
 
-    /// A file as the response to a list or a watch.
-    pub(crate) fn file(body: Body) -> Self {
-        Self::from(Script::File(Some(success(JSON)), body))
+    /// A file that is a list.
+    pub(crate) fn list(list: ListBody) -> Self {
+        Self::body(Body::List(list))
+    }
+
+    /// The watch that is next in a log.
+    pub(crate) fn watch_log(log: WatchLog) -> Self {
+        Self::body(Body::WatchLog { log, is_over: false })
+    }
+
+    /// The objects that a log has told of.
+    pub(crate) fn state(state: LoggedState) -> Self {
+        Self::body(Body::State(Box::new(state)))
+    }
+
+    fn body(body: Body) -> Self {
+        Self::from(Script::Body(Some(success(JSON)), body))
     }
 
     /// A list without items.
@@ -131,6 +153,14 @@ impl Answer {
         self.next.get_or_insert_with(|| script.next(cursor))
     }
 
+    /// What is left of a log behind an event by which the server ended the watch.
+    pub(crate) fn rest_of_log(self) -> Option<WatchLog> {
+        match self.script {
+            Script::Body(_, Body::WatchLog { log, is_over: true }) => Some(log),
+            _ => None,
+        }
+    }
+
     /// Takes the part that was peeked at.
     pub(crate) fn pop(&mut self) -> Option<Part> {
         self.next.take().map(|(_, part)| part)
@@ -150,8 +180,8 @@ impl Script {
                 let part = recorded.next(cursor).unwrap_or_else(Part::Broken);
                 (recorded.at, part)
             }
-            Self::File(head, body) => {
-                let part = head.take().map_or_else(|| file_part(body, cursor), Part::Head);
+            Self::Body(head, body) => {
+                let part = head.take().map_or_else(|| body.next(cursor), Part::Head);
                 (Duration::ZERO, part)
             }
             Self::Written(parts) => (Duration::ZERO, parts.next().unwrap_or(Part::RecordingEnd)),
@@ -159,17 +189,27 @@ impl Script {
     }
 }
 
-/// The next bytes of a file that is a body.
-fn file_part(body: &mut Body, cursor: &mut FileCursor) -> Part {
-    match body.next(cursor) {
-        Ok(Some(bytes)) => Part::Data(Chunk::new(bytes)),
-        Ok(None) => Part::End,
-        Err(error) => Part::Broken(error),
+impl Body {
+    fn next(&mut self, cursor: &mut FileCursor) -> Part {
+        let bytes = match self {
+            Self::List(list) => list.next(cursor),
+            Self::WatchLog { is_over: true, .. } => Ok(None),
+            Self::WatchLog { log, is_over } => {
+                let event = log.next(cursor);
+                *is_over = event.as_ref().is_ok_and(|event| event.as_ref().is_some_and(|event| ends_watch(event)));
+                event
+            }
+            Self::State(state) => state.next(),
+        };
+        match bytes {
+            Ok(Some(bytes)) => Part::Data(Chunk::new(bytes)),
+            Ok(None) => Part::End,
+            Err(error) => Part::Broken(error),
+        }
     }
 }
 
 /// A response of a capture, read record by record.
-#[derive(Clone)]
 struct Recorded {
     exchange: Arc<Exchange>,
     index: Index,
@@ -206,7 +246,7 @@ impl Recorded {
     }
 
     /// The part in a line, if the line belongs to this response.
-    fn read(&mut self, place: Place, cursor: &mut FileCursor) -> Result<Option<Part>, CaptureError> {
+    fn read(&mut self, place: LinePlace, cursor: &mut FileCursor) -> Result<Option<Part>, CaptureError> {
         let path = cursor.path().clone();
         match cursor.line(place)? {
             Some((number, line)) => self.part(line).map_err(|fault| CaptureError::new(&path, Some(number), fault)),
@@ -228,7 +268,7 @@ impl Recorded {
         self.at = self.delay(t);
         Ok(match payload {
             Payload::Request(_) => None,
-            Payload::Response(response) => Some(Part::Head(head(&response))),
+            Payload::Response(response) => Some(Part::Head(response.head())),
             Payload::Data(data) if data.is_empty() => None,
             Payload::Data(data) => Some(Part::Data(Chunk { more: data.more, ..Chunk::new(data.into_bytes()) })),
             Payload::End(End { by_client: true, .. }) => Some(self.given_up()),

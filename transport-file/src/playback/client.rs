@@ -1,6 +1,6 @@
 use super::answer::{Answer, Part};
 use super::config::PlaybackConfig;
-use crate::capture::{Exchange, Index, Key, RequestDigest};
+use crate::capture::{Exchange, Index, Key};
 use crate::error::CaptureError;
 use crate::file::FileCursor;
 use core::fmt;
@@ -65,14 +65,14 @@ pub struct PlaybackClient {
     /// `None` for a file without requests.
     index: Option<Index>,
     cursor: FileCursor,
-    open: HashMap<RequestId, Open>,
+    open: HashMap<RequestId, OpenCall>,
 }
 
 /// How many bytes of read lines are kept for overlapping responses.
 const LOOKBACK: usize = 4 << 20;
 
 /// An open request.
-enum Open {
+enum OpenCall {
     /// Answered by this exchange.
     Recorded(Index, Arc<Exchange>),
     /// The recorded client aborted it. No response comes.
@@ -88,23 +88,23 @@ impl PlaybackClient {
     }
 
     /// Finds the answer to a request.
-    fn find(&self, request: &ApiRequest) -> Open {
-        let exact = Key::of_call(RequestDigest::exactly(request));
-        let Some(index) = &self.index else { return Open::Failed(unrecorded(request, "the file has no requests")) };
-        let (calls, bare) = (index.calls(), Key::of_call(RequestDigest::without_body(request)));
+    fn find(&self, request: &ApiRequest) -> OpenCall {
+        let exact = Key::of_call(request);
+        let Some(index) = &self.index else { return OpenCall::Failed(unrecorded(request, "the file has no requests")) };
+        let (calls, bare) = (index.calls(), Key::of_bare_call(request));
         let exchange = match index.take_call(exact, bare) {
             Ok(Some(exchange)) => exchange,
             Ok(None) => {
                 calls.unrecorded.fetch_add(1, Ordering::Relaxed);
-                return Open::Failed(unrecorded(request, &why_not(index.count(exact))));
+                return OpenCall::Failed(unrecorded(request, &why_not(index.count(exact))));
             }
-            Err(error) => return Open::Failed(unreadable(&error)),
+            Err(error) => return OpenCall::Failed(unreadable(&error)),
         };
         // The next record tells whether the connection failed.
         index.await_record(&exchange, exchange.place.line);
         let count = if exchange.is_refused() { &calls.refused } else { &calls.answered };
         count.fetch_add(1, Ordering::Relaxed);
-        Open::Recorded(index.clone(), exchange)
+        OpenCall::Recorded(index.clone(), exchange)
     }
 
     /// Reads the response of an exchange, with its delay after the request; `None` if the recorded client aborted it.
@@ -142,15 +142,15 @@ impl ApiTransport for PlaybackClient {
     fn poll_response(&mut self, id: RequestId, context: ReadContext<'_, '_>) -> Poll<Reply> {
         let (due, reply) = match self.open.remove(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
-            Some(Open::Failed(error)) => return Poll::Ready(Reply::Failed(error)),
-            Some(Open::Aborted) => {
-                self.open.insert(id, Open::Aborted);
+            Some(OpenCall::Failed(error)) => return Poll::Ready(Reply::Failed(error)),
+            Some(OpenCall::Aborted) => {
+                self.open.insert(id, OpenCall::Aborted);
                 return Poll::Ready(Reply::Idle { until: None });
             }
-            Some(Open::Due(due, reply)) => (due, reply),
-            Some(Open::Recorded(index, exchange)) => {
+            Some(OpenCall::Due(due, reply)) => (due, reply),
+            Some(OpenCall::Recorded(index, exchange)) => {
                 let Some((delay, reply)) = self.read(index, exchange) else {
-                    self.open.insert(id, Open::Aborted);
+                    self.open.insert(id, OpenCall::Aborted);
                     return Poll::Ready(Reply::Idle { until: None });
                 };
                 (self.config.due(context.now, delay), reply)
@@ -159,7 +159,7 @@ impl ApiTransport for PlaybackClient {
         if context.now >= due {
             return Poll::Ready(reply);
         }
-        self.open.insert(id, Open::Due(due, reply));
+        self.open.insert(id, OpenCall::Due(due, reply));
         Poll::Ready(Reply::Idle { until: Some(due) })
     }
 

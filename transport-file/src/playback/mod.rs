@@ -3,19 +3,18 @@
 mod answer;
 mod client;
 mod config;
-mod lookup;
-mod notes;
+mod logged_state;
+mod source;
 mod steps;
 mod summary;
 
 pub use client::PlaybackClient;
 pub use config::{Chunks, Pace, PlaybackConfig};
-pub use notes::Notes;
 pub use steps::{SentCall, Step, StepKind, Steps};
 pub use summary::{Progress, Summary, Tally};
 
-use crate::body::Body;
-use crate::capture::{Index, TapeStart};
+use crate::body::WatchLog;
+use crate::capture::{Index, Reader, TapeStart};
 use crate::error::CaptureError;
 use crate::file::{FileCursor, FileKind, Source, detect};
 use answer::{Answer, Part, timed_out};
@@ -24,7 +23,7 @@ use core::task::Poll;
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext, TransportError};
 use listwatch_core::{Instant, ListerWatcher, Resource};
-use lookup::{AnswerSource, Lookup};
+use source::{AnswerSource, Lookup};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,7 +77,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [`summary`](Self::summary) and [`resources`](Self::resources) read the whole capture, in the same memory. A request
 /// without a recorded response reads it to its end.
 ///
-/// A watch log and a list answer for any resource. Of a watch log one event is in memory, and of a list one buffer.
+/// A watch log and a list answer for any resource. Of a watch log one event is in memory, and of a list one buffer. If a
+/// server ended a watch of the log by an error, the next watch goes on behind it. A list in between shows the objects up to
+/// there, for which their keys are in memory.
 pub struct Playback {
     config: PlaybackConfig,
     content: AnswerSource,
@@ -119,8 +120,8 @@ impl Playback {
         drop(source);
         let content = match kind {
             FileKind::Capture => AnswerSource::Capture(Index::open(&path, config.line_limit, config.skip_bad_lines)?),
-            FileKind::WatchLog => AnswerSource::watch_log(Body::watch_log(&mut cursor(), config.skip_bad_lines)?),
-            FileKind::List => AnswerSource::list(),
+            FileKind::WatchLog => AnswerSource::watch_log(WatchLog::new(&mut cursor(), config.skip_bad_lines)?),
+            FileKind::List => AnswerSource::List { is_left: true },
         };
         let summary = Summary { file_bytes, ..Summary::default() };
         Ok(Self { config, content, cursor: cursor(), current: None, complete: false, error: None, summary })
@@ -169,13 +170,6 @@ impl Playback {
         self.content.index().map(Index::start)
     }
 
-    /// Reads the lines about reconciles, each with its time, in the order of the file. A watch log and a list have none.
-    pub fn notes(&self) -> Notes {
-        let is_capture = self.content.index().is_some();
-        let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
-        Notes::new(is_capture.then(|| cursor.of_capture()), self.config.skip_bad_lines)
-    }
-
     /// Returns whether a controller was recorded with its reconciles. The file is read up to the first one. A tape with a
     /// seed that breaks off before is one of a controller too.
     #[must_use]
@@ -188,8 +182,7 @@ impl Playback {
     /// Returns the steps of the reconciles that were recorded, in their order: notes, requests and responses.
     #[must_use]
     pub fn steps(&self) -> Steps {
-        let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
-        Steps::new(cursor.of_capture())
+        Steps::new(Reader::new(self.cursor.path(), self.config.line_limit, false))
     }
 
     /// Makes a client that is answered from the same recording, for the single requests of a controller.
@@ -223,7 +216,7 @@ impl Playback {
     pub fn transport(&self) -> Self {
         let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
         let (content, summary) =
-            (self.content.clone(), Summary { file_bytes: self.summary.file_bytes, ..Summary::default() });
+            (self.content.shared(), Summary { file_bytes: self.summary.file_bytes, ..Summary::default() });
         Self { config: self.config, content, cursor, current: None, complete: false, error: None, summary }
     }
 
@@ -242,16 +235,10 @@ impl Playback {
         *error == timed_out()
     }
 
-    /// Returns whether the recorded client of the first resource used watch-lists: whether a watch-list of it was recorded
-    /// before, or up to 16 MiB behind, the first list that was not played.
+    /// Returns whether the recorded client used watch-lists of a resource: whether one was recorded before, or up to 16 MiB
+    /// behind, the first list that was not played.
     ///
     /// A watch log and a list have none.
-    #[must_use]
-    pub fn has_watch_lists(&self) -> bool {
-        self.resource().is_some_and(|resource| self.has_watch_lists_of(resource))
-    }
-
-    /// Returns the same of another resource.
     #[must_use]
     pub fn has_watch_lists_of(&self, resource: &Resource) -> bool {
         self.content.index().is_some_and(|index| index.has_watch_lists(resource))
@@ -318,7 +305,9 @@ impl Playback {
 
     /// Ends the current request.
     fn close(&mut self, last: Incoming) -> Incoming {
-        self.current = None;
+        if let Some(Current { answer, .. }) = self.current.take() {
+            self.content.on_end(answer, &mut self.cursor);
+        }
         last
     }
 
@@ -336,7 +325,7 @@ impl ListerWatcher for Playback {
             return;
         }
         let tally = self.summary.tally(request.query());
-        let answer = match self.content.reply(request, self.config) {
+        let answer = match self.content.reply(request, self.config, &self.cursor) {
             Lookup::Answered(answer) => {
                 tally.answered += 1;
                 answer

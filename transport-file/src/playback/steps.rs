@@ -1,11 +1,9 @@
 //! What reconciles did, in the order of the tape.
 
 use super::answer::{Part, ending};
-use crate::capture::format::{Line, Payload, Record, RequestRecord, Text};
-use crate::capture::head::head;
-use crate::capture::{LineCheck, MOST_OPEN, Note, Stage, record_head, too_many_open};
+use crate::capture::format::{End, Line, Payload, Record, RequestRecord};
+use crate::capture::{Note, Order, Read, Reader, Stage};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::file::{FileCursor, Place};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::api::{ApiResponse, Reply};
@@ -13,24 +11,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The steps of the reconciles on a tape. [`Playback::steps`](crate::Playback::steps) makes it.
 ///
-/// The lines that the lists and watches take, which are nearly all of a tape, are passed over. An error is the last item:
-/// a line that cannot be read, a note that is missing, or one that contradicts those before it. So bad lines are not
-/// skipped, whatever the [configuration](crate::PlaybackConfig::skip_bad_lines): a replay without them would be another one.
+/// An error is the last item: a line that cannot be read, a note that is missing, or one that contradicts those before it.
+/// So bad lines are not skipped, whatever the [configuration](crate::PlaybackConfig::skip_bad_lines): a replay without them
+/// would be another one.
 pub struct Steps {
     /// `None` behind the last step.
-    cursor: Option<FileCursor>,
-    line: u64,
+    reader: Option<Reader>,
+    notes: Noted,
+    breaks_off: Option<String>,
+}
+
+/// What the notes and requests up to here say.
+#[derive(Default)]
+struct Noted {
     /// The open requests of reconciles, by their ids.
     open: BTreeMap<u64, OpenCall>,
     /// The reconciles that began and did not end.
     running: BTreeSet<u64>,
-    /// The number of the last note.
-    last_note: Option<u64>,
-    check: LineCheck,
+    /// The number of the last note; zero before the first.
+    last: u64,
     /// The last line that is not blank.
     last_line: u64,
     is_finished: bool,
-    breaks_off: Option<String>,
     has_hashes: bool,
 }
 
@@ -82,25 +84,12 @@ const NAMED: usize = 3;
 
 struct OpenCall {
     reconcile: u64,
-    stage: Stage,
     response: ApiResponse,
 }
 
 impl Steps {
-    pub(super) fn new(cursor: FileCursor) -> Self {
-        let (open, running) = (BTreeMap::new(), BTreeSet::new());
-        Self {
-            cursor: Some(cursor),
-            line: 0,
-            open,
-            running,
-            last_note: None,
-            check: LineCheck::default(),
-            last_line: 0,
-            is_finished: false,
-            breaks_off: None,
-            has_hashes: false,
-        }
+    pub(super) fn new(reader: Reader) -> Self {
+        Self { reader: Some(reader), notes: Noted::default(), breaks_off: None }
     }
 
     /// Behind the last step, says where the tape ends and which reconciles have no outcome, if it has no last line: its
@@ -113,14 +102,25 @@ impl Steps {
     /// Whether keyed hashes stand for the values of Secrets or tokens, up to the last step.
     #[must_use]
     pub fn has_hashes(&self) -> bool {
-        self.has_hashes
+        self.notes.has_hashes
     }
 
-    /// The file has ended.
-    fn end(&mut self) {
-        if self.is_finished {
-            return;
+    fn read(&mut self) -> Result<Option<Step>, CaptureError> {
+        let Some(mut reader) = self.reader.take() else { return Ok(None) };
+        while let Some(step) = reader.next(|read| self.notes.read(read))? {
+            if step.is_some() {
+                self.reader = Some(reader);
+                return Ok(step);
+            }
         }
+        self.breaks_off = self.notes.breaks_off();
+        Ok(None)
+    }
+}
+
+impl Noted {
+    /// Where a tape without a last line breaks off.
+    fn breaks_off(&self) -> Option<String> {
         let numbers: Vec<String> = self.running.iter().take(NAMED).map(u64::to_string).collect();
         let more = self.running.len() - numbers.len();
         let running = match (numbers.len(), more) {
@@ -129,101 +129,72 @@ impl Steps {
             (_, 0) => format!("reconciles {} have no outcome: ", numbers.join(", ")),
             _ => format!("reconciles {} and {more} more have no outcome: ", numbers.join(", ")),
         };
-        let line = self.last_line;
-        let why = "the recorder was killed, or the file was cut";
-        self.breaks_off = Some(format!("the tape breaks off after line {line}; {running}{why}"));
+        let (line, why) = (self.last_line, "the recorder was killed, or the file was cut");
+        (!self.is_finished).then(|| format!("the tape breaks off after line {line}; {running}{why}"))
     }
 
-    fn read(&mut self) -> Result<Option<Step>, CaptureError> {
-        let Some(mut cursor) = self.cursor.take() else { return Ok(None) };
-        let path = cursor.path().clone();
-        loop {
-            self.line += 1;
-            let Some((number, line)) = cursor.line(Place::from_start(self.line))? else {
-                self.end();
-                return Ok(None);
-            };
-            let step = self.step(number, line);
-            if let Some(step) = step.map_err(|fault| CaptureError::new(&path, Some(number), fault))? {
-                self.cursor = Some(cursor);
-                return Ok(Some(step));
-            }
-        }
-    }
-
-    fn step(&mut self, number: u64, line: &[u8]) -> Result<Option<Step>, Fault> {
-        if line.trim_ascii().is_empty() {
-            return Ok(None);
-        }
-        self.check.next(line)?;
-        self.last_line = number;
-        if id_of(line).is_some_and(|id| !self.open.contains_key(&id) && !opens(line)) {
-            return Ok(None);
-        }
-        let (t, found) = match Line::parse(line)? {
-            Line::Start(..) => return Ok(None),
-            Line::Finished(_) => {
+    fn read(&mut self, Read { place, line, order }: Read<'_>) -> Result<Option<Step>, Fault> {
+        self.last_line = place.line;
+        let (t, found) = match (line, order) {
+            (Line::Finished(_), _) => {
                 self.is_finished = true;
                 return Ok(None);
             }
-            Line::Note(t, order, note) => {
-                self.check(order, &note)?;
+            (Line::Note(t, number, note), _) => {
+                self.check(number, &note)?;
                 (t, Some((note.reconcile(), StepKind::Noted(note))))
             }
-            Line::Record(Record { t, id, payload }) => (t, self.record(id, payload)?),
+            (Line::Record(Record { t, id, payload: Payload::Request(request) }), _) => (t, self.request(id, &request)?),
+            (Line::Record(Record { t, id, payload }), Order::Behind(before)) => (t, self.record(id, before, payload)),
+            (Line::Start(..) | Line::Record(_), _) => return Ok(None),
         };
-        let step = |(reconcile, kind)| Step { at: Duration::from_millis(t), line: number, reconcile, kind };
+        let step = |(reconcile, kind)| Step { at: Duration::from_millis(t), line: place.line, reconcile, kind };
         Ok(found.map(step))
     }
 
-    fn record(&mut self, id: u64, payload: Payload<'_>) -> Result<Option<(u64, StepKind)>, Fault> {
-        if let Payload::Request(request) = payload {
-            self.has_hashes |= request.hashed;
-            let Some(reconcile) = request.by else { return Ok(None) };
-            if !self.running.contains(&reconcile) && self.last_note.is_none() {
-                return Err(contradicts(format_args!("a request of reconcile {reconcile}, which did not begin")));
-            }
-            if self.open.len() == MOST_OPEN {
-                return Err(too_many_open());
-            }
-            let response = ApiResponse::new(0, Vec::new());
-            self.open.insert(id, OpenCall { reconcile, stage: Stage::Requested, response });
-            return Ok(Some((reconcile, StepKind::Sent(SentCall::of(id, &request)))));
+    fn request(&mut self, id: u64, request: &RequestRecord<'_>) -> Result<Option<(u64, StepKind)>, Fault> {
+        self.has_hashes |= request.hashed;
+        let Some(reconcile) = request.by else { return Ok(None) };
+        if !self.running.contains(&reconcile) && self.last == 0 {
+            return Err(contradicts(format_args!("a request of reconcile {reconcile}, which did not begin")));
         }
-        let Some(call) = self.open.get_mut(&id) else { return Ok(None) };
-        let before = call.stage;
-        call.stage = before.after(&payload)?;
-        let ended = match payload {
-            Payload::Request(_) => return Ok(None),
+        self.open.insert(id, OpenCall { reconcile, response: ApiResponse::new(0, Vec::new()) });
+        Ok(Some((reconcile, StepKind::Sent(SentCall::of(id, request)))))
+    }
+
+    /// A further record of a request, which was at this stage before.
+    fn record(&mut self, id: u64, before: Stage, payload: Payload<'_>) -> Option<(u64, StepKind)> {
+        let call = self.open.get_mut(&id)?;
+        match payload {
+            Payload::Request(_) => None,
             Payload::Response(response) => {
-                let head = head(&response);
+                let head = response.head();
                 (call.response.status, call.response.retry_after) = (head.status, head.retry_after);
-                return Ok(None);
+                None
             }
             Payload::Data(data) => {
                 call.response.body.extend(data.into_bytes());
-                return Ok(None);
+                None
             }
-            Payload::End(end) => end,
-        };
-        let Some(OpenCall { reconcile, response, .. }) = self.open.remove(&id) else { return Ok(None) };
-        let kind = match ending(before, &ended.how) {
-            _ if ended.by_client => StepKind::GivenUp(id),
-            Part::Failed(error) => StepKind::Answered(id, Reply::Failed(error)),
-            _ => StepKind::Answered(id, Reply::Answered(response)),
-        };
-        Ok(Some((reconcile, kind)))
+            Payload::End(End { how, by_client }) => {
+                let OpenCall { reconcile, response } = self.open.remove(&id)?;
+                let kind = match ending(before, &how) {
+                    _ if by_client => StepKind::GivenUp(id),
+                    Part::Failed(error) => StepKind::Answered(id, Reply::Failed(error)),
+                    _ => StepKind::Answered(id, Reply::Answered(response)),
+                };
+                Some((reconcile, kind))
+            }
+        }
     }
 
     /// Checks that no note is missing before this one.
-    fn check(&mut self, order: Option<u64>, note: &Note) -> Result<(), Fault> {
-        if let Some(order) = order {
-            let expected = self.last_note.map_or(1, |last| last + 1);
-            if order != expected {
-                return Err(contradicts(format_args!("note {order} stands where note {expected} belongs")));
-            }
-            self.last_note = Some(order);
+    fn check(&mut self, order: u64, note: &Note) -> Result<(), Fault> {
+        let expected = self.last + 1;
+        if order != expected {
+            return Err(contradicts(format_args!("note {order} stands where note {expected} belongs")));
         }
+        self.last = order;
         let number = note.reconcile();
         let is_in_order = match note {
             Note::Began { .. } => self.running.insert(number),
@@ -242,14 +213,13 @@ impl Steps {
 
 impl SentCall {
     fn of(id: u64, request: &RequestRecord<'_>) -> Self {
-        let header = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let body =
             request.body.as_ref().map(|body| body.text().map_or_else(|| body.json().into(), |text| text.into_owned()));
         Self {
             id,
             method: request.method.as_ref().to_owned(),
             target: request.path.as_ref().to_owned(),
-            content_type: header.map(|(_, Text(value))| value.as_ref().to_owned()),
+            content_type: request.content_type().map(str::to_owned),
             body: body.unwrap_or_default().into_bytes(),
             hashed: request.hashed,
         }
@@ -266,25 +236,13 @@ impl Iterator for Steps {
 
 impl fmt::Debug for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Steps").field("line", &self.line).finish_non_exhaustive()
+        f.debug_struct("Steps").field("line", &self.notes.last_line).finish_non_exhaustive()
     }
 }
 
 fn contradicts(what: impl fmt::Display) -> Fault {
     let message = format!("{what}: lines are missing or out of order; replay the tape as it was recorded");
     Fault::new(CaptureErrorKind::Order, message)
-}
-
-/// The id in a line as a recorder writes it: `{"t":7,"id":1,`. Another line is parsed.
-fn id_of(line: &[u8]) -> Option<u64> {
-    // A line that was cut is parsed, and refused.
-    record_head(line.strip_suffix(b"}")?).map(|(_, id, _)| id)
-}
-
-/// Whether the line has a request.
-fn opens(line: &[u8]) -> bool {
-    let head = &line[..line.len().min(64)];
-    head.windows(10).any(|text| text == b"\"request\":")
 }
 
 #[cfg(test)]
@@ -294,13 +252,13 @@ mod tests {
     fn steps(name: &str, lines: &[&str]) -> Vec<Result<Step, String>> {
         let path = std::env::temp_dir().join(format!("listwatch-steps-{name}-{}", std::process::id()));
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let steps = Steps::new(FileCursor::new(path.as_path().into(), usize::MAX));
+        let steps = Steps::new(Reader::new(&path.as_path().into(), usize::MAX, false));
         let steps = steps.map(|step| step.map_err(|error| error.to_string())).collect();
         std::fs::remove_file(path).unwrap();
         steps
     }
 
-    const BEGAN: &str = r#"{"t":5,"reconcile":7,"of":"foos","key":"web/a","attempt":1,"causes":[],"at":{},"note":1}"#;
+    const BEGAN: &str = r#"{"t":5,"reconcile":7,"of":"foos","key":"web/a","attempt":1,"causes":[],"note":1}"#;
     const SENT: &str = r#"{"t":6,"id":3,"request":{"method":"POST","path":"/api/v1/nodes","headers":{"content-type":"application/json"},"body":"{}"},"by":7}"#;
     const ENDED: &str = r#"{"t":9,"reconcile":7,"of":"foos","outcome":"done","note":2}"#;
 

@@ -20,11 +20,11 @@ use std::collections::HashMap;
 pub struct RecordedCalls<X> {
     transport: X,
     tape: Tape,
-    open: HashMap<RequestId, Open>,
+    open: HashMap<RequestId, OpenCall>,
 }
 
 /// An open request.
-enum Open {
+enum OpenCall {
     /// It is written and sent at its next poll, which knows the time.
     Unsent(ApiRequest),
     Sent {
@@ -50,12 +50,14 @@ impl<X: ApiTransport> RecordedCalls<X> {
 
     /// Writes and sends a request, if it is not sent yet.
     fn send(&mut self, request_id: RequestId, now: Instant) -> Result<(), TransportError> {
-        let Some(open @ Open::Unsent(_)) = self.open.get_mut(&request_id) else { return Ok(()) };
+        let Some(open @ OpenCall::Unsent(_)) = self.open.get_mut(&request_id) else { return Ok(()) };
         let id = self.tape.next_request();
-        let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, hashed: false }) else { return Ok(()) };
+        let OpenCall::Unsent(request) = core::mem::replace(open, OpenCall::Sent { id, hashed: false }) else {
+            return Ok(());
+        };
         let hashes = self.tape.hashes(&request.path);
         let hashed = hashes.is_some();
-        *open = Open::Sent { id, hashed };
+        *open = OpenCall::Sent { id, hashed };
         let body = body(&request.body, hashes).map(|body| RequestBody::of(&body));
         self.tape.records(now, id, [Payload::Request(RequestRecord { body, ..sent(&request, hashed) })])?;
         self.transport.open(request_id, &request);
@@ -64,7 +66,7 @@ impl<X: ApiTransport> RecordedCalls<X> {
 
     /// Writes the end of a request.
     fn end(&mut self, request_id: RequestId, now: Instant, reply: &Reply) -> Result<(), TransportError> {
-        let Some(Open::Sent { id, hashed }) = self.open.remove(&request_id) else { return Ok(()) };
+        let Some(OpenCall::Sent { id, hashed }) = self.open.remove(&request_id) else { return Ok(()) };
         let hashes = self.tape.all_hashes().filter(|_| hashed);
         let written = match reply {
             Reply::Answered(answer) => self.tape.records(now, id, answered(answer, hashes)),
@@ -77,7 +79,7 @@ impl<X: ApiTransport> RecordedCalls<X> {
 
     /// Ends a request that the tape cannot hold.
     fn fail(&mut self, id: RequestId, error: TransportError) -> Poll<Reply> {
-        if let Some(Open::Sent { .. }) = self.open.remove(&id) {
+        if let Some(OpenCall::Sent { .. }) = self.open.remove(&id) {
             self.transport.abort(id);
         }
         Poll::Ready(Reply::Failed(error))
@@ -89,7 +91,7 @@ impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
         if request.is_unrecorded() {
             return self.transport.open(id, request);
         }
-        self.open.insert(id, Open::Unsent(request.clone()));
+        self.open.insert(id, OpenCall::Unsent(request.clone()));
     }
 
     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
@@ -108,11 +110,11 @@ impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
 
     fn abort(&mut self, id: RequestId) {
         match self.open.remove(&id) {
-            Some(Open::Sent { id: recorded, .. }) => {
+            Some(OpenCall::Sent { id: recorded, .. }) => {
                 self.tape.aborted(recorded);
                 self.transport.abort(id);
             }
-            Some(Open::Unsent(_)) => {}
+            Some(OpenCall::Unsent(_)) => {}
             None => self.transport.abort(id),
         }
     }
@@ -125,7 +127,7 @@ impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
 impl<X> Drop for RecordedCalls<X> {
     fn drop(&mut self) {
         for open in self.open.values() {
-            if let Open::Sent { id, .. } = open {
+            if let OpenCall::Sent { id, .. } = open {
                 self.tape.aborted(*id);
             }
         }

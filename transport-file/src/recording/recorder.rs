@@ -51,12 +51,12 @@ pub struct Recorder<L> {
     tape: Tape,
     /// Its number among the transports of the tape.
     number: u64,
-    open: Option<(RequestId, Open)>,
+    open: Option<(RequestId, OpenRequest)>,
 }
 
 /// The open request.
 #[derive(Debug)]
-enum Open {
+enum OpenRequest {
     /// It is written and sent at the next poll, which knows the time.
     Unsent(Request),
     Sent {
@@ -119,20 +119,22 @@ impl<L: ListerWatcher> Recorder<L> {
 
     /// Writes and sends a request that was opened.
     fn send(&mut self, now: Instant) -> Result<(), TransportError> {
-        let Some((request_id, open @ Open::Unsent(_))) = &mut self.open else { return Ok(()) };
+        let Some((request_id, open @ OpenRequest::Unsent(_))) = &mut self.open else { return Ok(()) };
         let id = self.tape.next_request();
-        let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, pieces: None }) else { return Ok(()) };
+        let OpenRequest::Unsent(request) = core::mem::replace(open, OpenRequest::Sent { id, pieces: None }) else {
+            return Ok(());
+        };
         let hashes = self.tape.hashes(request.resource.path());
         let pieces = hashes.map(|_| Pieces::new(request.query() != Query::List));
         let record = sent(&request, pieces.is_some());
-        *open = Open::Sent { id, pieces };
+        *open = OpenRequest::Sent { id, pieces };
         self.tape.records(now, id, [Payload::Request(record)])?;
         self.transport.open(*request_id, &request);
         Ok(())
     }
 
     fn record(&mut self, now: Instant, incoming: &Incoming, buf: &[u8]) -> Result<(), TransportError> {
-        let Some((request_id, Open::Sent { id, pieces })) = &mut self.open else { return Ok(()) };
+        let Some((request_id, OpenRequest::Sent { id, pieces })) = &mut self.open else { return Ok(()) };
         let (request_id, id) = (*request_id, *id);
         let mut last = None;
         let payload = match (incoming, pieces.as_mut().zip(self.tape.all_hashes())) {
@@ -170,7 +172,7 @@ impl<L: ListerWatcher> Recorder<L> {
     /// Fails the open request.
     fn fail(&mut self, error: TransportError) -> Poll<Incoming> {
         let Some((id, open)) = self.open.take() else { return Poll::Ready(Incoming::Idle { until: None }) };
-        if let Open::Sent { .. } = open {
+        if let OpenRequest::Sent { .. } = open {
             self.transport.abort(id);
         }
         Poll::Ready(Incoming::Failed { id, error })
@@ -179,7 +181,7 @@ impl<L: ListerWatcher> Recorder<L> {
 
 impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
     fn open(&mut self, id: RequestId, request: &Request) {
-        self.open = Some((id, Open::Unsent(request.clone())));
+        self.open = Some((id, OpenRequest::Unsent(request.clone())));
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
@@ -200,11 +202,11 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
 
     fn abort(&mut self, id: RequestId) {
         match self.open.take_if(|(open, _)| *open == id) {
-            Some((_, Open::Sent { id: recorded, .. })) => {
+            Some((_, OpenRequest::Sent { id: recorded, .. })) => {
                 self.tape.aborted(recorded);
                 self.transport.abort(id);
             }
-            Some((_, Open::Unsent(_))) => {}
+            Some((_, OpenRequest::Unsent(_))) => {}
             None => self.transport.abort(id),
         }
     }
@@ -216,7 +218,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
 
 impl<L> Drop for Recorder<L> {
     fn drop(&mut self) {
-        if let Some((_, Open::Sent { id, .. })) = self.open {
+        if let Some((_, OpenRequest::Sent { id, .. })) = self.open {
             self.tape.aborted(id);
         }
         self.tape.leave(self.number);

@@ -66,7 +66,7 @@ pub struct Tape(Arc<Shared>);
 struct Shared {
     path: PathBuf,
     start: TapeStart,
-    state: Mutex<State>,
+    state: Mutex<Recording>,
     /// `None` if values are recorded.
     hashes: Option<Hashes>,
     fail_unrecorded: bool,
@@ -80,7 +80,7 @@ type OnError = Box<dyn Fn(&CaptureError) + Send>;
 /// Hears that the first confidential request is recorded.
 type OnHashes = Box<dyn FnOnce() + Send>;
 
-struct State {
+struct Recording {
     writer: CaptureWriter,
     /// Whether it has the seed of a program.
     is_of_controller: bool,
@@ -157,7 +157,7 @@ impl Tape {
         let RecorderConfig { start, began, include_secrets, fail_unrecorded } = config;
         let path = writer.path().to_path_buf();
         writer.write(Line::Start(VERSION, start.clone()))?;
-        let state = State {
+        let state = Recording {
             writer,
             is_of_controller: start.seed.is_some(),
             began,
@@ -196,7 +196,7 @@ impl Tape {
         let _failed = self.write(now, |state, t| {
             let note = if state.has_hashes { without_message(note) } else { note.clone() };
             let number = next(&mut state.next_note);
-            state.writer.write(Line::Note(t, Some(number), note))
+            state.writer.write(Line::Note(t, number, note))
         });
         self.flush_soon(now);
     }
@@ -324,7 +324,7 @@ impl Tape {
     fn write(
         &self,
         now: Instant,
-        write: impl FnOnce(&mut State, u64) -> Result<(), CaptureError>,
+        write: impl FnOnce(&mut Recording, u64) -> Result<(), CaptureError>,
     ) -> Result<(), TransportError> {
         self.attempt(|state| {
             let t = state.time(now);
@@ -334,7 +334,7 @@ impl Tape {
     }
 
     /// Acts unless the recording is over. The first failure ends it.
-    fn attempt(&self, act: impl FnOnce(&mut State) -> Result<(), CaptureError>) -> Result<(), TransportError> {
+    fn attempt(&self, act: impl FnOnce(&mut Recording) -> Result<(), CaptureError>) -> Result<(), TransportError> {
         let mut state = self.state();
         if state.error.is_none() && !state.is_finished {
             let Err(error) = act(&mut state) else { return Ok(()) };
@@ -347,12 +347,12 @@ impl Tape {
         self.refusal().map_or(Ok(()), Err)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Recording> {
         lock(&self.0.state)
     }
 }
 
-impl State {
+impl Recording {
     /// The milliseconds since the recording began.
     fn time(&mut self, now: Instant) -> u64 {
         // Threads that read the clock one after the other may come here in another order.

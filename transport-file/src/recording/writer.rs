@@ -89,7 +89,7 @@ impl CaptureWriter {
     /// Writes to `file`. The path decides on compression, and names the file in errors.
     pub(crate) fn new(path: &Path, file: Sink) -> Result<Self, CaptureError> {
         let member = match path.extension() {
-            Some(extension) if extension == "gz" => Some(Member::gzip()),
+            Some(extension) if extension == "gz" => Some(Ok(Member::gzip())),
             Some(extension) if extension == "zst" => Some(Member::zstd()),
             _ => None,
         };
@@ -157,13 +157,14 @@ impl CaptureWriter {
 impl Compressor {
     fn add(&mut self, lines: &[u8]) -> io::Result<()> {
         self.len += lines.len();
-        self.member.write_all(lines)
+        self.member.encoder().write_all(lines)
     }
 
     /// The bytes of the added lines, from which they can be read without those that follow.
     fn flushed(&mut self) -> io::Result<Vec<u8>> {
         if self.len < MEMBER {
-            return self.member.flushed();
+            self.member.encoder().flush()?;
+            return Ok(core::mem::take(self.member.out()));
         }
         let bytes = self.finish()?;
         (self.member, self.len) = (self.member.next()?, 0);
@@ -173,15 +174,16 @@ impl Compressor {
     /// The bytes that end the member.
     fn finish(&mut self) -> io::Result<Vec<u8>> {
         match &mut self.member {
-            Member::Gzip(out) => out.try_finish().map(|()| core::mem::take(out.get_mut())),
-            Member::Zstd(out) => out.do_finish().map(|()| core::mem::take(out.get_mut())),
-        }
+            Member::Gzip(out) => out.try_finish(),
+            Member::Zstd(out) => out.do_finish(),
+        }?;
+        Ok(core::mem::take(self.member.out()))
     }
 }
 
 impl Member {
-    fn gzip() -> io::Result<Self> {
-        Ok(Self::Gzip(GzEncoder::new(Vec::new(), Compression::default())))
+    fn gzip() -> Self {
+        Self::Gzip(GzEncoder::new(Vec::new(), Compression::default()))
     }
 
     /// The lines have checksums, so that the frame has none.
@@ -191,24 +193,20 @@ impl Member {
 
     /// Another one of the same format.
     fn next(&self) -> io::Result<Self> {
+        if let Self::Gzip(_) = self { Ok(Self::gzip()) } else { Self::zstd() }
+    }
+
+    fn encoder(&mut self) -> &mut dyn Write {
         match self {
-            Self::Gzip(_) => Self::gzip(),
-            Self::Zstd(_) => Self::zstd(),
+            Self::Gzip(out) => out,
+            Self::Zstd(out) => out,
         }
     }
 
-    fn write_all(&mut self, lines: &[u8]) -> io::Result<()> {
+    fn out(&mut self) -> &mut Vec<u8> {
         match self {
-            Self::Gzip(out) => out.write_all(lines),
-            Self::Zstd(out) => out.write_all(lines),
-        }
-    }
-
-    /// The bytes up to here.
-    fn flushed(&mut self) -> io::Result<Vec<u8>> {
-        match self {
-            Self::Gzip(out) => out.flush().map(|()| core::mem::take(out.get_mut())),
-            Self::Zstd(out) => out.flush().map(|()| core::mem::take(out.get_mut())),
+            Self::Gzip(out) => out.get_mut(),
+            Self::Zstd(out) => out.get_mut(),
         }
     }
 }

@@ -62,6 +62,41 @@ fn a_watch_log_is_an_empty_list_and_a_watch_with_the_bytes_of_the_file() {
     }
 }
 
+/// What stood behind the error was never played.
+#[test]
+fn a_watch_log_goes_on_with_a_new_watch_behind_each_error() {
+    let event = |kind: &str, name: &str, version: u32| {
+        let metadata = format!(r#"{{"name":"{name}","resourceVersion":"{version}"}}"#);
+        format!(r#"{{"type":"{kind}","object":{{"metadata":{metadata}}}}}"#) + "\n"
+    };
+    let error = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n";
+    let first = [&event("ADDED", "a", 1), &event("ADDED", "b", 2), &event("MODIFIED", "a", 3), error].concat();
+    let second = [&event("DELETED", "b", 4), &event("ADDED", "c", 5), error].concat();
+    let pretty = |log: &str| {
+        let values = serde_json::Deserializer::from_str(log).into_iter::<serde_json::Value>();
+        values.map(|event| serde_json::to_string_pretty(&event.unwrap()).unwrap() + "\n").collect::<String>()
+    };
+    for (first, second) in [(first.clone(), second.clone()), (pretty(&first), pretty(&second))] {
+        for bytes in packings(&format!("{first}{second}")) {
+            let mut player = Player::new(file(bytes));
+            player.ask(PODS);
+            assert_eq!(player.ask(WATCH).text(), first);
+            let summary = player.playback.summary();
+            assert_eq!((summary.watches.answered, summary.watches.left, summary.lists.left), (1, 1, 0));
+            let list: serde_json::Value = serde_json::from_slice(&player.ask(PODS).body).unwrap();
+            assert_eq!(list["metadata"]["resourceVersion"], "3");
+            let names: Vec<_> =
+                list["items"].as_array().unwrap().iter().map(|it| it["metadata"]["name"].clone()).collect();
+            assert_eq!(names, ["b", "a"]);
+            let played = player.ask(WATCH);
+            assert_eq!((played.text(), &played.ending), (&*second, &Ending::End));
+            // Nothing is behind the last error.
+            assert_eq!(player.ask(PODS).ending, Ending::Over);
+            assert_eq!(player.playback.summary().watches.left, 0);
+        }
+    }
+}
+
 #[test]
 fn a_capture_may_begin_with_its_version_and_have_blank_lines() {
     let lines = exchange(0, 1, PODS, "l");

@@ -12,7 +12,8 @@ use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
 use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_file::{
-    CaptureErrorKind, History, Note, Playback, PlaybackConfig, Recorder, RecorderConfig, Tape,
+    CaptureError, CaptureErrorKind, History, Note, Playback, PlaybackConfig, Positions, Recorder, RecorderConfig, Step,
+    StepKind, Tape,
 };
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -121,8 +122,7 @@ fn a_tape_has_the_lines_of_all_in_the_order_in_which_they_happened() {
         response(7, 2),
         data(7, 2, "nodes"),
         end(7, 2, "eof"),
-        r#"{"t":20,"reconcile":1,"of":"foos","key":"web/a","attempt":1,"causes":["Pod web/a added"],"at":{},"note":1}"#
-            .into(),
+        r#"{"t":20,"reconcile":1,"of":"foos","key":"web/a","attempt":1,"causes":["Pod web/a added"],"note":1}"#.into(),
         format!(
             r#"{{"t":21,"id":3,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{}}"}},"by":1}}"#
         ),
@@ -147,9 +147,18 @@ fn a_tape_plays_each_resource_and_each_request_as_it_was() {
     }
 }
 
+/// The notes of a tape, with their times.
+fn notes(playback: &Playback) -> impl Iterator<Item = Result<(Duration, Note), CaptureError>> + use<> {
+    playback.steps().filter_map(|step| match step {
+        Ok(Step { at, kind: StepKind::Noted(note), .. }) => Some(Ok((at, note))),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    })
+}
+
 fn assert_plays(playback: &Playback) {
     assert_eq!(playback.resources().iter().map(|resource| resource.path()).collect::<Vec<_>>(), [PODS, NODES]);
-    let notes: Vec<(Duration, Note)> = playback.notes().map(Result::unwrap).collect();
+    let notes: Vec<(Duration, Note)> = notes(playback).map(Result::unwrap).collect();
     assert_eq!(notes, [(Duration::from_millis(13), began(1)), (Duration::from_millis(23), ended(1, "done"))]);
     let (mut pods, mut nodes) = (Player::of(playback.transport()), Player::of(playback.transport()));
     let mut client = playback.client();
@@ -519,11 +528,13 @@ fn a_note_reaches_the_file_within_a_second_although_no_informer_has_anything_to_
         let mut idle = Player::of(tape.transport(world()));
         idle.ask(PODS);
         assert_eq!(idle.poll(&mut [0; 8]), Incoming::Idle { until: None });
+        let read = Note::Read { reconcile: 1, of: "foos".into(), at: Positions::new() };
+        tape.note(at(0), &began(1));
         // The first flushes do not wait.
         for early in 0..20 {
-            tape.note(at(early), &ended(1, "done"));
+            tape.note(at(early), &read);
         }
-        tape.note(at(1_400), &ended(1, "done"));
+        tape.note(at(1_400), &read);
         tape.note(at(1_500), &ended(1, "retry"));
         idle.now = at(1_600);
         let Incoming::Idle { until: Some(until) } = idle.poll(&mut [0; 8]) else { panic!("nobody flushes it") };
@@ -532,7 +543,7 @@ fn a_note_reaches_the_file_within_a_second_although_no_informer_has_anything_to_
         assert_eq!(idle.poll(&mut [0; 8]), Incoming::Idle { until: None });
         std::mem::forget((tape, idle));
         let notes: Vec<_> =
-            Playback::from_file(&path).map(|it| it.notes().map_while(Result::ok).collect()).unwrap_or_default();
+            Playback::from_file(&path).map(|it| notes(&it).map_while(Result::ok).collect()).unwrap_or_default();
         assert!(notes.iter().any(|(_, note)| *note == ended(1, "retry")), "{name}: {notes:?}");
     }
 }
@@ -566,7 +577,7 @@ fn played(path: &Path) -> (Vec<String>, bool) {
         _ => failed = true,
     }
     while pods.ask(PODS).ending != Ending::Over {}
-    let notes_fail = playback.notes().any(|note| note.is_err());
+    let notes_fail = notes(&playback).any(|note| note.is_err());
     (bodies, failed || notes_fail || pods.playback.error().is_some())
 }
 
@@ -596,7 +607,7 @@ fn a_tape_of_which_a_bit_was_flipped_or_the_end_was_cut_plays_what_it_held_or_fa
 fn fault(path: &Path, lines: &[&str]) -> Option<(CaptureErrorKind, Option<u64>)> {
     std::fs::write(path, text(lines)).unwrap();
     let error = match Playback::from_file(path) {
-        Ok(playback) => playback.notes().find_map(Result::err)?,
+        Ok(playback) => notes(&playback).find_map(Result::err)?,
         Err(error) => error,
     };
     Some((error.kind(), error.line()))
@@ -653,7 +664,7 @@ fn reconciles() -> Vec<String> {
     for n in 1..=4_u64 {
         let (began, ended) = (2 * n - 1, 2 * n);
         let began = format!(
-            r#"{{"t":{n},"reconcile":{n},"of":"pods","key":"web/a{n}","attempt":1,"causes":[],"at":{{}},"note":{began}}}"#
+            r#"{{"t":{n},"reconcile":{n},"of":"pods","key":"web/a{n}","attempt":1,"causes":[],"note":{began}}}"#
         );
         let mut lines = vec![began];
         lines.extend(exchange(n, n + 1, &format!("{POD}{}", n * 7919), &format!("answer {}", n * 104_729)));
@@ -677,14 +688,13 @@ fn told_by_all(tape: &[u8]) -> String {
     let path = file(tape);
     let mut steps = Playback::from_file(&path).unwrap().steps();
     let done: Vec<_> = steps.by_ref().map(|step| step.ok()).collect();
-    let notes: Vec<_> = Playback::from_file(&path).unwrap().notes().map(|note| note.ok()).collect();
     let mut player = Player::new(&path);
     while player.ask(PODS).ending != Ending::Over {}
     let mut history = History::from_file(&path).unwrap();
     let changes: Vec<_> = history.by_ref().map(|step| step.at).collect();
     let errors = [player.playback.error().is_some(), history.error().is_some()];
     std::fs::remove_file(path).unwrap();
-    format!("{done:?} {:?} {notes:?} {errors:?} {changes:?}", steps.breaks_off())
+    format!("{done:?} {:?} {errors:?} {changes:?}", steps.breaks_off())
 }
 
 #[test]

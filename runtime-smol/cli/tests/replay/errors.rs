@@ -192,3 +192,48 @@ fn a_playback_in_vain_is_an_error() {
     let message = ": no list in it is complete (403 in the list); record or save it again from the beginning";
     assert_eq!(complaint(&replay(&file, ""), &file), message);
 }
+
+/// It was "played to its end", with exit code 0.
+#[test]
+fn a_log_of_tables_of_which_nothing_is_decoded_is_an_error() {
+    let row = r#"{"cells":["a"],"object":{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}}"#;
+    let table = format!(r#"{{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{{}},"rows":[{row}]}}"#);
+    let file = Scratch::new(format!("{}\n", format!(r#"{{"type":"ADDED","object":{table}}}"#)).repeat(2));
+    for options in ["", "--suggest-capacities"] {
+        let run = replay(&file, options);
+        let complaint = run.stderr.lines().last().unwrap_or_default();
+        assert!(complaint.contains(": none of its 2 objects can be decoded ("), "{options}: {}", run.stderr);
+        assert_eq!(run.status, Some(1), "{options}");
+    }
+}
+
+/// What stood behind the error was dropped, and the log was "played to its end".
+#[test]
+fn a_log_of_several_watches_goes_on_behind_each_error() {
+    let event = |kind: &str, name: &str, version: u64| {
+        let metadata = format!(r#"{{"name":"{name}","namespace":"d","resourceVersion":"{version}"}}"#);
+        format!(r#"{{"type":"{kind}","object":{{"apiVersion":"v1","kind":"ConfigMap","metadata":{metadata}}}}}"#) + "\n"
+    };
+    let error = |code: u16| {
+        let status = format!(r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","code":{code}}}"#);
+        format!(r#"{{"type":"ERROR","object":{status}}}"#) + "\n"
+    };
+    let log = [
+        event("ADDED", "a", 10),
+        event("ADDED", "gone", 11),
+        event("DELETED", "gone", 12),
+        error(410),
+        event("ADDED", "b", 20),
+        error(500),
+        event("MODIFIED", "b", 21),
+        error(410),
+    ];
+    let file = Scratch::new(log.concat());
+    let store = replay(&file, "--print store --format json").output();
+    for (name, is_there) in [("d/a", true), ("d/b", true), ("gone", false)] {
+        assert_eq!(store.contains(name), is_there, "{name}: {store}");
+    }
+    let summary = replay(&file, "").output();
+    assert_eq!(subject(&summary, "cache"), ["2 objects"]);
+    assert_eq!(subject(&summary, "requests")[2], "0 left over");
+}

@@ -165,11 +165,13 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         self.printer.out().flush()
     }
 
-    /// Why the recording was not played to its end, or had no state.
+    /// Why the recording was not played to its end, or had no state, or no object that can be decoded.
     fn error(&self) -> Option<CommandError> {
         let nothing_listed = || nothing_listed(self.options, &self.counts, self.playback().cut());
         let broken = self.playback().error().cloned().map(CommandError::Capture);
-        broken.or_else(|| (!self.counts.synced).then(nothing_listed))
+        let in_vain =
+            || (!self.counts.synced).then(nothing_listed).or_else(|| nothing_decoded(self.options, &self.counts));
+        broken.or_else(in_vain)
     }
 
     fn playback(&self) -> &Playback {
@@ -244,6 +246,12 @@ fn nothing_listed(options: &ReplayOptions, counts: &Counts, cut: Option<&Capture
     let reasons: Vec<_> = counts.reason().into_iter().chain(cut).collect();
     let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
     CommandError::NothingListed(options.file.clone(), reason)
+}
+
+/// No object of the recording was decoded, although it has some: why.
+fn nothing_decoded(options: &ReplayOptions, counts: &Counts) -> Option<CommandError> {
+    let is_in_vain = counts.events == 0 && counts.undecodable > 0;
+    is_in_vain.then(|| CommandError::NothingDecoded(options.file.clone(), counts.undecodable, counts.reason()))
 }
 
 fn open(options: &ReplayOptions, pace: Pace, chunks: Chunks) -> Result<Playback, CommandError> {

@@ -8,7 +8,7 @@ mod names;
 mod need;
 
 use super::played::Played;
-use super::{config, nothing_listed, open};
+use super::{config, nothing_decoded, nothing_listed, open};
 use crate::arguments::{FieldPath, IndexBy, ReplayOptions, hide_credentials};
 use crate::error::CommandError;
 use crate::output::progress::Progress;
@@ -167,6 +167,7 @@ impl<'a> Measured<'a> {
         if !self.counts.synced {
             return Err(nothing_listed(options, &self.counts, cut.as_ref()));
         }
+        nothing_decoded(options, &self.counts).map_or(Ok(()), Err)?;
         if let Some(cut) = cut {
             messages::print(format_args!("{cut}; the capacities are for what is before"));
         }

@@ -1,22 +1,21 @@
 //! From the lines of a capture to what its clients were told.
 
-use super::limits::Memory;
-use super::list::{ListReader, PageEnd};
-use super::observation::{Observation, Told};
-use super::place::number;
+use super::bodies::{EXPIRED, ListReader, PageEnd, WatchReader};
+use super::change::{Observation, Told};
 use super::scope::Scope;
-use super::watch::{EXPIRED, WatchReader};
-use crate::capture::format::{Line, Payload, RequestRecord, ResponseRecord};
-use crate::capture::{Data, LineCheck, Order, asks_for_metadata_only};
+use crate::capture::Data;
+use crate::capture::format::{Line, Payload, Record, RequestRecord, ResponseRecord};
 use crate::error::Fault;
-use listwatch_core::request::{Request, Verb};
+use crate::memory::Memory;
+use crate::object::number;
+use listwatch_core::request::Verb;
 use listwatch_core::time::WallTime;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The lists and watches of a capture that are open.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct Clients {
     /// The date at which the recording began.
     pub(super) started: Option<WallTime>,
     scopes: HashSet<Arc<Scope>>,
@@ -27,8 +26,6 @@ pub(super) struct Reader {
     open: HashMap<u64, Exchange>,
     /// The newest list of each scope that has a page to come, with the token of that page.
     continued: HashMap<Arc<Scope>, (String, Box<ListReader>)>,
-    check: LineCheck,
-    order: Order,
     /// That of the open lists, of the scopes, and of what the caller keeps.
     pub(super) memory: Memory,
 }
@@ -58,7 +55,7 @@ impl Answer {
     }
 }
 
-impl Reader {
+impl Clients {
     pub(super) fn new(memory: Memory) -> Self {
         Self {
             memory,
@@ -68,12 +65,10 @@ impl Reader {
             ignored: HashSet::new(),
             open: HashMap::new(),
             continued: HashMap::new(),
-            check: LineCheck::default(),
-            order: Order::default(),
         }
     }
 
-    /// A reader of the same capture from its first line, which passes over these scopes.
+    /// Those of the same capture from its first line on, without those of these scopes.
     pub(super) fn again(self, ignored: HashSet<Arc<Scope>>) -> Self {
         let memory = self.memory.anew();
         // They fitted before.
@@ -82,12 +77,8 @@ impl Reader {
     }
 
     /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.
-    pub(super) fn line(&mut self, line: &[u8], told: &mut Vec<Observation>) -> Result<Option<u64>, Fault> {
-        if line.trim_ascii().is_empty() {
-            return Ok(None);
-        }
-        self.check.next(line)?;
-        let record = match self.order.parse(line)? {
+    pub(super) fn line(&mut self, line: Line<'_>, told: &mut Vec<Observation>) -> Result<Option<u64>, Fault> {
+        let Record { t, id, payload } = match line {
             Line::Record(record) => record,
             Line::Start(_, start) => {
                 self.started = start.started;
@@ -95,26 +86,19 @@ impl Reader {
             }
             Line::Note(t, ..) | Line::Finished(t) => return Ok(Some(t)),
         };
-        self.order.record(record.id, &record.payload)?;
         let before = told.len();
-        match record.payload {
-            Payload::Request(request) => self.request(record.id, &request)?,
-            Payload::Response(response) => self.response(record.id, &response, told),
-            Payload::Data(data) => self.data(record.id, data, told)?,
-            Payload::End(_) => self.end(record.id, told)?,
+        match payload {
+            Payload::Request(request) => self.request(id, &request)?,
+            Payload::Response(response) => self.response(id, &response, told),
+            Payload::Data(data) => self.data(id, data, told)?,
+            Payload::End(_) => self.end(id, told)?,
         }
         told[before..].iter().try_for_each(|observation| observation.told.check())?;
-        Ok(Some(record.t))
+        Ok(Some(t))
     }
 
     fn request(&mut self, id: u64, sent: &RequestRecord<'_>) -> Result<(), Fault> {
-        if sent.method != "GET" {
-            return Ok(());
-        }
-        let mut request = Request::parse(&sent.path);
-        if asks_for_metadata_only(sent) {
-            request.resource = request.resource.metadata_only();
-        }
+        let Some(request) = sent.asked() else { return Ok(()) };
         let Some(scope) = Scope::of(&request.resource) else { return Ok(()) };
         let scope = self.shared(scope)?;
         let answer = match &request.verb {
@@ -185,8 +169,8 @@ impl Reader {
     fn end(&mut self, id: u64, told: &mut Vec<Observation>) -> Result<(), Fault> {
         let Some(Exchange { scope, answer: Answer::List(list) }) = self.close(id) else { return Ok(()) };
         match list.end() {
-            PageEnd::Complete { objects, version } => {
-                told.push(Observation { scope, told: Told::State { objects, version } });
+            PageEnd::Complete { objects, version, unreadable } => {
+                told.push(Observation { scope, told: Told::State { objects, version, unreadable } });
             }
             PageEnd::Continued { token, list } => {
                 // Those of another list that began at the same time.

@@ -1,0 +1,203 @@
+//! Objects in bodies: where each is, and in which version.
+
+use crate::error::{CaptureErrorKind, Fault};
+use core::fmt;
+use listwatch_core::Key;
+use listwatch_core::text::Printable;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// An object as the text that a watch told. Only its place and its version are read before it is needed.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectText {
+    pub(crate) key: Key,
+    pub(crate) version: u64,
+    text: Box<RawValue>,
+}
+
+/// The part of an object that places it.
+#[derive(Deserialize)]
+struct Outline<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow, default)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    resource_version: Option<Cow<'a, str>>,
+}
+
+impl ObjectText {
+    /// The object, if it has a name.
+    pub(crate) fn of(text: &RawValue) -> Option<Self> {
+        let outline = serde_json::from_str::<Outline<'_>>(text.get());
+        let (key, version) = outline.map_or_else(|_| place_of(text), |outline| Some(outline.metadata.place()))?;
+        Some(Self { key, version, text: text.to_owned() })
+    }
+
+    /// The type of the object.
+    pub(crate) fn type_meta(&self) -> TypeMeta<'_> {
+        serde_json::from_str(self.text.get()).unwrap_or_else(|_| {
+            self.value().map_or_else(|_| TypeMeta::default(), |object| TypeMeta::of(&object).into_owned())
+        })
+    }
+
+    /// The whole object.
+    ///
+    /// # Errors
+    /// The text is JSON, but no value: a number is out of range, it has half of a surrogate pair, or more than 127
+    /// levels.
+    pub(crate) fn value(&self) -> Result<Value, Unreadable> {
+        serde_json::from_str(self.text.get()).map_err(|error| Unreadable::new(&self.key, self.version, &error))
+    }
+
+    /// How many bytes the text has.
+    pub(crate) fn len(&self) -> usize {
+        self.text.get().len()
+    }
+
+    /// The object by its place alone: what a deletion needs.
+    pub(crate) fn place(&self) -> Value {
+        let TypeMeta { api_version, kind } = self.type_meta();
+        let mut metadata = json!({ "name": self.key.name(), "resourceVersion": self.version.to_string() });
+        if let Some(namespace) = self.key.namespace() {
+            metadata["namespace"] = namespace.into();
+        }
+        json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata })
+    }
+}
+
+impl Metadata<'_> {
+    fn place(&self) -> (Key, u64) {
+        (Key::new(self.namespace.as_deref(), &self.name), self.resource_version.as_deref().map_or(0, number))
+    }
+}
+
+/// The place of an object with fields of other types, or of the same name.
+fn place_of(text: &RawValue) -> Option<(Key, u64)> {
+    let value = serde_json::from_str(text.get()).ok()?;
+    Some((key_of(&value)?, version_of(&value)))
+}
+
+/// `metav1.TypeMeta`; what an object does not say is empty.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct TypeMeta<'a> {
+    #[serde(borrow)]
+    pub(crate) api_version: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) kind: Cow<'a, str>,
+}
+
+impl<'a> TypeMeta<'a> {
+    pub(crate) fn of(object: &'a Value) -> Self {
+        let text = |name: &str| object[name].as_str().unwrap_or_default().into();
+        Self { api_version: text("apiVersion"), kind: text("kind") }
+    }
+
+    pub(crate) fn into_owned(self) -> TypeMeta<'static> {
+        TypeMeta { api_version: self.api_version.into_owned().into(), kind: self.kind.into_owned().into() }
+    }
+}
+
+/// The largest version of an API server.
+const MAX_VERSION: u64 = i64::MAX as u64;
+
+/// The key of an object; `None` if it has no name.
+pub(crate) fn key_of(object: &Value) -> Option<Key> {
+    let metadata = &object["metadata"];
+    Some(Key::new(metadata["namespace"].as_str(), metadata["name"].as_str()?))
+}
+
+/// The version of an object; zero if it has none, or one that is no number.
+pub(crate) fn version_of(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().map_or(0, number)
+}
+
+pub(crate) fn number(version: &str) -> u64 {
+    let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+    // One that does not fit is refused by its check.
+    if is_number { version.parse().unwrap_or(u64::MAX) } else { 0 }
+}
+
+/// Refuses a version from which a cluster cannot go on.
+pub(crate) fn check_version(version: u64) -> Result<(), Fault> {
+    if version <= MAX_VERSION {
+        return Ok(());
+    }
+    let message = format!("a resourceVersion is above {MAX_VERSION}, the largest of an API server");
+    Err(Fault::of_line(CaptureErrorKind::Record, message))
+}
+
+/// The states of objects that a [`History`](crate::History) leaves out, because they are JSON and no
+/// [`Value`](serde_json::Value): a number is out of range, a text has half of a surrogate pair, or there are more than 127
+/// levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unreadable {
+    /// How many.
+    pub count: u64,
+    /// The first one: its object, its version, and why it cannot be read.
+    pub first: Box<str>,
+}
+
+impl Unreadable {
+    pub(crate) fn new(key: &Key, version: u64, error: &serde_json::Error) -> Self {
+        let (key, error) = (Printable::new(key.as_str()), Printable::new(error));
+        Self { count: 1, first: format!("{key} at version {version}: {error}").into() }
+    }
+}
+
+impl Unreadable {
+    /// Adds others to those that are known.
+    pub(crate) fn add(known: &mut Option<Self>, others: Option<Self>) {
+        match (known, others) {
+            (Some(known), Some(others)) => known.count += others.count,
+            (none @ None, others) => *none = others,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, first } = self;
+        let s = if *count == 1 { "" } else { "s" };
+        write!(f, "{count} state{s} of objects cannot be read and are left out; the first is {first}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_in_a_text_is_that_of_its_value() {
+        let metadata = [
+            r#"{"name":"a","namespace":"web","resourceVersion":"12"}"#,
+            r#"{"resourceVersion":"x","name":"\u0061\"b"}"#,
+            r#"{"name":"a","namespace":null,"resourceVersion":7}"#,
+            r#"{"name":"a","name":"b","resourceVersion":"1","namespace":{"name":"x"}}"#,
+            r#"{"name":1}"#,
+            r#"{"namespace":"a"}"#,
+            "null",
+        ];
+        for metadata in metadata {
+            let text = format!(r#"{{"spec":{{"metadata":{{"name":"no"}}}},"metadata":{metadata}}}"#);
+            let (text, value): (Box<RawValue>, Value) =
+                (serde_json::from_str(&text).unwrap(), serde_json::from_str(&text).unwrap());
+            let seen = ObjectText::of(&text);
+            assert_eq!(seen.as_ref().map(|seen| seen.key.clone()), key_of(&value), "{text}");
+            assert_eq!(seen.as_ref().map(|seen| seen.version), seen.as_ref().map(|_| version_of(&value)), "{text}");
+            assert!(seen.is_none_or(|seen| seen.value().is_ok_and(|it| it == value)), "{text}");
+        }
+    }
+}

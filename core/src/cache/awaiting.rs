@@ -1,19 +1,20 @@
 use super::contents::Sight;
 use super::store::StoreIn;
-use super::stream::{Reached, version_of};
-use super::waiting::Place;
+use super::stream::{StreamStatus, version_of};
+use super::waiting::Registration;
 use crate::object::{Key, ObjectHandle, ParseVersionError, Uid, compare_versions};
 use crate::storage::{Keyed, Versioned};
 use crate::sync::Lock;
+use alloc::boxed::Box;
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// A future that waits for an object of a store.
+/// A future that waits for an object of a store. `judge` answers from what it sees.
 struct Awaiting<V: Keyed, L: Lock, J> {
     store: StoreIn<V, L>,
     key: V::Key,
-    place: Place,
+    registration: Registration,
     judge: J,
 }
 
@@ -28,22 +29,6 @@ pub enum AwaitError {
     /// No informer of the store covers the key's namespace.
     NotCovered,
 }
-
-/// The judgement of a wait, from what it sees.
-trait Judge<V> {
-    type Answer;
-
-    fn judge(&mut self, sight: Sight<V>) -> Poll<Result<Self::Answer, AwaitError>>;
-}
-
-/// Waits for a version of an object, or of everything.
-struct AtLeast(alloc::boxed::Box<str>);
-
-/// Waits for the deletion of an object.
-struct Gone(Uid);
-
-/// Waits for an object that satisfies a predicate.
-struct Predicate<F>(F);
 
 impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
     /// Waits until the store has the version `at_least` of an object, or a later one. So a caller that wrote the object
@@ -71,8 +56,17 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
         key: &Key,
         at_least: &str,
     ) -> impl Future<Output = Result<(), AwaitError>> + Unpin + use<T, L> {
-        let place = Place::for_version(version_of(at_least));
-        Awaiting { store: self.clone(), key: key.clone(), place, judge: AtLeast(at_least.into()) }
+        let (registration, at_least) = (Registration::for_version(version_of(at_least)), Box::<str>::from(at_least));
+        let judge = move |sight: Sight<ObjectHandle<T>>| {
+            let object = sight.object.as_ref().map(|object| object.meta().resource_version());
+            let applied = sight.stream.as_ref().and_then(|stream| stream.applied.as_deref());
+            match is_reached(&at_least, [object, applied]) {
+                Ok(true) => Poll::Ready(Ok(())),
+                Ok(false) => waits(sight.stream.as_ref()),
+                Err(ParseVersionError) => Poll::Ready(Err(AwaitError::Unordered)),
+            }
+        };
+        Awaiting { store: self.clone(), key: key.clone(), registration, judge }
     }
 
     /// Waits until the store no longer has the object with this uid, or has it with a `deletionTimestamp`. So a caller
@@ -84,7 +78,16 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
     /// # Errors
     /// See [`AwaitError`].
     pub fn await_gone(&self, key: &Key, uid: Uid) -> impl Future<Output = Result<(), AwaitError>> + Unpin + use<T, L> {
-        Awaiting { store: self.clone(), key: key.clone(), place: Place::default(), judge: Gone(uid) }
+        let judge = move |sight: Sight<ObjectHandle<T>>| {
+            let is_there = sight.object.as_ref().is_some_and(|object| {
+                object.meta().uid().as_ref() == Some(&uid) && object.meta().deletion_timestamp().is_none()
+            });
+            match &sight.stream {
+                Some(stream) if !is_there && (stream.synced || sight.object.is_some()) => Poll::Ready(Ok(())),
+                stream => waits(stream.as_ref()),
+            }
+        };
+        Awaiting { store: self.clone(), key: key.clone(), registration: Registration::default(), judge }
     }
 }
 
@@ -108,85 +111,55 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> StoreIn<V, L> {
     pub fn wait_for<F: FnMut(Option<&V>) -> bool>(
         &self,
         key: V::Key,
-        predicate: F,
+        mut predicate: F,
     ) -> impl Future<Output = Result<Option<V>, AwaitError>> + Unpin + use<V, L, F> {
-        Awaiting { store: self.clone(), key, place: Place::default(), judge: Predicate(predicate) }
+        let judge = move |sight: Sight<V>| {
+            let is_known = sight.object.is_some() || sight.stream.as_ref().is_some_and(|stream| stream.synced);
+            if is_known && predicate(sight.object.as_ref()) {
+                return Poll::Ready(Ok(sight.object));
+            }
+            waits(sight.stream.as_ref())
+        };
+        Awaiting { store: self.clone(), key, registration: Registration::default(), judge }
     }
 }
 
-impl<T> Judge<ObjectHandle<T>> for AtLeast {
-    type Answer = ();
-
-    fn judge(&mut self, sight: Sight<ObjectHandle<T>>) -> Poll<Result<(), AwaitError>> {
-        let object = sight.object.as_ref().map(|object| object.meta().resource_version());
-        let applied = sight.stream.as_ref().and_then(|stream| stream.applied.as_deref());
-        match self.is_reached([object, applied]) {
-            Ok(true) => Poll::Ready(Ok(())),
-            Ok(false) => waits(sight.stream.as_ref()),
-            Err(ParseVersionError) => Poll::Ready(Err(AwaitError::Unordered)),
-        }
+/// Whether one of the versions is the awaited one, or a later one.
+fn is_reached(awaited: &str, versions: [Option<&str>; 2]) -> Result<bool, ParseVersionError> {
+    let mut versions = versions.into_iter().flatten();
+    if versions.clone().any(|version| version == awaited) {
+        return Ok(true);
     }
-}
-
-impl AtLeast {
-    /// Whether one of the versions is the awaited one, or a later one.
-    fn is_reached(&self, versions: [Option<&str>; 2]) -> Result<bool, ParseVersionError> {
-        let mut versions = versions.into_iter().flatten();
-        if versions.clone().any(|version| *version == *self.0) {
-            return Ok(true);
-        }
-        compare_versions(&self.0, "0")?;
-        versions.try_fold(false, |reached, version| Ok(reached || compare_versions(version, &self.0)?.is_ge()))
-    }
-}
-
-impl<T> Judge<ObjectHandle<T>> for Gone {
-    type Answer = ();
-
-    fn judge(&mut self, sight: Sight<ObjectHandle<T>>) -> Poll<Result<(), AwaitError>> {
-        let is_there = sight.object.as_ref().is_some_and(|object| {
-            object.meta().uid().as_ref() == Some(&self.0) && object.meta().deletion_timestamp().is_none()
-        });
-        match &sight.stream {
-            Some(stream) if !is_there && (stream.has_synced || sight.object.is_some()) => Poll::Ready(Ok(())),
-            stream => waits(stream.as_ref()),
-        }
-    }
-}
-
-impl<V, F: FnMut(Option<&V>) -> bool> Judge<V> for Predicate<F> {
-    type Answer = Option<V>;
-
-    fn judge(&mut self, sight: Sight<V>) -> Poll<Result<Option<V>, AwaitError>> {
-        let is_known = sight.object.is_some() || sight.stream.as_ref().is_some_and(|stream| stream.has_synced);
-        if is_known && (self.0)(sight.object.as_ref()) {
-            return Poll::Ready(Ok(sight.object));
-        }
-        waits(sight.stream.as_ref())
-    }
+    compare_versions(awaited, "0")?;
+    versions.try_fold(false, |reached, version| Ok(reached || compare_versions(version, awaited)?.is_ge()))
 }
 
 /// The answer to a wait that is not over: pending, while a stream can still bring the awaited state.
-fn waits<R>(stream: Option<&Reached>) -> Poll<Result<R, AwaitError>> {
+fn waits<A>(stream: Option<&StreamStatus>) -> Poll<Result<A, AwaitError>> {
     match stream {
-        Some(stream) if !stream.is_stopped => Poll::Pending,
+        Some(stream) if !stream.stopped => Poll::Pending,
         Some(_) => Poll::Ready(Err(AwaitError::Stopped)),
         None => Poll::Ready(Err(AwaitError::NotCovered)),
     }
 }
 
-impl<V: Versioned<Key: Clone> + Clone, L: Lock, J: Judge<V>> Future for Awaiting<V, L, J> {
-    type Output = Result<J::Answer, AwaitError>;
+impl<V, L, A, J> Future for Awaiting<V, L, J>
+where
+    V: Versioned<Key: Clone> + Clone,
+    L: Lock,
+    J: FnMut(Sight<V>) -> Poll<Result<A, AwaitError>>,
+{
+    type Output = Result<A, AwaitError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { store, key, place, judge } = &mut *self;
+        let Self { store, key, registration, judge } = &mut *self;
         store.observed();
         let (sight, _wakers) = store.cell.with(|contents| {
             store.on_read(contents);
-            let wakers = contents.sleep(key, place, cx.waker());
+            let wakers = contents.sleep(key, registration, cx.waker());
             (contents.look(key), wakers)
         });
-        let answer = judge.judge(sight);
+        let answer = judge(sight);
         if answer.is_ready() {
             self.leave();
         }
@@ -199,8 +172,8 @@ impl<V: Keyed, L: Lock, J> Unpin for Awaiting<V, L, J> {}
 
 impl<V: Keyed, L: Lock, J> Awaiting<V, L, J> {
     fn leave(&mut self) {
-        let Self { store, place, .. } = self;
-        let _wakers = store.cell.with(|contents| contents.rise(place));
+        let Self { store, registration, .. } = self;
+        let _wakers = store.cell.with(|contents| contents.rise(registration));
     }
 }
 

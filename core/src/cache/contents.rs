@@ -1,8 +1,8 @@
 use super::change::{Change, transition};
 use super::indexer::Indexer;
 use super::note::Note;
-use super::stream::{Reached, Scope, Stream};
-use super::waiting::{Place, Waiting};
+use super::stream::{Scope, Stream, StreamStatus};
+use super::waiting::{Registration, Waiting};
 use crate::decode::DecodeErrorOf;
 use crate::fanout::EventLog;
 use crate::reflector::FailureReport;
@@ -42,7 +42,7 @@ pub(crate) struct Last<T> {
 pub(super) struct Sight<V> {
     pub(super) object: Option<V>,
     /// The stream that covers the key; `None` where none does.
-    pub(super) stream: Option<Reached>,
+    pub(super) stream: Option<StreamStatus>,
 }
 
 impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
@@ -92,7 +92,7 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
         }
         self.waiting.wake(key, woken);
         if let Some(stream) = self.streams.get_mut(stream) {
-            stream.changes += 1;
+            stream.status.changes += 1;
             change.applied.into_iter().for_each(|version| stream.advance(version, woken));
         }
         known
@@ -121,11 +121,11 @@ impl<V: Keyed> Contents<V> {
     {
         let Some(noted) = self.streams.get_mut(stream) else { return };
         match note {
-            Note::Started => noted.is_stopped = false,
+            Note::Started => noted.status.stopped = false,
             Note::Applied(version) => noted.advance(version, woken),
-            Note::Recovered => noted.failure = None,
+            Note::Recovered => noted.status.failure = None,
             Note::Synced => {
-                noted.has_synced = true;
+                noted.status.synced = true;
                 self.waiting.wake_all(woken);
                 if self.has_synced() {
                     self.log.push_synced();
@@ -133,7 +133,7 @@ impl<V: Keyed> Contents<V> {
                 }
             }
             Note::Failed(report) => {
-                noted.failure = Some(report.clone());
+                noted.status.failure = Some(report.clone());
                 self.failed.push(report.clone());
                 woken.append(&mut self.readers.take_all());
             }
@@ -142,7 +142,7 @@ impl<V: Keyed> Contents<V> {
                 woken.append(&mut self.readers.take_all());
             }
             Note::Stopped => {
-                noted.is_stopped = true;
+                noted.status.stopped = true;
                 self.waiting.wake_all(woken);
             }
         }
@@ -151,7 +151,7 @@ impl<V: Keyed> Contents<V> {
     /// Notes that the writer of a stream was dropped.
     pub(super) fn leave(&mut self, stream: usize, woken: &mut Vec<Waker>) {
         let Some(left) = self.streams.get_mut(stream) else { return };
-        (left.is_stopped, left.is_gone) = (true, true);
+        (left.status.stopped, left.is_gone) = (true, true);
         self.waiting.wake_all(woken);
         if self.is_over() {
             woken.append(&mut self.readers.take_all());
@@ -161,7 +161,7 @@ impl<V: Keyed> Contents<V> {
 
     /// Whether every stream has synced.
     pub(crate) fn has_synced(&self) -> bool {
-        !self.streams.is_empty() && self.streams.iter().all(|stream| stream.has_synced)
+        !self.streams.is_empty() && self.streams.iter().all(|stream| stream.status.synced)
     }
 
     /// Whether no writer is left.
@@ -188,29 +188,29 @@ impl<V: Keyed> Contents<V> {
     where
         V: Clone,
     {
-        let stream = self.stream_of(key).map(|stream| self.streams[stream].reached());
+        let stream = self.stream_of(key).map(|stream| self.streams[stream].status.clone());
         Sight { object: self.objects.get(key).cloned(), stream }
     }
 
-    /// Lets the task that keeps `place` sleep until something about `key` changes; with a version, also until its
+    /// Lets a task sleep until something about `key` changes; with a version, also until its
     /// stream has applied that version. The wakers that come out are the task's last ones.
     #[must_use]
-    pub(super) fn sleep(&mut self, key: &V::Key, place: &mut Place, waker: &Waker) -> [Option<Waker>; 2]
+    pub(super) fn sleep(&mut self, key: &V::Key, registration: &mut Registration, waker: &Waker) -> [Option<Waker>; 2]
     where
         V::Key: Clone,
     {
         let stream = self.stream_of(key);
-        let elsewhere = place.stream.filter(|at| Some(*at) != stream);
-        let last = elsewhere.and_then(|at| self.streams.get_mut(at)?.remove(place));
-        let by_version = stream.and_then(|at| self.streams[at].register(at, place, waker));
-        [self.waiting.register(key, place, waker), by_version.or(last)]
+        let elsewhere = registration.stream.filter(|at| Some(*at) != stream);
+        let last = elsewhere.and_then(|at| self.streams.get_mut(at)?.remove(registration));
+        let by_version = stream.and_then(|at| self.streams[at].register(at, registration, waker));
+        [self.waiting.register(key, registration, waker), by_version.or(last)]
     }
 
-    /// Takes out the task that keeps `place`.
+    /// Takes out a task.
     #[must_use]
-    pub(super) fn rise(&mut self, place: &mut Place) -> [Option<Waker>; 2] {
-        let by_version = place.stream.and_then(|at| self.streams.get_mut(at)?.remove(place));
-        [self.waiting.remove(place), by_version]
+    pub(super) fn rise(&mut self, registration: &mut Registration) -> [Option<Waker>; 2] {
+        let by_version = registration.stream.and_then(|at| self.streams.get_mut(at)?.remove(registration));
+        [self.waiting.remove(registration), by_version]
     }
 
     /// Whether no task waits for an object.

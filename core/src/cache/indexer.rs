@@ -1,29 +1,30 @@
+mod capacity;
 mod check;
-mod lacking;
+mod posting;
 mod postings;
 #[cfg(feature = "alloc")]
 mod select;
+mod shared;
 #[cfg(feature = "json")]
 mod snapshots;
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests;
-mod unfilled;
 
-use crate::storage::sealed::{Empty, Ranges};
+use crate::storage::sealed::{Empty, HeapOnly};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{IndexSlab, Keyed, KnownObjects, Mem, Slot, Table};
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
+pub use capacity::Capacity;
 use core::borrow::Borrow;
 use core::hash::Hash;
 use core::num::NonZeroU32;
-pub use lacking::Capacity;
 use postings::{Emit, Postings};
 #[cfg(feature = "json")]
 pub(super) use select::is_selected;
-use unfilled::Unfilled;
+use shared::Ranges;
 
 /// An [`IndexerIn`] on the heap, which is never full.
 #[cfg(feature = "alloc")]
@@ -76,7 +77,7 @@ pub type FixedIndexer<V, const N: usize, I = crate::storage::Indexed<N, N>> = In
 /// # Panics
 /// An operation panics where an index function does, and the indexer is as before: index functions run before anything
 /// changes. If [`replace`](IndexerIn::replace) panics, the objects before the faulty one are stored, and none is
-/// removed. Fixed memory calls the functions twice, so this holds there for functions that depend on the object alone.
+/// removed. Functions are called more than once, so this holds for functions that depend on the object alone.
 ///
 /// # Capacity
 /// In fixed memory there are capacities for objects, for indexes, for pairs of object and index value, for distinct
@@ -111,7 +112,7 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
     objects: Table<Record<V>, M>,
     postings: Postings<V, M>,
     /// What readers share of the objects.
-    shared: M::Ranges<V>,
+    shared: M::HeapOnly<Ranges<V, M>>,
     seed_chosen: bool,
     indexes: IndexSlab<Index<M::IndexFn<V>>, M>,
     /// The number of the next index; none is used again.
@@ -164,7 +165,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         Self {
             objects: Table::with_seed(seed),
             postings: Postings::with_seed(seed),
-            shared: M::Ranges::EMPTY,
+            shared: M::HeapOnly::EMPTY,
             seed_chosen,
             indexes: IndexSlab::<_, M>::EMPTY,
             next_index: 0,
@@ -190,9 +191,10 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// capacity.
     #[doc(alias = "update")]
     pub fn try_insert(&mut self, object: V) -> Result<Option<V>, M::Full<V>> {
-        match self.objects.find(object.key()) {
+        let hash = self.objects.hash(object.key());
+        match self.objects.find_hashed(hash, object.key()) {
             Some(slot) => self.try_update(slot, object).map(Some),
-            None => self.try_insert_new(object).map(|()| None),
+            None => self.try_insert_new(hash, object).map(|()| None),
         }
     }
 
@@ -317,7 +319,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     pub fn clear(&mut self) {
         self.objects.clear();
         self.postings.clear();
-        self.shared = M::Ranges::EMPTY;
+        self.shared = M::HeapOnly::EMPTY;
         self.release_if_empty();
     }
 
@@ -326,14 +328,13 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// # Errors
     /// Returns the function if fixed memory has no room for the index or for its values; the indexer is as before.
     pub fn try_add_index(&mut self, values: M::IndexFn<V>) -> Result<IndexId, M::Full<M::IndexFn<V>>> {
+        // The function may panic, so it runs before anything changes.
+        self.iter().for_each(|object| values(object, &mut |_| {}));
         let id = IndexId(self.next_index);
         let index = Index { id, values };
         let slot = self.indexes.try_insert(index).map_err(|full| M::map_full(full, |index| index.values))?;
         self.next_index += 1;
-        let unfilled = Unfilled { indexer: self, id };
-        let filled = unfilled.indexer.try_fill(slot);
-        core::mem::forget(unfilled);
-        match filled {
+        match self.try_fill(slot) {
             Ok(()) => Ok(id),
             Err(full) => {
                 self.empty(id);
@@ -378,37 +379,55 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     fn try_update(&mut self, slot: Slot, object: V) -> Result<V, M::Full<V>> {
+        let head = self.objects[slot].postings;
+        if !self.postings.is_unchanged(head, &all_values::<V, M>(&self.indexes, &object)) {
+            if let Err(full) = self.try_room_for(Some(slot), &object) {
+                return Err(M::map_full(full, |()| object));
+            }
+            let values = all_values::<V, M>(&self.indexes, &object);
+            self.postings.update(slot, &mut self.objects[slot].postings, &values);
+        }
         let generation = self.generation();
         let record = &mut self.objects[slot];
-        match self.postings.try_update(slot, &mut record.postings, all_values::<V, M>(&self.indexes, &object)) {
-            Ok(()) => {
-                record.generation = generation;
-                self.shared.changed(slot);
-                Ok(core::mem::replace(&mut record.object, object))
-            }
-            Err(full) => Err(M::map_full(full, |()| object)),
-        }
+        record.generation = generation;
+        let known = core::mem::replace(&mut record.object, object);
+        self.postings.note_changed(record.postings);
+        self.note_changed(slot);
+        Ok(known)
     }
 
-    fn try_insert_new(&mut self, object: V) -> Result<(), M::Full<V>> {
-        self.postings.gather(&all_values::<V, M>(&self.indexes, &object));
+    fn try_insert_new(&mut self, hash: u32, object: V) -> Result<(), M::Full<V>> {
+        // The functions may panic, so they run before anything changes.
+        all_values::<V, M>(&self.indexes, &object)(&mut |_, _| {});
+        if let Err(full) = self.try_room_for(None, &object) {
+            return Err(M::map_full(full, |()| object));
+        }
         let record = Record { object, postings: None, generation: self.generation() };
-        let slot = self.objects.try_insert(record).map_err(|full| M::map_full(full, |record| record.object))?;
+        let inserted = self.objects.try_insert_hashed(hash, record);
+        let slot = inserted.map_err(|full| M::map_full(full, |record| record.object))?;
         let mut postings = None;
-        let values = all_values::<V, M>(&self.indexes, &self.objects[slot].object);
-        match self.postings.try_add(slot, &mut postings, values) {
-            Ok(()) => {
-                self.objects[slot].postings = postings;
-                self.shared.changed(slot);
-                Ok(())
-            }
-            Err(full) => Err(M::map_full(full, |()| self.objects.remove(slot).object)),
+        self.postings.update(slot, &mut postings, &all_values::<V, M>(&self.indexes, &self.objects[slot].object));
+        self.objects[slot].postings = postings;
+        self.note_changed(slot);
+        Ok(())
+    }
+
+    /// Whether there is room for an object, which has a slot already or is new. Looked for in fixed memory alone.
+    fn try_room_for(&self, known: Option<Slot>, object: &V) -> Result<(), M::Full<()>> {
+        M::try_room(0, || usize::from(self.lacking_at(known, object).is_some()))
+    }
+
+    /// Readers have another object in this slot now, or none.
+    #[inline]
+    fn note_changed(&mut self, slot: Slot) {
+        if let Some(shared) = self.shared.get_mut() {
+            shared.changed(slot);
         }
     }
 
     fn remove_at(&mut self, slot: Slot) -> V {
         let mut record = self.objects.remove(slot);
-        self.shared.changed(slot);
+        self.note_changed(slot);
         self.postings.retain(&mut record.postings, |_| false);
         self.release_if_empty();
         record.object
@@ -419,7 +438,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         if self.is_empty() {
             self.objects.release();
             self.postings.release();
-            self.shared = M::Ranges::EMPTY;
+            self.shared = M::HeapOnly::EMPTY;
         }
     }
 
@@ -430,8 +449,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         while let Some(slot) = at {
             let Record { object, postings, .. } = &mut self.objects[slot];
             let emit = |emit: &mut dyn FnMut(u32, &str)| values(object, &mut |value| emit(id.0, value));
-            self.postings.gather(&emit);
-            self.postings.try_add(slot, postings, emit)?;
+            self.postings.try_add(slot, postings, &emit)?;
             at = self.objects.next_used(at);
         }
         Ok(())

@@ -1,5 +1,5 @@
-use crate::storage::{Chunk, SharedChunks};
-use alloc::vec;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{fmt, slice};
 
@@ -20,12 +20,15 @@ use core::{fmt, slice};
 ///     println!("{pod}");
 /// }
 /// ```
-pub struct Snapshot<V>(Objects<V>);
+pub struct Snapshot<V>(Arc<List<V>>);
 
-enum Objects<V> {
-    Own(Vec<V>),
-    /// Other snapshots have the objects too.
-    Shared(SharedChunks<V>),
+/// Objects that snapshots of several moments share.
+pub(super) type Chunk<V> = Arc<[V]>;
+
+struct List<V> {
+    chunks: Box<[Chunk<V>]>,
+    /// The number of objects up to the end of each chunk.
+    ends: Box<[usize]>,
 }
 
 /// The objects of a [`Snapshot`], by reference.
@@ -36,24 +39,38 @@ pub struct SnapshotIter<'a, V> {
     left: usize,
 }
 
-/// The objects of a [`Snapshot`], by value. A snapshot can share its storage with others; then each object is cloned.
+/// The objects of a [`Snapshot`], by value. A snapshot shares its objects with others, so each is cloned.
 #[derive(Debug)]
-pub struct SnapshotIntoIter<V>(IntoIter<V>);
-
-#[derive(Debug)]
-enum IntoIter<V> {
-    Own(vec::IntoIter<V>),
-    Shared { list: SharedChunks<V>, chunk: usize, index: usize, left: usize },
+pub struct SnapshotIntoIter<V> {
+    snapshot: Snapshot<V>,
+    chunk: usize,
+    index: usize,
+    left: usize,
 }
 
 impl<V> Snapshot<V> {
+    /// The objects of these chunks.
+    pub(super) fn of(chunks: impl Iterator<Item = Chunk<V>>) -> Self {
+        let chunks: Box<[Chunk<V>]> = chunks.collect();
+        let mut end = 0;
+        let ends = chunks.iter().map(|chunk| {
+            end += chunk.len();
+            end
+        });
+        let ends = ends.collect();
+        Self(Arc::new(List { ends, chunks }))
+    }
+
+    /// Another handle of the same list.
+    #[cfg(feature = "json")]
+    pub(super) fn share(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
     /// The number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
-        match &self.0 {
-            Objects::Own(objects) => objects.len(),
-            Objects::Shared(list) => list.len(),
-        }
+        self.0.ends.last().copied().unwrap_or_default()
     }
 
     /// Whether there are no objects.
@@ -71,38 +88,28 @@ impl<V> Snapshot<V> {
     /// The object at `index`, in the order of the cache.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&V> {
-        match &self.0 {
-            Objects::Own(objects) => objects.get(index),
-            Objects::Shared(list) => list.get(index),
-        }
+        let List { chunks, ends } = &*self.0;
+        let at = ends.partition_point(|end| *end <= index);
+        let chunk = chunks.get(at)?;
+        chunk.get(index + chunk.len() - ends[at])
     }
 
     /// The objects, in the order of the cache.
     #[must_use]
     pub fn iter(&self) -> SnapshotIter<'_, V> {
-        let (objects, chunks): (&[V], &[Chunk<V>]) = match &self.0 {
-            Objects::Own(objects) => (objects, &[]),
-            Objects::Shared(list) => (&[], list.as_slice()),
-        };
-        SnapshotIter { chunk: objects.iter(), chunks: chunks.iter(), left: self.len() }
+        SnapshotIter { chunk: [].iter(), chunks: self.0.chunks.iter(), left: self.len() }
     }
 }
 
 impl<V> Default for Snapshot<V> {
     fn default() -> Self {
-        Self(Objects::Own(Vec::new()))
-    }
-}
-
-impl<V> From<SharedChunks<V>> for Snapshot<V> {
-    fn from(list: SharedChunks<V>) -> Self {
-        Self(Objects::Shared(list))
+        Self::of(core::iter::empty())
     }
 }
 
 impl<V> FromIterator<V> for Snapshot<V> {
     fn from_iter<I: IntoIterator<Item = V>>(objects: I) -> Self {
-        Self(Objects::Own(objects.into_iter().collect()))
+        Self::of(core::iter::once(objects.into_iter().collect::<Vec<V>>().into()))
     }
 }
 
@@ -111,10 +118,7 @@ impl<V: Clone> IntoIterator for Snapshot<V> {
     type IntoIter = SnapshotIntoIter<V>;
 
     fn into_iter(self) -> SnapshotIntoIter<V> {
-        SnapshotIntoIter(match self.0 {
-            Objects::Own(objects) => IntoIter::Own(objects.into_iter()),
-            Objects::Shared(list) => IntoIter::Shared { left: list.len(), list, chunk: 0, index: 0 },
-        })
+        SnapshotIntoIter { left: self.len(), snapshot: self, chunk: 0, index: 0 }
     }
 }
 
@@ -158,25 +162,18 @@ impl<V: Clone> Iterator for SnapshotIntoIter<V> {
     type Item = V;
 
     fn next(&mut self) -> Option<V> {
-        match &mut self.0 {
-            IntoIter::Own(objects) => objects.next(),
-            IntoIter::Shared { list, chunk, index, left } => loop {
-                let objects = list.as_slice().get(*chunk)?;
-                if let Some(object) = objects.get(*index) {
-                    (*index, *left) = (*index + 1, *left - 1);
-                    return Some(object.clone());
-                }
-                (*chunk, *index) = (*chunk + 1, 0);
-            },
+        loop {
+            let chunk = self.snapshot.0.chunks.get(self.chunk)?;
+            if let Some(object) = chunk.get(self.index) {
+                (self.index, self.left) = (self.index + 1, self.left - 1);
+                return Some(object.clone());
+            }
+            (self.chunk, self.index) = (self.chunk + 1, 0);
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = match &self.0 {
-            IntoIter::Own(objects) => objects.len(),
-            IntoIter::Shared { left, .. } => *left,
-        };
-        (left, Some(left))
+        (self.left, Some(self.left))
     }
 }
 
@@ -195,5 +192,21 @@ impl<V: fmt::Debug> fmt::Debug for Snapshot<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Snapshot ")?;
         f.debug_list().entries(self).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_found_by_its_place_in_chunks_of_any_length() {
+        let snapshot = Snapshot::of([&[][..], &[1, 2, 3], &[], &[4], &[5, 6]].map(Chunk::from).into_iter());
+        assert_eq!(snapshot.len(), 6);
+        for index in 0..6 {
+            assert_eq!(snapshot.get(index), Some(&(index as u8 + 1)));
+        }
+        assert_eq!((snapshot.get(6), Snapshot::<u8>::default().get(0)), (None, None));
+        assert!(snapshot.iter().eq(&[1, 2, 3, 4, 5, 6]) && snapshot.into_iter().eq(1..7));
     }
 }

@@ -184,7 +184,7 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     /// [`split`](super::StoreWriterIn::split), in the order of the namespaces there.
     #[must_use]
     pub fn streams(&self) -> Vec<StreamStatus> {
-        self.cell.read(|contents| contents.streams.iter().map(Stream::status).collect())
+        self.cell.read(|contents| contents.streams.iter().map(|stream| stream.status.clone()).collect())
     }
 }
 

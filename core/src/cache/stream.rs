@@ -1,5 +1,5 @@
 use super::observer::Position;
-use super::waiting::{Decimal, Place};
+use super::waiting::{Decimal, Registration};
 use crate::object::{Version, digits};
 use crate::reflector::FailureReport;
 use crate::sync::wakers::Wakers;
@@ -11,7 +11,7 @@ use core::task::Waker;
 /// The progress of one informer of a store, as [`StoreIn::streams`](super::StoreIn::streams) returns it.
 ///
 /// A store has one stream, or one for each namespace of [`split`](super::StoreWriterIn::split).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamStatus {
     /// The namespace that the stream covers; `None` if it covers every object.
@@ -30,25 +30,12 @@ pub struct StreamStatus {
 
 /// The part of a store that one informer writes, and the tasks that wait for it.
 pub(super) struct Stream<K> {
+    pub(super) status: StreamStatus,
     scope: Option<Scope<K>>,
-    pub(super) has_synced: bool,
-    pub(super) is_stopped: bool,
     /// The writer was dropped.
     pub(super) is_gone: bool,
-    pub(super) failure: Option<FailureReport>,
-    applied: Option<Version>,
-    /// How many changes were applied.
-    pub(super) changes: u64,
     /// The tasks that wait for a version.
     versions: BTreeMap<Decimal, Wakers>,
-}
-
-/// The progress of a stream, for a task that waits for an object of it.
-#[derive(Clone)]
-pub(super) struct Reached {
-    pub(super) has_synced: bool,
-    pub(super) is_stopped: bool,
-    pub(super) applied: Option<Version>,
 }
 
 /// The keys of one namespace.
@@ -66,16 +53,9 @@ impl<K> Scope<K> {
 
 impl<K> Stream<K> {
     pub(super) fn new(scope: Option<Scope<K>>) -> Self {
-        Self {
-            scope,
-            has_synced: false,
-            is_stopped: false,
-            is_gone: false,
-            failure: None,
-            applied: None,
-            changes: 0,
-            versions: BTreeMap::new(),
-        }
+        let namespace = scope.as_ref().map(|scope| Arc::clone(&scope.namespace));
+        let status = StreamStatus { namespace, ..StreamStatus::default() };
+        Self { status, scope, is_gone: false, versions: BTreeMap::new() }
     }
 
     pub(super) fn covers(&self, key: &K) -> bool {
@@ -87,28 +67,13 @@ impl<K> Stream<K> {
         self.versions = other.versions;
     }
 
-    pub(super) fn status(&self) -> StreamStatus {
-        StreamStatus {
-            namespace: self.scope.as_ref().map(|scope| Arc::clone(&scope.namespace)),
-            synced: self.has_synced,
-            applied: self.applied.clone(),
-            changes: self.changes,
-            failure: self.failure.clone(),
-            stopped: self.is_stopped,
-        }
-    }
-
     pub(super) fn position(&self) -> Position<'_> {
-        Position::new(self.changes, self.applied.as_ref())
-    }
-
-    pub(super) fn reached(&self) -> Reached {
-        Reached { has_synced: self.has_synced, is_stopped: self.is_stopped, applied: self.applied.clone() }
+        Position::new(self.status.changes, self.status.applied.as_ref())
     }
 
     /// Notes a version, and takes the wakers of the tasks that wait for it, or for one before it.
     pub(super) fn advance(&mut self, version: &Version, woken: &mut Vec<Waker>) {
-        self.applied = Some(version.clone());
+        self.status.applied = Some(version.clone());
         if self.versions.is_empty() {
             return;
         }
@@ -122,20 +87,20 @@ impl<K> Stream<K> {
         }
     }
 
-    /// Lets a task sleep, if it waits for a version. `at` is the place of this stream.
+    /// Lets a task sleep, if it waits for a version. `at` is the number of this stream.
     #[must_use]
-    pub(super) fn register(&mut self, at: usize, place: &mut Place, waker: &Waker) -> Option<Waker> {
-        let version = place.version.clone()?;
-        place.stream = Some(at);
-        self.versions.entry(version).or_default().register(&mut place.by_version, waker)
+    pub(super) fn register(&mut self, at: usize, registration: &mut Registration, waker: &Waker) -> Option<Waker> {
+        let version = registration.version.clone()?;
+        registration.stream = Some(at);
+        self.versions.entry(version).or_default().register(&mut registration.by_version, waker)
     }
 
     #[must_use]
-    pub(super) fn remove(&mut self, place: &mut Place) -> Option<Waker> {
-        place.stream = None;
-        let version = place.version.as_ref()?;
+    pub(super) fn remove(&mut self, registration: &mut Registration) -> Option<Waker> {
+        registration.stream = None;
+        let version = registration.version.as_ref()?;
         let wakers = self.versions.get_mut(version)?;
-        let last = wakers.remove(&mut place.by_version);
+        let last = wakers.remove(&mut registration.by_version);
         if wakers.has_no_tasks() {
             self.versions.remove(version);
         }

@@ -14,13 +14,11 @@ pub(super) struct Waiting<K: Hash + Eq> {
 struct Sleepers<K> {
     key: K,
     wakers: Wakers,
-    /// How many tasks have this place.
-    tasks: usize,
 }
 
-/// The places of a task that waits for an object.
+/// Where the waker of a task is that waits for an object.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Registration {
     key: Option<Slot>,
     sleeper: Option<Slot>,
     /// The version that the task waits for.
@@ -33,8 +31,8 @@ pub(super) struct Place {
 /// A decimal number of any length, without leading zeros: its length, and its digits.
 pub(super) type Decimal = (usize, Box<str>);
 
-impl Place {
-    /// The place of a task that waits for a version, if that has an order.
+impl Registration {
+    /// That of a task that waits for a version, if that has an order.
     pub(super) fn for_version(version: Option<Decimal>) -> Self {
         Self { version, ..Self::default() }
     }
@@ -66,21 +64,21 @@ impl<K: Hash + Eq> Waiting<K> {
     }
 
     #[must_use]
-    pub(super) fn register(&mut self, key: &K, place: &mut Place, waker: &Waker) -> Option<Waker>
+    pub(super) fn register(&mut self, key: &K, registration: &mut Registration, waker: &Waker) -> Option<Waker>
     where
         K: Clone,
     {
-        let slot = *place.key.get_or_insert_with(|| self.join(key));
-        self.keys[slot].wakers.register(&mut place.sleeper, waker)
+        let sleepers = || Sleepers { key: key.clone(), wakers: Wakers::default() };
+        let slot = *registration.key.get_or_insert_with(|| never_full(self.keys.try_entry(key, sleepers)));
+        self.keys[slot].wakers.register(&mut registration.sleeper, waker)
     }
 
     #[must_use]
-    pub(super) fn remove(&mut self, place: &mut Place) -> Option<Waker> {
-        let slot = place.key.take()?;
-        let sleepers = &mut self.keys[slot];
-        let waker = sleepers.wakers.remove(&mut place.sleeper);
-        sleepers.tasks -= 1;
-        if sleepers.tasks == 0 {
+    pub(super) fn remove(&mut self, registration: &mut Registration) -> Option<Waker> {
+        let slot = registration.key.take()?;
+        let wakers = &mut self.keys[slot].wakers;
+        let waker = wakers.remove(&mut registration.sleeper);
+        if wakers.has_no_tasks() {
             self.keys.remove(slot);
         }
         waker
@@ -89,16 +87,6 @@ impl<K: Hash + Eq> Waiting<K> {
     #[cfg(test)]
     pub(super) fn has_no_tasks(&self) -> bool {
         self.keys.len() == 0
-    }
-
-    fn join(&mut self, key: &K) -> Slot
-    where
-        K: Clone,
-    {
-        let sleepers = || Sleepers { key: key.clone(), wakers: Wakers::default(), tasks: 0 };
-        let slot = never_full(self.keys.try_entry(key, sleepers));
-        self.keys[slot].tasks += 1;
-        slot
     }
 }
 

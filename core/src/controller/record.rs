@@ -1,7 +1,7 @@
 use super::notes::NoteList;
 use super::report::KeyState;
 use crate::queue::Priority;
-use crate::storage::{Keyed, Place, Slot, Timed};
+use crate::storage::{Keyed, Slot, Timed};
 use crate::time::Instant;
 use core::hash::Hash;
 
@@ -12,7 +12,7 @@ pub(super) struct Record<K> {
     /// The key's hash in the table of records.
     pub(super) hash: u32,
     /// The place among the timers while the key's changes are gathered.
-    pub(super) timer: Option<Place>,
+    pub(super) timer: Option<Slot>,
     /// When the first of these changes came.
     pub(super) since: Instant,
     /// The highest priority among these changes.
@@ -46,7 +46,7 @@ impl<K: Hash + Eq> Keyed for Record<K> {
 }
 
 impl<K> Timed for Record<K> {
-    fn place(&mut self) -> &mut Option<Place> {
+    fn timer(&mut self) -> &mut Option<Slot> {
         &mut self.timer
     }
 }

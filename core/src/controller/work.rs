@@ -1,6 +1,6 @@
 use super::notes::NoteList;
 use crate::queue::{Finished, Job};
-use crate::storage::{Place, Slot, Timed};
+use crate::storage::{Slot, Timed};
 use crate::time::Instant;
 
 /// The right to reconcile one key, until it is given back.
@@ -49,7 +49,7 @@ pub(super) struct Work {
     pub(super) late: NoteList,
     /// The writes of this one that were not seen yet.
     pub(super) writes: NoteList,
-    pub(super) timer: Option<Place>,
+    pub(super) timer: Option<Slot>,
 }
 
 /// The phases of a reconcile.
@@ -79,7 +79,7 @@ impl Work {
 }
 
 impl Timed for Work {
-    fn place(&mut self) -> &mut Option<Place> {
+    fn timer(&mut self) -> &mut Option<Slot> {
         &mut self.timer
     }
 }

@@ -19,13 +19,14 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     fn check_subscriber(&self, slot: Slot, subscriber: &Subscriber<V, M>) {
-        let numbers = || self.backlog.iter(&subscriber.backlog).map(|record| record.number);
+        let numbers = || self.backlog.iter(&subscriber.backlog).map(|record| record.content.number);
         assert!(numbers().is_sorted(), "in the order of arrival");
         assert!(numbers().all(|number| number <= self.ring.end()));
         assert_eq!(numbers().count(), subscriber.backlog.len());
         for record in self.backlog.iter(&subscriber.backlog) {
-            let found = self.backlog.find(slot, record.folded.key()).expect("a record is found by its key");
-            assert!(core::ptr::eq(self.backlog.get(found), &record.folded), "a key has one record");
+            let key = record.content.change.key();
+            let found = self.find_folded(slot, key).expect("a record is found by its key");
+            assert!(core::ptr::eq(self.backlog.get(found), &record.content), "a key has one record");
         }
     }
 }

@@ -1,6 +1,5 @@
-use super::backlog::Backlog;
 use super::folded::Folded;
-use super::marks::Marks;
+use super::queues::Queues;
 use super::ring::Ring;
 use super::subscriber::Subscriber;
 use super::{Notice, SubscriberId, SubscriptionConfig, Transition};
@@ -71,8 +70,10 @@ use core::time::Duration;
 pub struct EventLogIn<V: Keyed, M: Mem> {
     limit: Initially<{ DEFAULT_LIMIT as u64 }>,
     pub(super) ring: Ring<V, M>,
-    pub(super) backlog: Backlog<V, M>,
-    pub(super) marks: Marks<M>,
+    /// The keys of subscribers that are behind.
+    pub(super) backlog: Queues<V::Key, Folded<V>, M>,
+    /// The marks of states that subscribers are not told.
+    pub(super) marks: Queues<M::Text, (), M>,
     pub(super) subscribers: Slab<Subscriber<V, M>, M>,
     subscribed: u64,
     /// The number of the first entry after the first list.
@@ -100,8 +101,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         Self {
             limit: Initially::new(if limit == 0 { 1 } else { limit as u64 }),
             ring: Ring::EMPTY,
-            backlog: Backlog::with_seed(seed),
-            marks: Marks::with_seed(seed),
+            backlog: Queues::with_seed(seed),
+            marks: Queues::with_seed(seed),
             subscribers: Slab::EMPTY,
             subscribed: 0,
             synced_at: None,
@@ -136,7 +137,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         let slot = self.subscribers.try_insert(subscriber).map_err(|full| M::map_full(full, |it| it.config))?;
         self.ring.join();
         for object in objects {
-            if let Err(full) = self.try_add(slot, 0, Folded::initial(object.clone())) {
+            if let Err(full) = self.try_add(slot, Folded::initial(object.clone())) {
                 return Err(M::map_full(full, |()| self.remove(slot, &mut drop).config));
             }
         }
@@ -261,8 +262,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         while self.try_fold(slot, freed)? {}
         let kept = self.subscribers[slot].backlog.len();
         for object in objects {
-            if let Err(full) = self.try_add(slot, self.ring.end(), Folded::resync(object.clone())) {
-                self.backlog.truncate(&mut self.subscribers[slot].backlog, kept, freed);
+            if let Err(full) = self.try_add(slot, Folded::resync(object.clone(), self.ring.end())) {
+                self.backlog.truncate(&mut self.subscribers[slot].backlog, kept, |folded| folded.change.free(freed));
                 return Err(full);
             }
         }
@@ -311,8 +312,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     fn remove(&mut self, slot: Slot, freed: &mut impl FnMut(V)) -> Subscriber<V, M> {
         let mut subscriber = self.subscribers.remove(slot);
         self.ring.leave(subscriber.cursor, freed);
-        self.backlog.truncate(&mut subscriber.backlog, 0, freed);
-        self.marks.truncate(&mut subscriber.marks, 0);
+        self.backlog.truncate(&mut subscriber.backlog, 0, |folded| folded.change.free(freed));
+        self.marks.truncate(&mut subscriber.marks, 0, drop);
         subscriber
     }
 
@@ -320,7 +321,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     fn poll_waiting(&mut self, slot: Slot) -> Option<Notice<V, M>> {
         let is_synced = self.is_newly_synced(&self.subscribers[slot]);
         let subscriber = &mut self.subscribers[slot];
-        if let Some(text) = self.marks.pop(&mut subscriber.marks) {
+        if let Some((text, ())) = self.marks.pop(&mut subscriber.marks) {
             return Some(Notice::Mark(text));
         }
         if subscriber.marks_lost.take().is_some() {
@@ -330,9 +331,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
             subscriber.has_synced = true;
             return Some(Notice::Synced);
         }
-        let front = self.backlog.iter(&subscriber.backlog).next()?;
-        let record = subscriber.backlog.front().filter(|_| front.number <= subscriber.cursor)?;
-        self.backlog.remove(&mut subscriber.backlog, record).into_transition().map(Notice::Changed)
+        let front = subscriber.backlog.front().filter(|front| self.backlog.get(*front).number <= subscriber.cursor)?;
+        Some(Notice::Changed(self.backlog.remove(&mut subscriber.backlog, front).1.change))
     }
 
     /// Passes the entry at a subscriber's cursor, and tells it unless it is silent.
@@ -351,13 +351,13 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
 
     /// Whether a subscriber has been told, as the last before now, the last change before the end of the first list.
     fn is_newly_synced(&self, subscriber: &Subscriber<V, M>) -> bool {
-        let front = self.backlog.iter(&subscriber.backlog).next().map(|record| record.number);
+        let front = self.backlog.iter(&subscriber.backlog).next().map(|record| record.content.number);
         let told = |at| subscriber.cursor >= at && front.is_none_or(|front| front >= at);
         !subscriber.has_synced && self.synced_at.is_some_and(told)
     }
 
     fn oldest_of(&self, subscriber: &Subscriber<V, M>) -> Option<Instant> {
-        let mark = earliest(self.marks.front(&subscriber.marks).map(|mark| mark.arrived), subscriber.marks_lost);
+        let mark = earliest(self.marks.iter(&subscriber.marks).next().map(|mark| mark.arrived), subscriber.marks_lost);
         let record = self.backlog.iter(&subscriber.backlog).next().map(|record| record.arrived);
         let entry = self.ring.get(subscriber.cursor).map(|entry| entry.arrived);
         earliest(earliest(mark, record), entry)

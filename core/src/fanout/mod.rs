@@ -4,7 +4,6 @@
 //! limit. A subscriber that falls behind the limit is told one change for each key, or holds the log back, as its
 //! [`SubscriptionConfig`] says.
 
-mod backlog;
 mod check;
 mod config;
 mod event_log;
@@ -12,7 +11,7 @@ mod folded;
 mod folding;
 #[cfg(feature = "alloc")]
 mod heap;
-mod marks;
+mod queues;
 mod ring;
 mod subscriber;
 #[cfg(test)]

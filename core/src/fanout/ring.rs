@@ -2,7 +2,7 @@
 
 use super::Transition;
 use crate::storage::Mem;
-use crate::storage::sealed::{Array, Empty, Records};
+use crate::storage::sealed::{Empty, Records};
 use crate::time::Instant;
 
 /// A ring buffer in which each entry counts the cursors that are at it, so that it goes when the last has passed.
@@ -48,7 +48,7 @@ impl<V, M: Mem> Ring<V, M> {
     }
 
     pub(super) fn get(&self, number: u64) -> Option<&Entry<V>> {
-        if number < self.end() { self.places.as_slice()[self.place(number)].as_ref() } else { None }
+        if number < self.end() { self.places[self.place(number)].as_ref() } else { None }
     }
 
     /// Appends an entry, which stays until each cursor has passed it. There must be a cursor.
@@ -57,14 +57,14 @@ impl<V, M: Mem> Ring<V, M> {
         transition: Transition<V>,
         arrived: Instant,
     ) -> Result<(), M::Full<Transition<V>>> {
-        if self.len() == self.places.as_slice().len()
+        if self.len() == self.places.len()
             && let Err(full) = self.try_grow()
         {
             return Err(M::map_full(full, |()| transition));
         }
         let place = self.place(self.end());
         let cursors = core::mem::take(&mut self.at_end);
-        self.places.as_mut_slice()[place] = Some(Entry { transition, arrived, cursors });
+        self.places[place] = Some(Entry { transition, arrived, cursors });
         self.come += 1;
         Ok(())
     }
@@ -86,7 +86,7 @@ impl<V, M: Mem> Ring<V, M> {
     pub(super) fn leave(&mut self, cursor: u64, freed: &mut impl FnMut(V)) {
         *self.cursors(cursor) -= 1;
         while self.get(self.oldest()).is_some_and(|entry| entry.cursors == 0) {
-            let passed = self.places.as_mut_slice()[self.head].take();
+            let passed = self.places[self.head].take();
             self.head = self.place(self.oldest() + 1);
             self.gone += 1;
             passed.into_iter().for_each(|entry| entry.transition.free(freed));
@@ -104,24 +104,24 @@ impl<V, M: Mem> Ring<V, M> {
         }
         assert_eq!(self.at_end, at(self.end()), "cursors are counted");
         assert_eq!(cursors().min().unwrap_or_else(|| self.end()), self.oldest(), "an entry stays while it is not read");
-        assert_eq!(self.places.as_slice().iter().flatten().count(), self.len(), "what was read is dropped");
+        assert_eq!(self.places.iter().flatten().count(), self.len(), "what was read is dropped");
     }
 
     fn cursors(&mut self, number: u64) -> &mut usize {
         let (place, end) = (self.place(number), self.end());
-        match self.places.as_mut_slice().get_mut(place) {
+        match self.places.get_mut(place) {
             Some(Some(entry)) if number < end => &mut entry.cursors,
             _ => &mut self.at_end,
         }
     }
 
     fn place(&self, number: u64) -> usize {
-        (self.head + (number - self.oldest()) as usize) % self.places.as_slice().len().max(1)
+        (self.head + (number - self.oldest()) as usize) % self.places.len().max(1)
     }
 
     /// Doubles the places, or takes what memory there is.
     fn try_grow(&mut self) -> Result<(), M::Full<()>> {
-        self.places.as_mut_slice().rotate_left(self.head);
+        self.places.rotate_left(self.head);
         self.head = 0;
         self.places.try_push(None).map_err(|full| M::map_full(full, drop))?;
         for _ in 1..self.len() {

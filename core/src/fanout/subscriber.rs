@@ -1,6 +1,5 @@
 use super::SubscriptionConfig;
-use super::backlog::Backlogged;
-use super::marks::Marked;
+use super::queues::OfSubscriber;
 use crate::storage::{List, Mem, Slot};
 use crate::time::Instant;
 
@@ -17,8 +16,8 @@ pub(super) struct Subscriber<V, M: Mem> {
     pub(super) generation: u64,
     pub(super) config: SubscriptionConfig<V, M>,
     pub(super) cursor: u64,
-    pub(super) backlog: List<Backlogged>,
-    pub(super) marks: List<Marked>,
+    pub(super) backlog: List<OfSubscriber>,
+    pub(super) marks: List<OfSubscriber>,
     /// Whether the marks' function has panicked. It is not called any more, so that it stops nobody else.
     pub(super) marks_panicked: bool,
     /// Since when it has not been told that states were swallowed without marks.

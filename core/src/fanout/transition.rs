@@ -1,5 +1,4 @@
 use crate::storage::{Keyed, Mem, Versioned};
-use core::fmt;
 
 /// A change of one object, with the state before it: the arguments of client-go's `OnAdd`, `OnUpdate` and `OnDelete`.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +39,12 @@ impl<V> Transition<V> {
         }
     }
 
+    pub(super) fn into_object(self) -> V {
+        match self {
+            Self::Added { object, .. } | Self::Deleted { object, .. } | Self::Updated { new: object, .. } => object,
+        }
+    }
+
     /// Gives away every state.
     pub(super) fn free(self, freed: &mut impl FnMut(V)) {
         match self {
@@ -68,6 +73,7 @@ impl<V: Keyed> Transition<V> {
 }
 
 /// The next item for a subscriber, the result of [`poll_next`](crate::fanout::EventLogIn::poll_next).
+#[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Notice<V, M: Mem> {
     /// An object changed since the subscriber was last told about its key.
@@ -79,26 +85,4 @@ pub enum Notice<V, M: Mem> {
     MarksLost,
     /// The subscriber has been told every object of the first list (client-go `HasSynced` of a handler's registration).
     Synced,
-}
-
-impl<V: fmt::Debug, M: Mem> fmt::Debug for Notice<V, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Changed(transition) => f.debug_tuple("Changed").field(transition).finish(),
-            Self::Mark(text) => f.debug_tuple("Mark").field(&&**text).finish(),
-            Self::MarksLost => f.write_str("MarksLost"),
-            Self::Synced => f.write_str("Synced"),
-        }
-    }
-}
-
-impl<V: PartialEq, M: Mem> PartialEq for Notice<V, M> {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Changed(one), Self::Changed(other)) => one == other,
-            (Self::Mark(one), Self::Mark(other)) => **one == **other,
-            (Self::MarksLost, Self::MarksLost) | (Self::Synced, Self::Synced) => true,
-            (Self::Changed(_) | Self::Mark(_) | Self::MarksLost | Self::Synced, _) => false,
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The invariants between any two operations; for tests.
 
-use super::{DeltaFifoIn, Queued};
-use crate::storage::sealed::Optional;
+use super::DeltaFifoIn;
+use super::node::Queued;
 use crate::storage::{Keyed, Linked, List, Mem, Slot};
 use core::iter::successors;
 
@@ -10,7 +10,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     #[doc(hidden)]
     pub fn check(&self) {
         assert_eq!(self.nodes.len(), self.queued.len() + self.staged.len(), "every node is in one list");
-        assert!(self.alone.get().is_none() || self.nodes.len() == 0, "what waits alone has no others");
+        assert!(self.alone.as_ref().is_none() || self.nodes.len() == 0, "what waits alone has no others");
         self.check_list(&self.queued);
         self.check_list(&self.staged);
         let is_found = |slot: &Slot| self.nodes[*slot].folded().is_none();

@@ -3,7 +3,8 @@
 //! With it a key has at most two deltas: `[X]`, or `[deletion, X]` where the object is there again. A newer state takes
 //! the place of an older one, so the order between keys is that of their first deltas.
 
-use super::{Content, Delta, DeltaFifoIn, Node};
+use super::node::{Content, Node};
+use super::{Delta, DeltaFifoIn};
 use crate::storage::{Keyed, Mem, Slot};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {

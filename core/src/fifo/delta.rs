@@ -61,3 +61,13 @@ pub struct Popped<V> {
     /// [`Order::Arrival`](crate::fifo::Order::Arrival).
     pub more: bool,
 }
+
+/// The order in which deltas leave a [`DeltaFifoIn`](crate::fifo::DeltaFifoIn).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By arrival, each delta by itself: client-go's `RealFIFO`, which its informers use.
+    #[default]
+    Arrival,
+    /// Key by key, the key that has waited longest first, with all of its deltas: client-go's `DeltaFIFO`.
+    ByKey,
+}

@@ -1,6 +1,7 @@
 //! Replacing the known state by a list, in two steps: stage its items, then commit or discard them.
 
-use super::{Arrival, Content, Delta, DeltaFifoIn, Node, Order, Queued};
+use super::node::{Arrival, Content, Node, Queued};
+use super::{Delta, DeltaFifoIn, Order};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, KnownObjects, Linked, List, Mem, Slot};

@@ -1,5 +1,6 @@
+use super::node::Node;
 use super::*;
-use crate::storage::Fixed;
+use crate::storage::{Fixed, Heap, Keyed, KnownObjects, Mem};
 use alloc::vec::Vec;
 use std::collections::BTreeMap;
 

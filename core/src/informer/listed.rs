@@ -1,7 +1,7 @@
 //! Which objects of the cache the list that is read has, unchanged.
 
 use crate::cache::IndexerIn;
-use crate::storage::sealed::{Array, Empty, Records};
+use crate::storage::sealed::{Empty, Records};
 use crate::storage::{Keyed, Mem};
 
 /// A set of places of a cache in memory `M`, a bit for each.
@@ -12,7 +12,7 @@ impl<M: Mem> Listed<M> {
     pub(super) fn insert(&mut self, place: u32) -> bool {
         let (word, bit) = at(place);
         // A cache has fewer places than its memory has bytes here, so this ends at the word, in fixed memory too.
-        while self.0.as_slice().len() <= word && self.0.try_push(0).is_ok() {}
+        while self.0.len() <= word && self.0.try_push(0).is_ok() {}
         let Some(word) = self.0.get_mut(word) else { return false };
         let was = core::mem::replace(word, *word | bit);
         was & bit == 0
@@ -42,7 +42,7 @@ impl<M: Mem> Listed<M> {
 
     /// Whether nothing was put in since the set was cleared.
     pub(super) fn is_unused(&self) -> bool {
-        self.0.as_slice().is_empty()
+        self.0.is_empty()
     }
 
     pub(super) fn clear(&mut self) {

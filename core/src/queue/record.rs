@@ -1,5 +1,5 @@
 use super::Job;
-use crate::storage::{Keyed, Linked, Links, Place, Slot, Timed};
+use crate::storage::{Keyed, Linked, Links, Slot, Timed};
 
 /// All that a queue knows of one key. It keeps slots as `S`.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub struct Record<K, T, S> {
     pub(super) hash: u32,
     pub(super) phase: Phase,
     /// The place among the timers while the key is delayed, in whatever phase it is.
-    pub(super) timer: Option<Place>,
+    pub(super) timer: Option<Slot>,
     /// Whether the delay is the rate limiter's.
     pub(super) is_backing_off: bool,
     pub(super) failures: u32,
@@ -84,7 +84,7 @@ impl<K: core::hash::Hash + Eq, T, S> Keyed for Record<K, T, S> {
 }
 
 impl<K, T, S> Timed for Record<K, T, S> {
-    fn place(&mut self) -> &mut Option<Place> {
+    fn timer(&mut self) -> &mut Option<Slot> {
         &mut self.timer
     }
 }

@@ -15,7 +15,7 @@ use super::discipline::Records;
 use super::metrics::Stopwatch;
 use super::record::{Phase, Then};
 use super::{Added, Discipline, Drained, Fifo, Job, QueueMetrics, QueueStats, RateLimiter, WhileDelayed};
-use crate::storage::sealed::{Empty, Measured};
+use crate::storage::sealed::{Empty, HeapOnly};
 use crate::storage::{Initially, Mem, Timers};
 use crate::time::Instant;
 use core::fmt;
@@ -91,7 +91,7 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     closing: Closing,
     /// The keys that were dropped, and the additions that were refused, since the queue was shut down.
     left: Drained,
-    stopwatch: M::Measured<Stopwatch<M>>,
+    stopwatch: M::HeapOnly<Option<Stopwatch<M>>>,
     adds: u64,
     merged: u64,
     retries: u64,
@@ -134,7 +134,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             max_retries: Initially::new(u32::MAX as u64),
             closing: Closing::Open,
             left: Drained { delayed: 0, ready: 0, running: 0, refused: 0 },
-            stopwatch: <M::Measured<Stopwatch<M>> as Empty>::EMPTY,
+            stopwatch: M::HeapOnly::EMPTY,
             adds: 0,
             merged: 0,
             retries: 0,
@@ -281,7 +281,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.job = self.job.wrapping_add(1);
         self.running += 1;
         self.records[slot].phase = Phase::Running { job: self.job, then: Then::Rest, is_held: false };
-        if let Some(stopwatch) = self.stopwatch.get_mut() {
+        if let Some(Some(stopwatch)) = self.stopwatch.get_mut() {
             stopwatch.started(slot, self.now);
         }
         Some(Job { slot, number: self.job })
@@ -327,7 +327,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// which only a queue on the heap has. The cost grows with the number of known keys.
     #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
-        let Stopwatch { latency, work, .. } = self.stopwatch.get()?;
+        let Stopwatch { latency, work, .. } = self.stopwatch.get()?.as_ref()?;
         let mut metrics = QueueMetrics { latency: *latency, work: *work, ..QueueMetrics::default() };
         for running in self.running_times(self.now.max(now)) {
             metrics.unfinished = metrics.unfinished.saturating_add(running);
@@ -338,7 +338,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     #[cfg(feature = "alloc")]
     pub(crate) fn has_metrics(&self) -> bool {
-        self.stopwatch.get().is_some()
+        self.stopwatch.get().is_some_and(Option::is_some)
     }
 
     /// The next change happens at `now`.

@@ -1,31 +1,13 @@
 //! The index of fixed memory: a chain of slots for each hash bucket.
 
-use super::Slot;
 use super::sealed::{Empty, Index};
-use core::num::NonZeroU16;
+use super::{ShortSlot, Slot};
 
 /// As many buckets as slots; a slot's successor in its bucket is found under the slot's own number.
 #[derive(Debug)]
 pub struct Chains<const N: usize> {
     heads: [Option<ShortSlot>; N],
     next: [Option<ShortSlot>; N],
-}
-
-/// A slot in half of its memory: fixed memory has few enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShortSlot(NonZeroU16);
-
-impl From<Slot> for ShortSlot {
-    fn from(slot: Slot) -> Self {
-        let number = u16::try_from(slot.index() + 1).ok().and_then(NonZeroU16::new);
-        Self(number.expect("fixed memory has fewer than 2^16 records"))
-    }
-}
-
-impl From<ShortSlot> for Slot {
-    fn from(slot: ShortSlot) -> Self {
-        Self::at(usize::from(slot.0.get()) - 1)
-    }
 }
 
 impl<const N: usize> Chains<N> {

@@ -1,11 +1,11 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
-use super::chains::{Chains, ShortSlot};
+use super::chains::Chains;
 use super::half_sip::HalfSip;
-use super::sealed::{Array, Emit, Empty, Gathered, InRun, Measured, Ranges, Records, Runs, Sealed, Text};
-use super::{Full, Maybe, Mem, Slot};
+use super::sealed::{Array, Empty, HeapOnly, Records, Sealed, Text};
+use super::{Full, InPlace, Mem, ShortSlot};
+use core::hash::Hash;
 use core::marker::PhantomData;
-use core::ops;
 
 /// Memory for `N` records in each container, inside the container itself: nothing is allocated, and a full container
 /// gives the item back. `N` is 65,535 at most; more does not compile:
@@ -53,7 +53,7 @@ use core::ops;
 /// The constructors are `const`, and a machine with default settings and the seed 0 is all zeros. So a `static` takes
 /// no flash, and no slot passes over the stack. Any other constant setting puts the whole machine into `.data`, with a
 /// copy in flash. Set it when the program begins instead.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed<const N: usize, I = Indexed<N, N>>(PhantomData<fn() -> I>);
 
 /// The capacities of an indexer besides its objects, for [`Fixed`].
@@ -87,7 +87,7 @@ pub struct Fixed<const N: usize, I = Indexed<N, N>>(PhantomData<fn() -> I>);
 ///
 /// assert!(size_of::<Pods>() < size_of::<IndexerIn<Pod, Fixed<256>>>() / 4);
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexed<const INDEXES: usize, const POSTINGS: usize, const VALUES: usize = POSTINGS, const TEXT: usize = 64> {}
 
 impl<const N: usize, I> Sealed for Fixed<N, I> {}
@@ -96,26 +96,20 @@ impl<const N: usize, const INDEXES: usize, const POSTINGS: usize, const VALUES: 
     for Fixed<N, Indexed<INDEXES, POSTINGS, VALUES, TEXT>>
 {
     type Array<T> = heapless::Vec<T, N>;
-    type Draining<T> = heapless::Vec<T, N>;
     type Records<T> = heapless::Vec<T, N>;
     type Indexes<T> = heapless::Vec<T, INDEXES>;
     type Postings<T> = heapless::Vec<T, POSTINGS>;
     type Values<T> = heapless::Vec<T, VALUES>;
     type Full<T> = Full<T>;
-    type Index = Chains<N>;
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
-    type PassingIndex = Chains<N>;
-    type DrainingIndex = Chains<N>;
-    type ValueIndex = Chains<VALUES>;
-    type Hashing = HalfSip;
-    type Maybe<T> = Maybe<T>;
-    type Measured<T> = Nothing;
+    type HeapOnly<T: Empty> = LeftOut;
     type Rare<T> = InPlace<T>;
     type Slot = ShortSlot;
     type Text = heapless::String<TEXT, u16>;
-    type Gathered = Again;
-    type Ranges<V> = Nothing;
-    type Runs<V> = Nothing;
+
+    fn hash<Q: Hash + ?Sized>(seed: u64, key: &Q) -> u32 {
+        HalfSip::hash(seed, key)
+    }
 
     fn into_item<T>(full: Full<T>) -> T {
         full.0
@@ -130,24 +124,6 @@ impl<const N: usize, const INDEXES: usize, const POSTINGS: usize, const VALUES: 
     }
 }
 
-/// A value in the record itself.
-#[derive(Debug)]
-pub struct InPlace<T>(T);
-
-impl<T> From<T> for InPlace<T> {
-    fn from(value: T) -> Self {
-        Self(value)
-    }
-}
-
-impl<T> ops::Deref for InPlace<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
 impl<T, const N: usize> Empty for heapless::Vec<T, N> {
     const EMPTY: Self = {
         assert!(N <= u16::MAX as usize, "fixed memory has room for 65,535 records at most");
@@ -156,20 +132,13 @@ impl<T, const N: usize> Empty for heapless::Vec<T, N> {
 }
 
 impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
-    fn as_slice(&self) -> &[T] {
-        self
-    }
-
-    fn as_mut_slice(&mut self) -> &mut [T] {
-        self
-    }
-
     fn pop(&mut self) -> Option<T> {
         self.pop()
     }
 }
 
 impl<T, const N: usize> Records<T> for heapless::Vec<T, N> {
+    type Index = Chains<N>;
     type Full = Full<T>;
     const CAPACITY: usize = N;
 
@@ -212,76 +181,20 @@ impl<const N: usize> Text for heapless::String<N, u16> {
     }
 }
 
-/// No memory for index values: the functions are called again. They are `fn`s, so one that panics does so at the first
-/// call, unless it depends on more than the object.
+/// In place of a part that the heap alone has.
 #[derive(Debug)]
-pub struct Again;
+pub struct LeftOut;
 
-impl Empty for Again {
+impl Empty for LeftOut {
     const EMPTY: Self = Self;
 }
 
-impl Gathered for Again {
-    fn gather(&mut self, emit: Emit<'_>) {
-        emit(&mut |_, _| {});
-    }
-
-    fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str)) {
-        emit(to);
-    }
-}
-
-/// Readers share nothing, because they have the objects where they are. Nothing measures a queue.
-#[derive(Debug)]
-pub struct Nothing;
-
-impl Empty for Nothing {
-    const EMPTY: Self = Self;
-}
-
-impl<T> Measured<T> for Nothing {
+impl<T> HeapOnly<T> for LeftOut {
     fn get(&self) -> Option<&T> {
         None
     }
 
     fn get_mut(&mut self) -> Option<&mut T> {
         None
-    }
-}
-
-impl Ranges for Nothing {
-    fn changed(&mut self, _: Slot) {}
-}
-
-impl Runs for Nothing {
-    type Run = ();
-    type List = Self;
-
-    fn push<S>(&mut self, _: &mut Self, _: &mut S, _: Slot)
-    where
-        S: ops::IndexMut<Slot, Output: InRun<()>>,
-    {
-    }
-
-    fn unlinked<S>(&mut self, _: &mut Self, _: &mut S, (): (), _: Slot, _: Option<Slot>)
-    where
-        S: ops::IndexMut<Slot, Output: InRun<()>>,
-    {
-    }
-
-    fn is_shared(&mut self) -> bool {
-        false
-    }
-
-    fn changed(&mut self, _: &mut Self, (): ()) {}
-
-    fn clear(&mut self) {}
-
-    fn release(&mut self) {}
-
-    fn check<S>(&self, _: &Self, _: &S, _: Option<Slot>)
-    where
-        S: ops::Index<Slot, Output: InRun<()>>,
-    {
     }
 }

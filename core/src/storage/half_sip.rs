@@ -1,27 +1,23 @@
 //! HalfSipHash-1-3 (Aumasson and Bernstein; the Linux kernel hashes its tables by it): a keyed hash out of additions,
 //! rotations and exclusive ors of 32 bits. foldhash multiplies 64 bits, which takes ten times the code on a Cortex-M.
 
-use super::sealed::Hashing;
 use core::hash::{Hash, Hasher};
 
 /// The hashes of fixed memory.
-#[derive(Debug)]
-pub struct HalfSip {
+pub(super) struct HalfSip {
     state: [u32; 4],
     /// The bytes that do not fill a word yet.
     word: u32,
     len: u32,
 }
 
-impl Hashing for HalfSip {
-    fn hash<Q: Hash + ?Sized>(seed: u64, key: &Q) -> u32 {
+impl HalfSip {
+    pub(super) fn hash<Q: Hash + ?Sized>(seed: u64, key: &Q) -> u32 {
         let mut hasher = Self::new(seed);
         key.hash(&mut hasher);
         hasher.end()
     }
-}
 
-impl HalfSip {
     fn new(seed: u64) -> Self {
         let (low, high) = (seed as u32, (seed >> 32) as u32);
         Self { state: [low, high, 0x6c79_6765 ^ low, 0x7465_6462 ^ high], word: 0, len: 0 }

@@ -1,27 +1,9 @@
 //! Records at stable addresses.
 
-use super::Mem;
 use super::sealed::Records;
+use super::{Mem, Slot};
 use core::marker::PhantomData;
-use core::num::NonZeroU32;
 use core::ops;
-
-/// The address of a record in its slab. Numbers start at one, so that an `Option<Slot>` is no larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(NonZeroU32);
-
-impl Slot {
-    /// The slot's place in the array.
-    pub(crate) const fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-
-    #[inline]
-    pub(crate) fn at(index: usize) -> Self {
-        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
-        Self(number.expect("a container holds fewer than 2^32 records"))
-    }
-}
 
 /// An array of records in which a freed place is used again, the last freed first.
 ///
@@ -120,13 +102,20 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
     #[inline]
     fn vacate(&mut self, slot: Slot) {
         if let Some(places) = self.entries.vacate(slot.index()) {
-            self.give_back(places);
+            self.try_give_back(places);
         }
     }
 
-    /// Takes free places out of the chain of them, and gives them back.
+    /// Takes free places out of the chain of them, and gives them back, unless the chain is long.
     #[cold]
-    fn give_back(&mut self, places: ops::Range<usize>) {
+    fn try_give_back(&mut self, places: ops::Range<usize>) {
+        let next = |slot: &Slot| match self.entries.get(slot.index()) {
+            Some(Entry::Free { next }) => *next,
+            Some(Entry::Used(_)) | None => None,
+        };
+        if core::iter::successors(self.free, next).nth(4 * places.len()).is_some() {
+            return;
+        }
         let (mut last, mut at) = (None, self.free.take());
         while let Some(slot) = at {
             let Entry::Free { next } = *self.entry(slot) else { unreachable!("a free slot holds no record") };

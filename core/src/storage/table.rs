@@ -1,48 +1,30 @@
 //! Records found by their key.
 
-use super::sealed::{Hashing, Index};
+use super::sealed::{Empty, Index};
 use super::slab::{Entry, Places};
-use super::{Mem, Slab, Slot};
+use super::{Keyed, Mem, Slab, Slot};
 use core::borrow::Borrow;
 use core::hash::Hash;
 use core::hint::black_box;
 use core::ops;
 
-/// A value that contains the key under which it is stored, so that the key is stored once.
-pub trait Keyed {
-    /// The key's type.
-    type Key: Hash + Eq;
-
-    /// The key. It must not change while the value is stored.
-    fn key(&self) -> &Self::Key;
-
-    /// About how many bytes the value takes, where a limit of bytes counts it. It must not change while the value is
-    /// stored; zero unless the type says otherwise.
-    fn bytes(&self) -> usize {
-        0
-    }
-}
-
 /// A slab with an index over the records' keys. Hashing is seeded and never decides an order that can be seen.
-pub struct Table<R, M: Mem, I = <M as Mem>::Index, A = <M as Mem>::Records<Entry<R>>> {
+pub struct Table<R, M: Mem, A: Places<R, M> = <M as Mem>::Records<Entry<R>>> {
     records: Slab<R, M, A>,
-    index: I,
+    index: A::Index,
     seed: u64,
 }
 
-/// A table of keys that come and go: to add and remove one costs less, to find one as much as in any other.
-pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Array<Entry<R>>>;
-
-/// A table of keys that come and go, which can be large for a while, as the queue of a list is.
-pub(crate) type DrainingTable<R, M> = Table<R, M, <M as Mem>::DrainingIndex, <M as Mem>::Draining<Entry<R>>>;
+/// A table in one piece, of keys that come and go: to add and remove one costs less, to find one as much as in any other.
+pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::Array<Entry<R>>>;
 
 /// The distinct index values of an indexer.
-pub(crate) type ValueTable<R, M> = Table<R, M, <M as Mem>::ValueIndex, <M as Mem>::Values<Entry<R>>>;
+pub(crate) type ValueTable<R, M> = Table<R, M, <M as Mem>::Values<Entry<R>>>;
 
-impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
+impl<R: Keyed, M: Mem, A: Places<R, M>> Table<R, M, A> {
     /// An empty table whose hashes depend on `seed`.
     pub(crate) const fn with_seed(seed: u64) -> Self {
-        Self { records: Slab::EMPTY, index: I::EMPTY, seed }
+        Self { records: Slab::EMPTY, index: A::Index::EMPTY, seed }
     }
 
     /// Makes the hashes of a table, which must be empty, depend on `seed`.
@@ -85,8 +67,12 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
 
     /// Adds a record; its key must not be in the table yet.
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
-        debug_assert!(self.find(record.key()).is_none(), "a key is inserted once");
-        let hash = self.hash(record.key());
+        self.try_insert_hashed(self.hash(record.key()), record)
+    }
+
+    /// As [`try_insert`](Self::try_insert), for a caller that has the key's [`hash`](Self::hash).
+    pub(crate) fn try_insert_hashed(&mut self, hash: u32, record: R) -> Result<Slot, M::Full<R>> {
+        debug_assert!(self.find_hashed(hash, record.key()).is_none(), "a key is inserted once");
         let slot = self.records.try_insert(record)?;
         self.index.insert(hash, slot);
         Ok(slot)
@@ -261,7 +247,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// The hash of a key in a table with that seed.
     #[inline]
     pub(crate) fn hash_with<Q: Hash + ?Sized>(seed: u64, key: &Q) -> u32 {
-        M::Hashing::hash(seed, key)
+        M::hash(seed, key)
     }
 
     #[cfg(feature = "alloc")]
@@ -270,7 +256,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     }
 }
 
-impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> ops::Index<Slot> for Table<R, M, I, A> {
+impl<R: Keyed, M: Mem, A: Places<R, M>> ops::Index<Slot> for Table<R, M, A> {
     type Output = R;
 
     #[inline]
@@ -279,7 +265,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> ops::Index<Slot> for Table<R, 
     }
 }
 
-impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> ops::IndexMut<Slot> for Table<R, M, I, A> {
+impl<R: Keyed, M: Mem, A: Places<R, M>> ops::IndexMut<Slot> for Table<R, M, A> {
     /// The record, whose key must not be changed.
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
@@ -287,7 +273,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> ops::IndexMut<Slot> for Table<
     }
 }
 
-impl<R: core::fmt::Debug, M: Mem, I, A: Places<R, M>> core::fmt::Debug for Table<R, M, I, A> {
+impl<R: core::fmt::Debug, M: Mem, A: Places<R, M>> core::fmt::Debug for Table<R, M, A> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.records.fmt(f)
     }

@@ -3,28 +3,12 @@
 use super::sealed::{Array, Empty, Records};
 use super::{Mem, Slot};
 use crate::time::Instant;
-use core::num::NonZeroU32;
 use core::ops::IndexMut;
 
 /// A record that can wait for a deadline.
 pub(crate) trait Timed {
-    /// Where the record's own place in the heap is kept; `None` while it is not waiting.
-    fn place(&mut self) -> &mut Option<Place>;
-}
-
-/// A place among the waiting. Numbers start at one, so that an `Option<Place>` is no larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(NonZeroU32);
-
-impl Place {
-    const fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-
-    fn at(index: usize) -> Self {
-        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
-        Self(number.expect("a container holds fewer than 2^32 records"))
-    }
+    /// The slot of the record's timer; `None` while it is not waiting.
+    fn timer(&mut self) -> &mut Option<Slot>;
 }
 
 /// The waiting records of one slab or table, the earliest deadline first; equal deadlines in the order they were set.
@@ -46,16 +30,16 @@ impl<M: Mem> Timers<M> {
 
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.waiting.as_slice().first().map(|first| first.due)
+        self.waiting.first().map(|first| first.due)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.waiting.as_slice().len()
+        self.waiting.len()
     }
 
-    /// When the record at `place` is due.
-    pub(crate) fn due(&self, place: Place) -> Instant {
-        self.waiting.as_slice()[place.index()].due
+    /// When the record of a timer is due.
+    pub(crate) fn due(&self, timer: Slot) -> Instant {
+        self.waiting[timer.index()].due
     }
 
     /// Lets the record wait until `due`; it must not be waiting. There is room for every slot of a slab of this memory.
@@ -72,16 +56,16 @@ impl<M: Mem> Timers<M> {
         self.up(records, place);
     }
 
-    /// Stops the waiting of the record at `place`.
-    pub(crate) fn disarm<S>(&mut self, records: &mut S, place: Place)
+    /// Stops a timer.
+    pub(crate) fn disarm<S>(&mut self, records: &mut S, timer: Slot)
     where
         S: IndexMut<Slot, Output: Timed>,
     {
-        let place = place.index();
+        let place = timer.index();
         let last = self.len() - 1;
         self.exchange(place, last);
         if let Some(gone) = self.waiting.pop() {
-            *records[gone.slot].place() = None;
+            *records[gone.slot].timer() = None;
         }
         if place < last {
             self.up(records, place);
@@ -91,7 +75,7 @@ impl<M: Mem> Timers<M> {
 
     /// The record with the earliest deadline, if that is not after `now`.
     pub(crate) fn first_due(&self, now: Instant) -> Option<Slot> {
-        self.waiting.as_slice().first().filter(|first| first.due <= now).map(|first| first.slot)
+        self.waiting.first().filter(|first| first.due <= now).map(|first| first.slot)
     }
 
     /// Takes out the record with the earliest deadline, if that is not after `now`.
@@ -100,7 +84,7 @@ impl<M: Mem> Timers<M> {
         S: IndexMut<Slot, Output: Timed>,
     {
         let slot = self.first_due(now)?;
-        self.disarm(records, Place::at(0));
+        self.disarm(records, Slot::at(0));
         Some(slot)
     }
 
@@ -142,7 +126,7 @@ impl<M: Mem> Timers<M> {
 
     /// Of two that were armed less than 2^31 arms apart, the one that is due first, or was armed first.
     fn before(&self, one: usize, other: usize) -> bool {
-        let (one, other) = (self.waiting.as_slice()[one], self.waiting.as_slice()[other]);
+        let (one, other) = (self.waiting[one], self.waiting[other]);
         one.due < other.due || one.due == other.due && (one.number.wrapping_sub(other.number) as i32) < 0
     }
 
@@ -157,7 +141,7 @@ impl<M: Mem> Timers<M> {
 
     /// Two places that may be one need `memmove`, as in slices' `swap`: in a firmware, nothing else does.
     fn exchange(&mut self, one: usize, other: usize) {
-        if let Ok([one, other]) = self.waiting.as_mut_slice().get_disjoint_mut([one, other]) {
+        if let Ok([one, other]) = self.waiting.get_disjoint_mut([one, other]) {
             core::mem::swap(one, other);
         }
     }
@@ -166,7 +150,7 @@ impl<M: Mem> Timers<M> {
     where
         S: IndexMut<Slot, Output: Timed>,
     {
-        *records[self.waiting.as_slice()[place].slot].place() = Some(Place::at(place));
+        *records[self.waiting[place].slot].timer() = Some(Slot::at(place));
     }
 }
 
@@ -178,7 +162,7 @@ impl<M: Mem> Default for Timers<M> {
 
 impl<M: Mem> core::fmt::Debug for Timers<M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_list().entries(self.waiting.as_slice()).finish()
+        f.debug_list().entries(self.waiting.iter()).finish()
     }
 }
 
@@ -192,10 +176,10 @@ mod tests {
 
     crate::storage::in_both_memories!(deadlines_come_in_order_and_disarmed_ones_never);
 
-    struct Timer(u64, Option<Place>);
+    struct Timer(u64, Option<Slot>);
 
     impl Timed for Timer {
-        fn place(&mut self) -> &mut Option<Place> {
+        fn timer(&mut self) -> &mut Option<Slot> {
             &mut self.1
         }
     }

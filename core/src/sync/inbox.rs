@@ -3,7 +3,7 @@
 use super::{Lock, Shared};
 use crate::queue::Posted;
 use crate::storage::sealed::{Empty, Index};
-use crate::storage::{Heap, Mem, Slot};
+use crate::storage::{PassingIndex, Slot};
 use alloc::vec::Vec;
 use core::mem;
 
@@ -29,7 +29,7 @@ struct Posts<K> {
     is_open: bool,
 }
 
-type Places = <Heap as Mem>::PassingIndex;
+type Places = PassingIndex;
 
 /// An empty inbox keeps room for so many keys.
 const KEPT: usize = 4096;

@@ -1,7 +1,8 @@
 //! The invariants between any two operations; for tests.
 
+use super::postings::Value;
 use super::{IndexerIn, all_values};
-use crate::storage::sealed::Runs;
+use crate::storage::sealed::HeapOnly;
 use crate::storage::{Keyed, Linked, Mem, Slot};
 
 impl<V: Keyed, M: Mem> IndexerIn<V, M> {
@@ -37,8 +38,10 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
 
     /// Checks the list of a value; returns its length.
     fn check_value(&self, slot: Slot) -> usize {
-        let list = &self.postings.values[slot].postings;
-        self.postings.runs.check(&self.postings.values[slot].runs, &self.postings.postings, list.front());
+        let Value { postings: list, runs, .. } = &self.postings.values[slot];
+        if let (Some(all), Some(runs)) = (self.postings.runs.get(), runs.get()) {
+            all.check(runs, &self.postings.postings, list.front());
+        }
         assert!(!list.is_empty(), "a value without objects is removed");
         let postings = core::iter::successors(list.front(), |slot| self.postings.postings[*slot].next());
         let own = postings.filter(|posting| self.postings.postings[*posting].value() == slot);

@@ -1,14 +1,14 @@
 //! Lists for readers that walk them later, without a copy of each handle.
 
 use super::{IndexId, Indexer};
-use crate::cache::snapshot::Snapshot;
-use crate::storage::{Chunk, Keyed};
+use crate::cache::snapshot::{Chunk, Snapshot};
+use crate::storage::Keyed;
 
 impl<V: Keyed + Clone> Indexer<V> {
     /// All objects, in the order of [`iter`](Self::iter). Costs as much as has changed since the last call.
     pub(in crate::cache) fn snapshot(&self) -> Snapshot<V> {
         let objects = |slots| self.objects.range(slots).map(|record| record.object.clone()).collect::<Chunk<V>>();
-        self.shared.chunks(objects).into()
+        self.shared.0.snapshot(objects)
     }
 
     /// The objects that have a value in an index, in the order of [`by_index`](Self::by_index). Costs as much as has
@@ -19,7 +19,7 @@ impl<V: Keyed + Clone> Indexer<V> {
             let objects = self.postings.objects_from(Some(first)).take(len);
             objects.map(|slot| self.objects[slot].object.clone()).collect::<Chunk<V>>()
         };
-        self.postings.runs.chunks(&self.postings.values[value].runs, objects).into()
+        self.postings.runs.0.snapshot(&self.postings.values[value].runs.0, objects)
     }
 }
 

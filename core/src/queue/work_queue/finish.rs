@@ -3,7 +3,7 @@
 use super::WorkQueueIn;
 use crate::queue::record::{Phase, Then};
 use crate::queue::{Added, Discipline, Finished, Job, Outcome, RateLimiter};
-use crate::storage::sealed::Measured;
+use crate::storage::sealed::HeapOnly;
 use crate::storage::{Mem, Slot};
 use crate::time::Instant;
 use core::hash::Hash;
@@ -174,7 +174,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         *is_held = true;
         self.running -= 1;
         self.held += 1;
-        if let Some(stopwatch) = self.stopwatch.get_mut() {
+        if let Some(Some(stopwatch)) = self.stopwatch.get_mut() {
             stopwatch.done(slot, self.now);
         }
     }

@@ -4,7 +4,7 @@ use super::WorkQueueIn;
 use super::closing::Closing;
 use crate::queue::metrics::Stopwatch;
 use crate::queue::{Added, Discipline, Job, Lanes, Priority, RateLimiter};
-use crate::storage::{Heap, never_full};
+use crate::storage::{Heap, InPlace, never_full};
 use crate::time::Instant;
 use core::hash::Hash;
 use core::time::Duration;
@@ -30,7 +30,7 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
     /// ```
     #[must_use]
     pub fn with_metrics(mut self) -> Self {
-        self.stopwatch = Some(Stopwatch::default());
+        self.stopwatch = InPlace(Some(Stopwatch::default()));
         self
     }
 

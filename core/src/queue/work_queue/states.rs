@@ -3,7 +3,7 @@
 use super::WorkQueueIn;
 use crate::queue::record::{Phase, Record, Then};
 use crate::queue::{Added, Discipline, RateLimiter, WhileDelayed};
-use crate::storage::sealed::Measured;
+use crate::storage::sealed::HeapOnly;
 use crate::storage::{Mem, Slot};
 use crate::time::Instant;
 use core::hash::Hash;
@@ -56,7 +56,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
         }
         self.adds += 1;
-        if let Some(stopwatch) = self.stopwatch.get_mut() {
+        if let Some(Some(stopwatch)) = self.stopwatch.get_mut() {
             stopwatch.added(slot, self.now);
         }
         if let Phase::Running { then, .. } = &mut self.records[slot].phase {
@@ -166,7 +166,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         let running =
             self.records.iter().filter(|(_, record)| matches!(record.phase, Phase::Running { is_held: false, .. }));
         running
-            .zip(self.stopwatch.get().into_iter().cycle())
+            .zip(self.stopwatch.get().into_iter().flatten().cycle())
             .map(move |((slot, _), stopwatch)| stopwatch.running(slot, now))
     }
 
@@ -185,7 +185,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         if self.records.len() == 0 {
             self.records.release();
             self.delays.release();
-            if let Some(stopwatch) = self.stopwatch.get_mut() {
+            if let Some(Some(stopwatch)) = self.stopwatch.get_mut() {
                 stopwatch.release();
             }
         }

@@ -63,7 +63,7 @@ fn a_list_that_becomes_short_has_few_chunks() {
             items.snapshot_by_index(by_value, "1")
         }) <= 100
     );
-    assert!(items.postings.runs.len() <= 5, "{} runs", items.postings.runs.len());
+    assert!(items.postings.runs.0.len() <= 5, "{} runs", items.postings.runs.0.len());
 }
 
 /// The lists of readers against the walks of the owner, through additions, updates, moves, removals and replacements.

@@ -55,7 +55,11 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// ```
     #[must_use]
     pub fn lacking(&self, object: &V) -> Option<Capacity> {
-        let known = self.objects.find(object.key());
+        self.lacking_at(self.objects.find(object.key()), object)
+    }
+
+    /// As [`lacking`](Self::lacking), of an object whose slot is known, or that is new.
+    pub(super) fn lacking_at(&self, known: Option<Slot>, object: &V) -> Option<Capacity> {
         if known.is_none() && self.objects.try_room(|| self.objects.len() + 1).is_err() {
             return Some(Capacity::Objects);
         }

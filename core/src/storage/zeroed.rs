@@ -4,7 +4,6 @@
 //! in `.data`, with a copy in flash. So a machine begins with zeros: its numbers are kept as the distance from their
 //! initial values, and its options have a tag of their own.
 
-use super::sealed::{Empty, Optional};
 use core::fmt;
 
 /// A number whose initial value `VALUE` is zero in memory.
@@ -37,9 +36,8 @@ impl<const VALUE: u64> fmt::Debug for Initially<VALUE> {
 /// An `Option` of which nothing is zero in memory. That of the language may keep it in a niche of the value, as another
 /// number.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "fixed"), expect(unreachable_pub, reason = "only fixed memory names it"))]
 #[repr(u8)]
-pub enum Maybe<T> {
+pub(crate) enum Maybe<T> {
     Nothing = 0,
     Just(T) = 1,
 }
@@ -57,26 +55,13 @@ impl<T> Maybe<T> {
     pub(crate) const fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
     }
-}
 
-impl<T> Empty for Maybe<T> {
-    const EMPTY: Self = Self::Nothing;
-}
-
-impl<T> Optional<T> for Maybe<T> {
-    fn get(&self) -> Option<&T> {
-        self.as_ref()
-    }
-
-    fn take(&mut self) -> Option<T> {
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<T> {
         match core::mem::replace(self, Self::Nothing) {
             Self::Nothing => None,
             Self::Just(value) => Some(value),
         }
-    }
-
-    fn set(&mut self, value: T) {
-        *self = Self::Just(value);
     }
 }
 

@@ -2,25 +2,11 @@
 //!
 //! Almost all items of a relist are. A run of them is one node, so that a relist takes memory for what has changed.
 
-use super::{Arrival, Content, Delta, DeltaFifoIn, Node, Order};
-use crate::storage::sealed::Optional;
+use super::node::{Arrival, Content, Folded, Node, Unfolded};
+use super::{Delta, DeltaFifoIn, Order};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, Linked, Mem, Slot};
-
-/// So many places of the cache, one behind the other.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Folded {
-    first: u32,
-    len: u32,
-}
-
-/// The delta of the first place of a run, which has its turn.
-#[derive(Debug)]
-pub(super) struct Unfolded<V> {
-    pub(super) delta: Delta<V>,
-    pub(super) arrival: u64,
-}
+use crate::storage::{Keyed, Linked, Maybe, Mem, Slot};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Stages an item that is the same state as the known object in a place of the consumer's cache. The delta is made
@@ -94,14 +80,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The delta needs no node, so fixed memory is never full. It is found by its key as little as a folded one.
     #[doc(hidden)]
     pub fn unfold(&mut self, known: impl Fn(u32) -> Option<V>) {
-        while self.unfolded.get().is_none()
+        while self.unfolded.as_ref().is_none()
             && let Some(slot) = self.queued.front()
             && let Content::Folded(run) = self.nodes[slot].content
         {
             let (object, arrival) = (known(run.first), self.arrival(slot));
             match object.zip(arrival) {
                 Some((object, arrival)) => {
-                    self.unfolded.set(Unfolded { delta: Delta::Replaced(object), arrival });
+                    self.unfolded = Maybe::Just(Unfolded { delta: Delta::Replaced(object), arrival });
                 }
                 None => self.initial = self.initial.saturating_sub(1),
             }
@@ -152,27 +138,6 @@ impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
     #[doc(hidden)]
     pub fn unstage_known(&mut self, place: u32, instead: Option<V>) {
         never_full(self.try_unstage_known(place, instead));
-    }
-}
-
-impl Folded {
-    pub(super) fn len(self) -> usize {
-        self.len as usize
-    }
-
-    /// What is before a place, and what is behind it.
-    fn without(self, place: u32) -> [Self; 2] {
-        let before = place - self.first;
-        [Self { first: self.first, len: before }, Self { first: place + 1, len: self.len - before - 1 }]
-    }
-}
-
-impl<V: Keyed, M: Mem> Node<V, M> {
-    pub(super) fn folded(&self) -> Option<Folded> {
-        match self.content {
-            Content::Folded(run) => Some(run),
-            Content::Delta(_) | Content::Present(_) => None,
-        }
     }
 }
 

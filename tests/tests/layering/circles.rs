@@ -59,6 +59,8 @@ const RUNTIME: &[&str] = &[
     "metrics",
     "endpoint",
     "prelude",
+    "coming_from",
+    "guide",
 ];
 
 /// Circles that are still to be untied, each with its files in order. One that is gone has to go from here too.

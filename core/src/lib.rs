@@ -81,7 +81,8 @@
 //! | `lz4` | `Lz4`, a codec of [`Packed`](decode::Packed) objects, which a cache keeps compressed |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), the decoder (`Projector`), the informer |
-//! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
+//! | `stream` | an adapter from a `futures_core::Stream` to a transport |
+//! | `embedded-io` | errors of `embedded_io`, as errors of a transport |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `critical-section` | a lock on critical sections, for bare metal |
 //! | `spin` | a spin lock |

@@ -1,17 +1,27 @@
 //! The informer: reflector, queue and cache as one machine. Bytes go in, events come out.
+//!
+//! | what | file |
+//! |---|---|
+//! | how the parts work together; where an event is applied to the cache | `mod.rs` |
+//! | what is configured | `config.rs` |
+//! | what becomes of the parts of a response | `response.rs`; the list that is read: `list.rs` |
+//! | what happens where fixed memory is full | `parts.rs` |
+//! | up to which version the cache has every change | `progress.rs` |
+//! | the start from a saved state | `restore.rs` |
+//! | what is told: events, the status, the first state | `event.rs`, `status.rs`, `synced.rs` |
+//! | subscribers of a store, and what they are told | `subscriber.rs`, `subscription.rs` |
+//! | the informer together with a transport | `driver.rs` |
 
+mod config;
 mod driver;
 mod event;
-#[cfg(feature = "json")]
-mod filter;
 #[cfg(feature = "fixed")]
 mod fixed;
-mod listed;
-mod pending;
+mod list;
+mod parts;
 mod progress;
-mod reading;
-mod restored;
-mod saved_age;
+mod response;
+mod restore;
 mod status;
 #[cfg(feature = "json")]
 mod subscriber;
@@ -19,55 +29,50 @@ mod subscriber;
 mod subscription;
 #[cfg(feature = "json")]
 mod synced;
-#[cfg(feature = "json")]
-mod told;
-mod unfit;
 
-#[cfg(feature = "json")]
-pub use driver::Driver;
-#[cfg(feature = "std")]
-pub use driver::SharedDriver;
+pub use config::InformerConfig;
 pub use driver::{DriverIn, Pumped};
-#[cfg(feature = "json")]
-pub use event::Event;
 pub use event::EventOf;
 #[cfg(feature = "fixed")]
 pub use fixed::FixedInformer;
-pub use saved_age::SavedAge;
+pub use restore::SavedAge;
 pub use status::InformerStatus;
 #[cfg(feature = "json")]
-pub use subscriber::{Subscriber, SubscriberSynced};
-#[cfg(feature = "json")]
-pub use subscription::Subscription;
-#[cfg(feature = "json")]
-pub use synced::{NotSynced, SyncTracker, Synced};
-#[cfg(feature = "json")]
-pub use told::Told;
+pub use {
+    driver::Driver,
+    event::Event,
+    subscriber::{Subscriber, SubscriberSynced},
+    subscription::{Subscription, Told},
+    synced::{NotSynced, SyncTracker, Synced},
+};
 
-#[cfg(feature = "json")]
-use crate::cache::Indexer;
+#[cfg(feature = "std")]
+pub use driver::SharedDriver;
+
 use crate::cache::{AHEAD, Cache, Change, IndexId, Note, transition};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
 use crate::decode::{Decode, DecodeErrorOf};
-#[cfg(feature = "json")]
-use crate::decode::{DecodeOptions, FromJson, Json};
-use crate::fifo::{DeltaFifoIn, Order};
-#[cfg(feature = "json")]
-use crate::object::ObjectHandle;
-use crate::reflector::{Action, Input, Phase, Reflector, ReflectorConfig, Response};
+use crate::fifo::DeltaFifoIn;
+use crate::reflector::{Action, Input, Phase, Reflector, Step};
 use crate::request::{RequestId, Resource};
-#[cfg(feature = "json")]
-use crate::storage::Heap;
 use crate::storage::{Keyed, Mem};
 use crate::time::Instant;
-use crate::transport::{Incoming, TransportError};
+use crate::transport::Incoming;
+#[cfg(feature = "json")]
+use crate::{
+    cache::Indexer,
+    decode::{DecodeOptions, FromJson, Json},
+    object::ObjectHandle,
+    storage::Heap,
+};
+use config::Limits;
 use core::fmt;
 use core::task::{Context, Poll};
-use listed::Listed;
-use pending::{Applied, Pending};
+use list::List;
+use parts::{Applied, Pending, Unfit};
 use progress::Progress;
-use unfit::Unfit;
+use response::Reading;
 
 /// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
 /// [`Informer`].
@@ -114,41 +119,41 @@ pub struct InformerIn<D: Decode, C: Cache<D::Object>, M: Mem> {
     decoder: D,
     /// The request whose response is read, or was read last.
     id: RequestId,
-    /// The response to `id` has begun, and the decoder has it.
-    reading: bool,
+    reading: Reading,
+    /// The decoder may have more parts. Input sets this, and the decoder's `None` clears it. Under back-pressure, and after
+    /// a panic, it stays set.
+    is_unread: bool,
     fifo: DeltaFifoIn<D::Object, M>,
-    /// The objects of the cache whose places are staged.
-    listed: Listed<C::Mem>,
-    /// What is done once every queued delta was taken: fixed memory had no room for it.
+    list: List<C::Mem>,
+    /// What fixed memory had no room for. It is done once every queued delta was taken.
     pending: Option<Pending<D::Object>>,
     /// What the cache had no room for.
     unfit: Unfit,
     cache: C,
-    queue_limit: usize,
-    max_list_bytes: usize,
-    queue_bytes: usize,
+    /// For how many of the next deltas the cache has read its memory ahead.
+    ahead: usize,
     progress: Progress<M>,
-    /// The response has ended, but its bytes have not all been decoded.
-    closing: Option<Result<(), TransportError>>,
-    /// The decoder has not returned `None` since the last input: back-pressure or a panic came between.
-    unread: bool,
-    /// Back-pressure applied since the last `now`. The next input restarts the deadlines for silence.
-    blocked: bool,
-    undecodable: Option<DecodeErrorOf<KeyOf<D>>>,
+    limits: Limits,
+    /// Back-pressure has applied. Once it ends, the deadlines for silence start again: the server was not read.
+    was_full: bool,
     /// The cache lacks the last state of an object, which could not be decoded.
     has_gap: bool,
-    /// The same of the staged list.
-    has_staged_gap: bool,
-    /// The next event, held while the decoder reads on: a panic of the decoder does not lose it.
+    undecodable: Option<DecodeErrorOf<KeyOf<D>>>,
+    /// The next event. It is held while the decoder and wakers run, so that their panic does not lose it.
     taken: Option<EventOf<D::Object>>,
-    /// For how many of the next deltas the cache's memory was read.
-    ahead: usize,
+    told: Noted,
     /// How old the restored state was, and when.
     restored: Option<(SavedAge, Instant)>,
-    told_synced: bool,
-    /// The cache was told of a failure, and not yet of a recovery.
-    is_failing: bool,
     now: Instant,
+}
+
+/// What the cache was told last.
+#[derive(Default)]
+struct Noted {
+    /// It has the first state.
+    is_synced: bool,
+    /// Requests fail.
+    is_failing: bool,
 }
 
 /// An [`InformerIn`] that decodes JSON into objects of any type `T` that serde can read.
@@ -170,44 +175,6 @@ type MemOf<D, C> = <C as Cache<<D as Decode>::Object>>::Mem;
 
 /// The type of the keys by which a decoder's objects are found.
 type KeyOf<D> = <<D as Decode>::Object as Keyed>::Key;
-
-/// The configuration of an [`Informer`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InformerConfig {
-    /// Lists, watches, deadlines and retries.
-    pub reflector: ReflectorConfig,
-    /// The order of events.
-    pub order: Order,
-    /// The options of the [`Json`] decoder. [`InformerIn::with_decoder`] ignores them.
-    #[cfg(feature = "json")]
-    pub decode: DecodeOptions,
-    /// How many deltas may be queued before back-pressure applies: 10,000 by default. A list may have more items, as
-    /// far as [`max_list_bytes`](Self::max_list_bytes) allows.
-    pub queue_limit: usize,
-    /// How many bytes a list, or the initial events of a watch-list, may have before it is rejected as too large. All
-    /// bytes received count, and 512 bytes for the bookkeeping of each item. The cache keeps its state then, and no
-    /// deletion is inferred. The default of 2 GiB is etcd's default quota for all data of a cluster.
-    pub max_list_bytes: usize,
-    /// How many bytes the objects of queued deltas may take before back-pressure applies: 64 MiB by default. The JSON
-    /// that they were decoded from counts ([`Meta::json_len`](crate::Meta::json_len)). The last object may
-    /// exceed the limit, so that an object larger than the limit passes too.
-    pub queue_bytes: usize,
-}
-
-impl Default for InformerConfig {
-    fn default() -> Self {
-        Self {
-            reflector: ReflectorConfig::default(),
-            order: Order::Arrival,
-            #[cfg(feature = "json")]
-            decode: DecodeOptions::default(),
-            queue_limit: 10_000,
-            max_list_bytes: 2 << 30,
-            queue_bytes: 64 << 20,
-        }
-    }
-}
 
 #[cfg(feature = "json")]
 impl<T: FromJson> Informer<T> {
@@ -264,34 +231,29 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             reflector: Reflector::new(resource, config.reflector),
             decoder,
             id: RequestId::default(),
-            reading: false,
+            reading: Reading::Nothing,
+            is_unread: false,
             fifo: DeltaFifoIn::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
-            listed: Listed::default(),
+            list: List::default(),
             pending: None,
             unfit: Unfit::default(),
             cache,
-            queue_limit: config.queue_limit.max(1),
-            max_list_bytes: config.max_list_bytes,
-            queue_bytes: config.queue_bytes.max(1),
-            progress: Progress::default(),
-            closing: None,
-            unread: false,
-            blocked: false,
-            undecodable: None,
-            has_gap: false,
-            has_staged_gap: false,
-            taken: None,
             ahead: 0,
+            progress: Progress::default(),
+            limits: config.limits(),
+            was_full: false,
+            has_gap: false,
+            undecodable: None,
+            taken: None,
+            told: Noted::default(),
             restored: None,
-            told_synced: false,
-            is_failing: false,
             now: Instant::ZERO,
         }
     }
 
-    /// Seeds the jitter, and the hashes of queue and cache, if [`ReflectorConfig::seed`] is `None`. A runtime calls
-    /// this with a random seed before [`start`](Self::start); later calls have no effect. A cache that has a seed, or
-    /// is not empty, keeps its hashes.
+    /// Seeds the jitter, and the hashes of queue and cache, if the configuration has no
+    /// [seed](crate::reflector::ReflectorConfig::seed). A runtime calls this with a random seed before
+    /// [`start`](Self::start); later calls have no effect. A cache that has a seed, or is not empty, keeps its hashes.
     pub fn seed_unless_chosen(&mut self, seed: u64) {
         if self.reflector.seed_unless_chosen(seed) && self.fifo.arrived() == 0 {
             self.fifo = DeltaFifoIn::with_seed(self.fifo.order(), seed);
@@ -301,14 +263,16 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// Starts to list and watch the resource (client-go `Run`).
     pub fn start(&mut self, now: Instant) {
-        self.steer(now, Input::Start);
+        self.now = self.now.max(now);
+        self.steer(Input::Start);
         self.cache.note(Note::Started);
         self.cache.wake();
     }
 
     /// Aborts the open request. [`poll_event`](Self::poll_event) still returns the queued events; the cache stays.
     pub fn stop(&mut self, now: Instant) {
-        self.steer(now, Input::Stop);
+        self.now = self.now.max(now);
+        self.steer(Input::Stop);
         self.forget_response();
         self.cache.note(Note::Stopped);
         self.cache.wake();
@@ -323,41 +287,37 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Whether the transport may read more. If not, back-pressure applies until events are taken.
     #[must_use]
     pub fn wants_input(&self) -> bool {
-        let is_full = self.fifo.len() >= self.queue_limit || self.fifo.bytes() >= self.queue_bytes;
-        // What is full of a staged list alone is read on: the list is queued in parts.
+        let is_full = self.fifo.len() >= self.limits.deltas || self.fifo.bytes() >= self.limits.bytes;
+        // If the staged list alone fills the queue, reading goes on: the list is queued in parts.
         let is_full = is_full || ((self.fifo.is_full() || self.pending.is_some()) && !self.fifo.is_empty());
         self.undecodable.is_none() && !self.reflector.has_failure() && !is_full
     }
 
     /// Handles the transport's input of `now`.
     pub fn handle(&mut self, now: Instant, incoming: Incoming) {
-        self.listen(now);
+        self.now = self.now.max(now);
+        self.listen();
         match incoming {
-            Incoming::Head { id, head } => self.on_head(now, id, &head),
-            Incoming::Data { id, len } => {
-                if self.reading && id == self.id {
-                    self.on_data(len);
-                }
-                self.answer(now, id, Response::Data(len));
-            }
+            Incoming::Head { id, head } => self.on_head(id, &head),
+            Incoming::Data { id, len } => self.on_data(id, len),
             Incoming::End { id } => self.on_closed(id, Ok(())),
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),
             Incoming::Idle { .. } => {}
         }
-        self.unread = true;
-        self.advance(now);
+        self.is_unread = true;
+        self.advance();
     }
 
     /// Handles the passing of time. Call it when [`poll_timeout`](Self::poll_timeout) is due; early and late calls are
     /// allowed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
-        self.listen(now);
+        self.listen();
         if self.has_work() {
-            self.advance(now);
+            self.advance();
         }
         if self.poll_timeout().is_some_and(|due| due <= now) {
-            self.steer(now, Input::Timeout);
+            self.steer(Input::Timeout);
         }
     }
 
@@ -368,7 +328,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         if self.has_work() && self.wants_input() {
             return Some(self.now);
         }
-        self.reflector.poll_timeout().filter(|_| self.wants_input() && self.closing.is_none())
+        self.reflector.poll_timeout().filter(|_| self.wants_input() && !self.reading.has_ended())
     }
 
     /// The next action for the transport. Call it after each input, and after events were taken, until it returns
@@ -396,7 +356,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             if !self.take_next() && (!self.has_work() || !self.wants_input()) {
                 return None;
             }
-            self.advance(self.now);
+            self.advance();
         }
     }
 
@@ -433,6 +393,34 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.fifo.has_synced()
     }
 
+    /// The resource.
+    #[must_use]
+    pub fn resource(&self) -> &Resource {
+        self.reflector.resource()
+    }
+
+    /// Follows another collection of the same objects from the next request on, such as another version of their kind.
+    ///
+    /// It is for an informer whose request has failed, with a 404 for example: the next request is a list, and until then the
+    /// cache keeps its objects. After a watch that ends well, the next one is of the new collection, and no list follows.
+    pub fn set_resource(&mut self, resource: Resource) {
+        self.reflector.set_resource(resource);
+    }
+
+    /// How many bytes a list may have ([`InformerConfig::max_list_bytes`]).
+    #[must_use]
+    pub fn max_list_bytes(&self) -> usize {
+        self.limits.list_bytes
+    }
+
+    /// Reads the state again soon, by a list: an audit has found that the cache differs from the server in so many
+    /// objects. The report is a [`Failure::Drifted`](crate::reflector::Failure::Drifted). Delays grow from call to call,
+    /// until a watch has lived for two minutes.
+    pub fn note_drift(&mut self, now: Instant, objects: usize) {
+        self.now = self.now.max(now);
+        self.steer(Input::Drifted { objects });
+    }
+
     /// The phase of the reflector.
     #[must_use]
     pub fn phase(&self) -> Phase {
@@ -456,11 +444,11 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     fn take_notice(&mut self) -> bool {
         // An undecodable object applies back-pressure, so a failure is older than it.
         if let Some(failed) = self.reflector.poll_failure() {
-            self.is_failing = true;
+            self.told.is_failing = true;
             self.cache.note(Note::Failed(&failed));
             self.taken = Some(EventOf::Failed(failed));
-        } else if self.undecodable.is_none() && !self.told_synced && self.fifo.has_synced() {
-            self.told_synced = true;
+        } else if self.undecodable.is_none() && !self.told.is_synced && self.fifo.has_synced() {
+            self.told.is_synced = true;
             self.cache.note(Note::Synced);
             self.taken = Some(EventOf::Synced);
         }
@@ -469,7 +457,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// Whether something is left to be decoded, or to be done once the queue is empty.
     fn has_work(&self) -> bool {
-        self.unread || self.pending.is_some()
+        self.is_unread || self.pending.is_some()
     }
 
     /// Takes the undecodable object or the next delta, and its event if it has one. Returns whether there was either,
@@ -479,25 +467,19 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             self.cache.note(Note::Undecodable(&undecodable));
             self.taken = Some(EventOf::Undecodable(undecodable));
         } else if self.cache.has_room()
-            && let Some(known) = self.apply()
+            && let Some(applied) = self.apply()
+            && let Some(popped) = self.fifo.pop()
         {
-            let popped = self.fifo.pop();
-            popped.iter().for_each(|popped| self.note_fit(&popped.delta, &known));
-            let told = popped.zip(known.told());
-            let transition = told.and_then(|(popped, known)| transition(popped.delta, popped.initial, known));
+            let known = self.note_applied(&popped.delta, applied);
+            let transition = known.and_then(|known| transition(popped.delta, popped.initial, known));
             self.taken = transition.map(EventOf::from);
-            self.note_taken();
+            self.progress.apply(self.fifo.oldest());
             self.tell_unfit();
         } else {
             return false;
         }
         self.cache.wake();
         true
-    }
-
-    /// The newest state of an object, queued or in the cache.
-    fn newest(&self, key: &KeyOf<D>) -> Option<D::Object> {
-        self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.get(key).cloned()))
     }
 
     /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. `None` means that no
@@ -520,8 +502,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         };
         // The list has the object, although its new state may not fit.
         if is_parted {
-            let Self { cache, listed, .. } = self;
-            cache.read(|objects| listed.insert_found(objects, delta.object().key()));
+            let Self { cache, list, .. } = self;
+            cache.read(|objects| list.places.insert_found(objects, delta.object().key()));
         }
         Some(applied)
     }
@@ -534,6 +516,58 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             self.cache.read(|cache| cache.read_ahead(self.fifo.waiting().map(|delta| delta.object().key())));
         }
         self.ahead = self.ahead.saturating_sub(1);
+    }
+
+    /// Decodes what has arrived, and tells the cache what is new.
+    fn advance(&mut self) {
+        self.read_on();
+        self.was_full |= !self.wants_input();
+        if self.told.is_failing && self.reflector.outage().is_none() {
+            self.told.is_failing = false;
+            self.cache.note(Note::Recovered);
+        }
+        self.cache.wake();
+    }
+
+    /// Notes that a part was received and its deltas were queued.
+    fn note_received(&mut self) {
+        if self.pending.is_some() {
+            // Not all of it was queued.
+            return;
+        }
+        self.progress.receive(self.fifo.arrived(), self.reflector.version());
+        if let Some(version) = self.progress.next(self.fifo.oldest()) {
+            self.cache.note(Note::Applied(version));
+        }
+        self.progress.apply(self.fifo.oldest());
+    }
+
+    /// Restarts the deadlines for silence where back-pressure has ended: the server was not silent, it was not read.
+    fn listen(&mut self) {
+        if self.was_full && self.wants_input() {
+            self.was_full = false;
+            self.steer(Input::Listening);
+        }
+    }
+
+    /// Passes an input to the reflector.
+    fn steer(&mut self, input: Input<'_>) {
+        let step = self.reflector.handle(self.now, input);
+        self.follow(step);
+    }
+
+    /// Commits or discards the staged list, as the reflector says.
+    fn follow(&mut self, step: Step) {
+        self.was_full |= !self.wants_input();
+        match step {
+            Step::Commit => {
+                self.has_gap = core::mem::take(&mut self.list.has_gap);
+                self.restored = None;
+                self.commit();
+            }
+            Step::Discard => self.discard(),
+            Step::Nothing | Step::Stage | Step::Apply => {}
+        }
     }
 }
 
@@ -561,11 +595,20 @@ impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C: Cache<D::Object>, M: Mem> fmt
         f.debug_struct("Informer")
             .field("reflector", &self.reflector)
             .field("fifo", &self.fifo)
-            .field("closing", &self.closing)
-            .field("unread", &self.unread)
+            .field("reading", &self.reading)
+            .field("is_unread", &self.is_unread)
             .field("undecodable", &self.undecodable)
             .field("now", &self.now)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "json")]
+impl<T: FromJson, C: Cache<ObjectHandle<T>>, M: Mem> InformerIn<Json<T>, C, M> {
+    /// The options that objects are decoded with.
+    #[must_use]
+    pub fn decode_options(&self) -> DecodeOptions {
+        self.decoder.options()
     }
 }
 

@@ -1,11 +1,16 @@
 //! The status of an informer, for people.
 
-use super::saved_age::SavedAge;
+use super::InformerIn;
+use super::restore::SavedAge;
+use crate::cache::Cache;
+use crate::decode::Decode;
 use crate::object::Version;
-use crate::reflector::FailureClass;
+use crate::reflector::{FailureClass, Outage, Phase};
+use crate::storage::Mem;
 use crate::text::Printable;
-use crate::time::Span;
+use crate::time::{Instant, Span};
 use core::fmt;
+use core::task::Poll;
 use core::time::Duration;
 
 /// The status of an [`Informer`](crate::Informer) at a moment.
@@ -109,21 +114,22 @@ impl InformerStatus {
     }
 }
 
+/// Whether the cache has an earlier state.
+fn again(synced: bool) -> &'static str {
+    if synced { " again" } else { "" }
+}
+
 impl fmt::Display for InformerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Idle => f.write_str("not started"),
             Self::Stopped => f.write_str("stopped"),
-            Self::Listing { elapsed, items, synced } => {
-                let again = if *synced { " again" } else { "" };
-                write!(f, "listing{again} for {}, {items} items so far", Span(*elapsed))
+            Self::Streaming { elapsed, items: 0, synced } => {
+                write!(f, "waiting for the state{} for {}, no items yet", again(*synced), Span(*elapsed))
             }
-            Self::Streaming { elapsed, items, synced } => {
-                let again = if *synced { " again" } else { "" };
-                if *items == 0 {
-                    return write!(f, "waiting for the state{again} for {}, no items yet", Span(*elapsed));
-                }
-                write!(f, "streaming the state{again} for {}, {items} items so far", Span(*elapsed))
+            Self::Listing { elapsed, items, synced } | Self::Streaming { elapsed, items, synced } => {
+                let what = if matches!(self, Self::Listing { .. }) { "listing" } else { "streaming the state" };
+                write!(f, "{what}{} for {}, {items} items so far", again(*synced), Span(*elapsed))
             }
             Self::Delivering { queued } => write!(f, "listed; {queued} events are queued"),
             Self::Synced { age, overdue, received, applied } => {
@@ -161,6 +167,74 @@ impl fmt::Display for InformerStatus {
                     None => f.write_str("; nothing listed yet"),
                 }
             }
+        }
+    }
+}
+
+impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
+    /// The status at `now`.
+    #[must_use]
+    pub fn status(&self, now: Instant) -> InformerStatus {
+        let elapsed = now.saturating_since(self.reflector.began());
+        let (items, synced) = (self.list.items, self.fifo.has_synced());
+        if let Some(outage) = self.reflector.outage() {
+            return self.failing(outage, now);
+        }
+        let follows = matches!(self.reflector.phase(), Phase::Resuming | Phase::Watching | Phase::BackingOff);
+        if let Some(age) = self.restored_age(now).filter(|_| synced && follows) {
+            return InformerStatus::Restored { age };
+        }
+        match self.reflector.phase() {
+            Phase::Idle => InformerStatus::Idle,
+            Phase::Stopped => InformerStatus::Stopped,
+            Phase::Listing if self.reflector.is_streaming() => InformerStatus::Streaming { elapsed, items, synced },
+            Phase::Listing => InformerStatus::Listing { elapsed, items, synced },
+            _ if !synced => InformerStatus::Delivering { queued: self.fifo.len() },
+            Phase::Resuming | Phase::Watching | Phase::BackingOff => InformerStatus::Synced {
+                age: now.saturating_since(self.reflector.last_heard()),
+                overdue: self.reflector.is_overdue(now),
+                received: self.reflector.version().cloned(),
+                applied: self.progress.applied.clone(),
+            },
+        }
+    }
+
+    /// Ready once every object of the first list has been reported and is in the cache (client-go `WaitForCacheSync`).
+    /// Call it again whenever events were taken.
+    ///
+    /// # Errors
+    /// The status, if the informer was stopped before, or if the failure needs a manual change
+    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)).
+    pub fn poll_synced(&self, now: Instant) -> Poll<Result<(), InformerStatus>> {
+        if self.fifo.has_synced() {
+            return Poll::Ready(Ok(()));
+        }
+        match self.status(now) {
+            status @ InformerStatus::Stopped => Poll::Ready(Err(status)),
+            status @ InformerStatus::Failing { class, .. } if class.requires_intervention() => Poll::Ready(Err(status)),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// The version up to which [`poll_event`](Self::poll_event) has returned every change, so that the cache has them.
+    /// It is that of the last event or bookmark before the oldest queued delta. If the queue is empty, it is
+    /// [`received_version`](Self::received_version).
+    #[must_use]
+    pub fn applied_version(&self) -> Option<&str> {
+        self.progress.applied.as_deref()
+    }
+
+    fn failing(&self, outage: Outage, now: Instant) -> InformerStatus {
+        let backed_off = self.reflector.poll_timeout().filter(|_| self.reflector.phase() == Phase::BackingOff);
+        let next = outage.again.or(backed_off);
+        InformerStatus::Failing {
+            class: outage.class,
+            status: outage.status,
+            attempts: outage.attempts,
+            elapsed: now.saturating_since(outage.since),
+            next_try: next.map(|next| next.saturating_since(now)),
+            synced: self.fifo.has_synced(),
+            restored: self.restored_age(now),
         }
     }
 }

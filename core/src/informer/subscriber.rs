@@ -1,6 +1,5 @@
-use super::filter::Pass;
-use super::subscription::{Filter, Subscription};
-use super::{EventOf, Told};
+use super::EventOf;
+use super::subscription::{Filter, Pass, Subscription, Told};
 use crate::cache::{AwaitError, Contents, StoreIn};
 use crate::decode::DecodeError;
 use crate::fanout::{Notice, SubscriberId};

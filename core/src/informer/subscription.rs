@@ -1,5 +1,8 @@
-use crate::fanout::{SubscriptionConfig, WhenBehind};
-use crate::storage::Heap;
+//! What a subscriber asks for, and what it is told.
+
+use super::EventOf;
+use crate::fanout::{SubscriptionConfig, Transition, WhenBehind};
+use crate::storage::{Heap, Keyed};
 use alloc::boxed::Box;
 use core::fmt;
 use core::time::Duration;
@@ -89,5 +92,94 @@ impl<V> fmt::Debug for Subscription<V> {
             .field("filter", &self.filter.is_some())
             .field("resync", &self.resync)
             .finish()
+    }
+}
+
+/// What a [`Subscriber`](super::Subscriber) is told.
+#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
+pub enum Told<V: Keyed> {
+    /// An event of the informer. Of several failures, or several objects that could not be decoded, the last one is
+    /// told.
+    Event(EventOf<V>),
+    /// A mark of a state that is not told; see [`Subscription::marks`](super::Subscription::marks).
+    Mark(Box<str>),
+    /// States were not told whose marks are not known, because the function of the
+    /// [marks](super::Subscription::marks) panicked. The function is not called any more. Later states that are not told
+    /// are reported in the same way.
+    MarksLost,
+}
+
+impl<V: Keyed<Key: Clone> + Clone> Clone for Told<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Event(event) => Self::Event(event.clone()),
+            Self::Mark(mark) => Self::Mark(mark.clone()),
+            Self::MarksLost => Self::MarksLost,
+        }
+    }
+}
+
+impl<V: Keyed<Key: PartialEq> + PartialEq> PartialEq for Told<V> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Event(one), Self::Event(other)) => one == other,
+            (Self::Mark(one), Self::Mark(other)) => one == other,
+            (Self::MarksLost, Self::MarksLost) => true,
+            (Self::Event(_) | Self::Mark(_) | Self::MarksLost, _) => false,
+        }
+    }
+}
+
+impl<V: Keyed<Key: fmt::Debug> + fmt::Debug> fmt::Debug for Told<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(event) => f.debug_tuple("Event").field(event).finish(),
+            Self::Mark(mark) => f.debug_tuple("Mark").field(mark).finish(),
+            Self::MarksLost => f.write_str("MarksLost"),
+        }
+    }
+}
+
+/// How much of a change a filter lets through (client-go `FilteringResourceEventHandler`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// The change as it is.
+    Whole,
+    /// An update whose old state the filter does not accept: the object is told as added.
+    Appears,
+    /// An update whose new state the filter does not accept: the object is told as deleted.
+    Vanishes,
+    Nothing,
+}
+
+impl Pass {
+    /// A deletion passes if the state that was known passes. So it is told exactly if the object was, whatever the
+    /// final state is. (client-go filters by the final state.)
+    pub(super) fn of<V>(transition: &Transition<V>, filter: impl Fn(&V) -> bool) -> Self {
+        match transition {
+            Transition::Added { object: told, .. } | Transition::Deleted { old: told, .. } if filter(told) => {
+                Self::Whole
+            }
+            Transition::Added { .. } | Transition::Deleted { .. } => Self::Nothing,
+            Transition::Updated { old, new } => match (filter(old), filter(new)) {
+                (true, true) => Self::Whole,
+                (false, true) => Self::Appears,
+                (true, false) => Self::Vanishes,
+                (false, false) => Self::Nothing,
+            },
+        }
+    }
+
+    pub(super) fn apply<V: Clone>(self, transition: Transition<V>) -> Option<Transition<V>> {
+        match (self, transition) {
+            (Self::Nothing, _) => None,
+            (Self::Appears, Transition::Updated { new: object, .. }) => {
+                Some(Transition::Added { object, initial: false })
+            }
+            (Self::Vanishes, Transition::Updated { old, .. }) => {
+                Some(Transition::Deleted { object: old.clone(), old, final_state_known: true })
+            }
+            (_, transition) => Some(transition),
+        }
     }
 }

@@ -42,7 +42,7 @@ use core::task::{Context, Poll};
 /// assert_eq!(error.to_string(), "not synced: stopped");
 /// ```
 pub struct SyncTracker<Lk: Lock> {
-    state: Arc<Shared<State, Lk>>,
+    state: Arc<Shared<Awaited, Lk>>,
 }
 
 /// A future that waits for an informer's first state. [`SyncTracker::subscribe`] returns it.
@@ -50,7 +50,7 @@ pub struct SyncTracker<Lk: Lock> {
 /// The answer stays: a later poll returns it again.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Synced<Lk: Lock> {
-    state: Arc<Shared<State, Lk>>,
+    state: Arc<Shared<Awaited, Lk>>,
     /// The place among the tasks that wait.
     place: Option<Slot>,
 }
@@ -66,7 +66,8 @@ pub struct NotSynced {
     pub failure: Option<Failure>,
 }
 
-struct State {
+/// The first state, as far as it is known, and who waits for it.
+struct Awaited {
     synced: Poll<Result<(), InformerStatus>>,
     /// As of `at`.
     status: InformerStatus,
@@ -80,7 +81,7 @@ impl<Lk: Lock> SyncTracker<Lk> {
     #[must_use]
     pub fn new(now: Instant) -> Self {
         let (synced, status, subscribers) = (Poll::Pending, InformerStatus::Idle, Wakers::default());
-        Self { state: Arc::new(Shared::new(State { synced, status, at: now, failure: None, subscribers })) }
+        Self { state: Arc::new(Shared::new(Awaited { synced, status, at: now, failure: None, subscribers })) }
     }
 
     /// A future that completes with the first state, or with a failure that needs manual intervention.
@@ -91,7 +92,7 @@ impl<Lk: Lock> SyncTracker<Lk> {
     /// Whether there is a first state: client-go's `HasSynced`. Further updates change nothing then.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.state.read(State::has_synced)
+        self.state.read(Awaited::has_synced)
     }
 
     /// Notes the informer's [`poll_synced`](crate::Informer::poll_synced) and [`status`](crate::Informer::status) of
@@ -114,7 +115,7 @@ impl<Lk: Lock> SyncTracker<Lk> {
     }
 
     /// Changes the state under the lock, and wakes the subscribers that have an answer after it.
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut Awaited)) {
         let woken = self.state.with(|state| {
             change(state);
             if state.synced.is_ready() { state.subscribers.take_all() } else { alloc::vec::Vec::new() }
@@ -164,7 +165,7 @@ impl<Lk: Lock> Drop for Synced<Lk> {
     }
 }
 
-impl State {
+impl Awaited {
     fn has_synced(&self) -> bool {
         matches!(self.synced, Poll::Ready(Ok(())))
     }

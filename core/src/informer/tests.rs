@@ -1,6 +1,7 @@
 use super::*;
+use crate::fifo::Order;
 use crate::request::RequestId;
-use crate::transport::{ResponseHead, TransportErrorKind};
+use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 use alloc::sync::Arc;
 use core::task::Poll;
 use core::time::Duration;

@@ -62,16 +62,6 @@ impl Cause {
     }
 }
 
-/// The inputs of a delay besides the earlier delays.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
-    pub(super) cause: Cause,
-    /// The delay that the server requested.
-    pub(super) asked: Duration,
-    /// Over how much time clients that fail together are spread.
-    pub(super) spread: Duration,
-}
-
 /// The least delay under any configuration: without one, a failing server would cause a busy loop.
 const LEAST: Duration = Duration::from_millis(1);
 /// The exponents of the first delays after refusals; those after them go on to grow.
@@ -110,6 +100,8 @@ const FORGIVEN: u32 = 6;
 #[derive(Clone, Debug)]
 pub struct RetryDelays {
     backoff: Backoff,
+    /// Over how much time clients that fail together are spread.
+    spread: Duration,
     random: Random,
     /// Delays after refusals in a row.
     refusals: u32,
@@ -127,6 +119,7 @@ impl RetryDelays {
     pub(super) fn new(backoff: Backoff, seed: u64) -> Self {
         Self {
             backoff,
+            spread: Duration::ZERO,
             random: Random::new(seed),
             refusals: 0,
             unanswered: None,
@@ -134,6 +127,11 @@ impl RetryDelays {
             interruptions: 0,
             forgotten: 0,
         }
+    }
+
+    /// The same delays for one of many clients, which are spread over so much time.
+    pub(super) fn spread_over(self, spread: Duration) -> Self {
+        Self { spread, ..self }
     }
 
     /// The delay after a request that failed at `now`: that of a reflector after such a failure of a list. It is at
@@ -144,7 +142,7 @@ impl RetryDelays {
             self.note_answer(now);
         }
         let cause = Cause::of(row.backoff, row.reaction, answered, false);
-        self.next(now, Wait { cause, asked: retry_after, spread: Duration::ZERO })
+        self.next(now, cause, retry_after)
     }
 
     /// Restarts the jitter with a new seed.
@@ -153,16 +151,16 @@ impl RetryDelays {
     }
 
     /// The delay after a failure at `now`; at least the delay that the server requested.
-    pub(super) fn next(&mut self, now: Instant, wait: Wait) -> Duration {
-        let delay = match wait.cause {
-            Cause::Broken => self.random.below(wait.spread),
-            Cause::Interrupted => self.after_interruption(wait.spread),
+    pub(super) fn next(&mut self, now: Instant, cause: Cause, asked: Duration) -> Duration {
+        let delay = match cause {
+            Cause::Broken => self.random.below(self.spread),
+            Cause::Interrupted => self.after_interruption(),
             Cause::Forgotten => self.after_forgetting(),
             Cause::Refused => self.grown(),
             Cause::Relist => self.between_relists(),
             Cause::Unanswered => self.probe(now),
         };
-        delay.max(self.asked(wait)).max(LEAST)
+        delay.max(self.asked(asked)).max(LEAST)
     }
 
     /// The next delay of those that grow with each refusal. A direct call serves waits that are no failures.
@@ -173,12 +171,12 @@ impl RetryDelays {
     }
 
     /// The delay after a watch that was interrupted: at first as after a healthy one.
-    pub(super) fn after_interruption(&mut self, spread: Duration) -> Duration {
+    pub(super) fn after_interruption(&mut self) -> Duration {
         if !self.forgives() {
             return self.grown();
         }
         self.interruptions += 1;
-        self.random.below(spread)
+        self.random.below(self.spread)
     }
 
     /// Whether another interruption costs no more than the spread: of a server that refuses requests none does.
@@ -220,12 +218,12 @@ impl RetryDelays {
     }
 
     /// The delay that the server requested, and the spread of all clients that it refused at the same moment.
-    fn asked(&mut self, wait: Wait) -> Duration {
-        let asked = wait.asked.min(ResponseHead::MAX_RETRY_AFTER);
-        if asked.is_zero() || wait.spread.is_zero() {
+    fn asked(&mut self, asked: Duration) -> Duration {
+        let asked = asked.min(ResponseHead::MAX_RETRY_AFTER);
+        if asked.is_zero() || self.spread.is_zero() {
             return asked;
         }
-        asked.saturating_add(self.random.below(wait.spread.max(eighths(asked, 2))))
+        asked.saturating_add(self.random.below(self.spread.max(eighths(asked, 2))))
     }
 
     /// Notes that the server responded at `now`, with any status. If the outage before was as long as the present
@@ -285,12 +283,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn wait(cause: Cause) -> Wait {
-        Wait { cause, asked: Duration::ZERO, spread: SECOND }
-    }
-
     fn delays() -> RetryDelays {
-        RetryDelays::new(Backoff::default(), 1)
+        RetryDelays::new(Backoff::default(), 1).spread_over(SECOND)
     }
 
     fn millis(millis: u64) -> Duration {
@@ -301,7 +295,7 @@ mod tests {
     fn assert_grows(delays: &mut RetryDelays, cause: Cause) {
         for exponent in [0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7].map(|exponent| 1 << exponent) {
             let base = (millis(800) * exponent).min(30 * SECOND);
-            let delay = delays.next(Instant::ZERO, wait(cause));
+            let delay = delays.next(Instant::ZERO, cause, Duration::ZERO);
             assert!(delay >= base && delay < base * 2, "{cause:?}, {base:?}: {delay:?}");
         }
     }
@@ -318,9 +312,9 @@ mod tests {
     #[test]
     fn a_refusal_within_the_first_fifteen_seconds_is_followed_by_a_request_within_seven() {
         for seed in 0..2000 {
-            let (mut delays, mut elapsed) = (RetryDelays::new(Backoff::default(), seed), Duration::ZERO);
+            let (mut delays, mut elapsed) = (Backoff::default().delays(seed), Duration::ZERO);
             while elapsed < millis(15_200) {
-                let delay = delays.next(Instant::ZERO, wait(Cause::Refused));
+                let delay = delays.next(Instant::ZERO, Cause::Refused, Duration::ZERO);
                 assert!(delay < millis(6400), "seed {seed}, after {elapsed:?}: {delay:?}");
                 elapsed += delay;
             }
@@ -333,7 +327,7 @@ mod tests {
         assert_grows(&mut delays, Cause::Refused);
         assert_grows(&mut delays, Cause::Relist);
         delays.reset(PROOF);
-        assert!(delays.next(Instant::ZERO, wait(Cause::Relist)) >= 30 * SECOND);
+        assert!(delays.next(Instant::ZERO, Cause::Relist, Duration::ZERO) >= 30 * SECOND);
         delays.reset(RELISTS_APART);
         assert_grows(&mut delays, Cause::Relist);
     }
@@ -341,9 +335,9 @@ mod tests {
     #[test]
     fn a_server_that_does_not_answer_is_probed_for_ever_and_not_twice_within_four_seconds() {
         for seed in 0..100 {
-            let mut delays = RetryDelays::new(Backoff::default(), seed);
+            let mut delays = Backoff::default().delays(seed);
             for probe in 0..1000 {
-                let delay = delays.next(Instant::ZERO, wait(Cause::Unanswered));
+                let delay = delays.next(Instant::ZERO, Cause::Unanswered, Duration::ZERO);
                 let (least, most) = match probe {
                     0 => (1000, 5000),
                     1..LONG_OUTAGE => (4000, 4500),
@@ -359,9 +353,13 @@ mod tests {
         for (away, reset) in [(2, false), (60, true)] {
             let mut delays = delays();
             assert_grows(&mut delays, Cause::Refused);
-            let _ = delays.next(Instant::ZERO, wait(Cause::Unanswered));
+            let _ = delays.next(Instant::ZERO, Cause::Unanswered, Duration::ZERO);
             delays.note_answer(Instant::ZERO + away * SECOND);
-            assert_eq!(delays.next(Instant::ZERO, wait(Cause::Refused)) < 2 * SECOND, reset, "after {away} s");
+            assert_eq!(
+                delays.next(Instant::ZERO, Cause::Refused, Duration::ZERO) < 2 * SECOND,
+                reset,
+                "after {away} s"
+            );
         }
     }
 
@@ -380,7 +378,8 @@ mod tests {
         let mut delays = delays();
         let mut asks = |asked, spread| {
             delays.reset(PROOF);
-            delays.next(Instant::ZERO, Wait { asked, spread, cause: Cause::Refused })
+            delays.spread = spread;
+            delays.next(Instant::ZERO, Cause::Refused, asked)
         };
         assert_eq!(asks(60 * SECOND, Duration::ZERO), 60 * SECOND);
         assert_eq!(asks(Duration::MAX, Duration::ZERO), ResponseHead::MAX_RETRY_AFTER);
@@ -404,7 +403,8 @@ mod tests {
             let mut delays = RetryDelays::new(Backoff { initial: first, max: most, probe }, 1);
             for cause in [Cause::Broken, Cause::Refused, Cause::Relist, Cause::Unanswered].repeat(20) {
                 for (asked, spread) in extremes.iter().zip(extremes.iter().rev()) {
-                    let delay = delays.next(Instant::ZERO, Wait { cause, asked: *asked, spread: *spread });
+                    delays.spread = *spread;
+                    let delay = delays.next(Instant::ZERO, cause, *asked);
                     assert!(delay >= LEAST);
                 }
             }

@@ -1,19 +1,30 @@
 //! The reflector: it lists one resource, watches it, resumes broken watches and relists where it must.
+//!
+//! | what happens when | file |
+//! |---|---|
+//! | a request is open, and for how long its response may be silent | `call.rs` |
+//! | a list, a page or the initial events of a watch-list arrive | `list.rs`, `pages.rs` |
+//! | a watch brings events and bookmarks, ends, or may have missed a change | `watch.rs` |
+//! | a request fails, for example with a 410 | `retry.rs`, by the table in `retry_policy.rs`, after the delays of `backoff.rs` |
+//! | a state is older than the known one | `versions.rs` |
+//! | a saved state is gone on from | `resume.rs` |
+//! | the cache has no room for all objects | `room.rs` |
+//! | a server is known to refuse watch-lists or watches, or to send bookmarks | `server.rs` |
 
 mod backoff;
+mod call;
 mod config;
-mod doubt;
 mod failure;
-mod failures;
-mod lacking;
+mod list;
 mod messages;
-mod open;
-mod outage;
 mod pages;
-mod requests;
-mod responses;
 mod resume;
+mod retry;
 mod retry_policy;
+mod room;
+mod server;
+mod versions;
+mod watch;
 
 pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
@@ -22,14 +33,15 @@ pub use messages::{Action, FailureReport, Input, Phase, Response, Step};
 pub use retry_policy::{BackoffKind, RETRY_POLICY, RetryRule};
 
 use crate::object::Version;
-use crate::request::{Query, RequestId, Resource, Token};
-use crate::time::{Instant, earliest, eighths};
-use core::time::Duration;
-use lacking::Lacking;
-use open::Open;
-pub(crate) use outage::Outage;
-use pages::Pages;
+use crate::request::{Query, Request, RequestId, Resource, Verb};
+use crate::time::{Instant, earliest};
+use crate::transport::ResponseHead;
+use call::{Call, Purpose};
 use resume::Resume;
+pub(crate) use retry::Outage;
+use room::Lacking;
+use server::Server;
+use versions::Versions;
 
 /// Decides which request is sent next, and whether its response is staged, applied or dropped (client-go `Reflector`).
 /// It reads versions and statuses, never objects or bytes.
@@ -71,20 +83,16 @@ use resume::Resume;
 pub struct Reflector {
     config: ReflectorConfig,
     resource: Resource,
-    state: State,
-    open: Option<Open>,
+    activity: Activity,
+    /// The request that the transport has to abort.
     abandoned: Option<RequestId>,
     last_id: u64,
-    version: Option<Version>,
-    /// The newest version of an object that was applied of a list before its end.
-    ahead: Option<Version>,
-    relist: Relist,
+    versions: Versions,
+    /// An item of the last list had no readable key, so the list inferred no deletion.
+    is_partial: bool,
     /// The saved state that the version is of.
     resume: Option<Resume>,
-    watch_list: WatchList,
-    pages: Pages,
-    /// How many times in a row the server refused to watch on.
-    refused: u32,
+    server: Server,
     delays: RetryDelays,
     /// Since the state was read, a watch broke or ended before its time, or a request was not answered.
     interrupted: bool,
@@ -95,78 +103,35 @@ pub struct Reflector {
     /// When the last list or watch-list began.
     began: Instant,
     /// When the last event, bookmark or list came.
-    last_activity: Instant,
-    /// The time between the last two bookmarks; `None` while the server has not sent two.
-    bookmarks: Option<Duration>,
-    /// How many watches in a row lived for long and brought neither event nor bookmark.
-    silent: u32,
+    last_heard: Instant,
     now: Instant,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum State {
+/// What the reflector does.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one, which nearly always has a request")]
+enum Activity {
+    /// Not started.
     Idle,
     Stopped,
-    WatchListing,
-    Listing {
-        token: Option<Token>,
-        unpaged: bool,
-    },
-    /// A list of one object shows how far the server is, before a watch from a saved version.
-    Resuming,
-    /// The same is known, but not yet whether the server is that of the saved state.
+    /// A request is open.
+    Requesting(Call),
+    /// The server is as recent as the saved state. Whether it is the server of that state is not known yet.
     Held,
-    Watching,
+    /// A delay runs.
     Waiting {
         until: Instant,
         then: Then,
     },
 }
 
+/// What follows a delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     Relist,
     Watch,
+    /// Ask how far the server is, and go on from the saved state.
     Resume,
-}
-
-/// How the next list or watch-list is requested.
-#[derive(Clone, Copy, Debug, Default)]
-struct Relist {
-    /// The server cannot use the last version: request the most recent state (client-go
-    /// `isLastSyncResourceVersionUnavailable`).
-    most_recent: bool,
-    /// This server pages lists of version `0` too, so it has no watch cache.
-    paginated: bool,
-    /// How many times in a row the most recent state was older than the last version.
-    older: u32,
-    /// An item of the list had no readable key, so the list inferred no deletion.
-    doubtful: bool,
-    /// The known objects are of another history than the server's: their versions tell nothing.
-    foreign: bool,
-}
-
-/// For how long a server that refused a watch-list is listed. Then the reflector tries again: the server may have been
-/// upgraded.
-const LISTED: Duration = Duration::from_secs(24 * 3600);
-
-/// The server's support for watch-lists, as far as it is known.
-#[derive(Clone, Copy, Debug, Default)]
-struct WatchList {
-    /// When the server last refused one, or sent one that did not end.
-    given_up: Option<Instant>,
-    /// The next state is requested by a list.
-    skipped: bool,
-    /// How many times in a row it failed, by class.
-    failures: [u8; FailureClass::ALL.len()],
-}
-
-impl WatchList {
-    /// Whether the next state is requested by a watch-list.
-    fn is_tried(&self, now: Instant) -> bool {
-        let left_alone = self.given_up.is_some_and(|since| now.saturating_since(since) < LISTED);
-        !left_alone && !self.skipped
-    }
 }
 
 impl Reflector {
@@ -176,26 +141,20 @@ impl Reflector {
         Self {
             config,
             resource,
-            state: State::Idle,
-            open: None,
+            activity: Activity::Idle,
             abandoned: None,
             last_id: 0,
-            version: None,
-            ahead: None,
-            relist: Relist::default(),
+            versions: Versions::default(),
+            is_partial: false,
             resume: None,
-            watch_list: WatchList::default(),
-            pages: Pages::default(),
-            refused: 0,
-            delays: RetryDelays::new(config.backoff, config.seed.unwrap_or_default()),
+            server: Server::default(),
+            delays: config.backoff.delays(config.seed.unwrap_or_default()).spread_over(config.reconnect_jitter),
             interrupted: false,
             outage: None,
             lacking: None,
             report: None,
             began: Instant::ZERO,
-            last_activity: Instant::ZERO,
-            bookmarks: None,
-            silent: 0,
+            last_heard: Instant::ZERO,
             now: Instant::ZERO,
         }
     }
@@ -216,8 +175,7 @@ impl Reflector {
             Input::Overtaken => self.on_overtaken(),
             Input::Drifted { objects } => self.on_drifted(objects),
             Input::Confirmed { same } => self.on_confirmed(same),
-            Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
-            Input::Response(..) => Step::Nothing,
+            Input::Response(id, response) => self.on_response(id, response),
         }
     }
 
@@ -227,19 +185,18 @@ impl Reflector {
         if let Some(id) = self.abandoned.take() {
             return Some(Action::Abort(id));
         }
-        let open = self.open.as_mut().filter(|open| !open.sent)?;
-        open.sent = true;
-        Some(Action::Open(open.id, open.request.clone()))
+        let call = self.call_mut()?;
+        call.send().map(|request| Action::Open(call.id, request))
     }
 
     /// When [`Input::Timeout`] is due; `None` while no deadline runs.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let waiting = match self.state {
-            State::Waiting { until, .. } => Some(until),
-            _ => None,
-        };
-        earliest(earliest(waiting, self.relists_at()), self.stalled_at())
+        match &self.activity {
+            Activity::Waiting { until, .. } => Some(*until),
+            Activity::Requesting(_) => earliest(self.relists_at(), self.stalled_at()),
+            Activity::Idle | Activity::Stopped | Activity::Held => None,
+        }
     }
 
     /// Takes the report of the last failure.
@@ -257,25 +214,22 @@ impl Reflector {
     /// The query of the request `id`; `None` unless that request is open.
     #[must_use]
     pub fn open_query(&self, id: RequestId) -> Option<Query> {
-        match self.state {
-            _ if !self.is_open(id) => None,
-            State::Listing { .. } | State::Resuming => Some(Query::List),
-            State::WatchListing => Some(Query::WatchList),
-            State::Watching => Some(Query::Watch),
-            State::Idle | State::Stopped | State::Held | State::Waiting { .. } => None,
-        }
+        self.call().filter(|call| call.is_sent_as(id)).map(|call| call.request.query())
     }
 
     /// The current phase.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        match self.state {
-            State::Idle => Phase::Idle,
-            State::Stopped => Phase::Stopped,
-            State::WatchListing | State::Listing { .. } => Phase::Listing,
-            State::Resuming | State::Held => Phase::Resuming,
-            State::Watching => Phase::Watching,
-            State::Waiting { .. } => Phase::BackingOff,
+        match &self.activity {
+            Activity::Idle => Phase::Idle,
+            Activity::Stopped => Phase::Stopped,
+            Activity::Held => Phase::Resuming,
+            Activity::Waiting { .. } => Phase::BackingOff,
+            Activity::Requesting(call) => match call.purpose {
+                Purpose::List(_) | Purpose::Stream(_) => Phase::Listing,
+                Purpose::Version => Phase::Resuming,
+                Purpose::Watch(_) => Phase::Watching,
+            },
         }
     }
 
@@ -283,42 +237,7 @@ impl Reflector {
     /// (client-go `LastSyncResourceVersion`). `None` before the first list, and after a list without a version.
     #[must_use]
     pub fn last_version(&self) -> Option<&str> {
-        self.version.as_deref()
-    }
-
-    /// [`last_version`](Self::last_version), to be kept.
-    pub(crate) fn version(&self) -> Option<&Version> {
-        self.version.as_ref()
-    }
-
-    /// Whether a watch-list is being read.
-    pub(crate) fn is_streaming(&self) -> bool {
-        self.state == State::WatchListing
-    }
-
-    /// When the last event, bookmark or list came.
-    pub(crate) fn last_activity(&self) -> Instant {
-        self.last_activity
-    }
-
-    /// When the last list or watch-list began.
-    pub(crate) fn began(&self) -> Instant {
-        self.began
-    }
-
-    /// Whether a watch has been silent for longer than servers take between bookmarks.
-    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
-        self.config.bookmark_overdue.is_some_and(|overdue| self.last_activity + overdue <= now)
-    }
-
-    /// Begins the jitter anew with `seed`, unless the configuration names one, or the reflector was started. Returns
-    /// whether it did.
-    pub(crate) fn seed_unless_chosen(&mut self, seed: u64) -> bool {
-        let free = self.config.seed.is_none() && self.state == State::Idle;
-        if free {
-            self.delays.reseed(seed);
-        }
-        free
+        self.versions.reached.as_deref()
     }
 
     /// The resource.
@@ -331,88 +250,214 @@ impl Reflector {
     pub(crate) fn set_resource(&mut self, resource: Resource) {
         self.resource = resource;
         // Versions do not tell two forms of one state apart.
-        self.relist.foreign = true;
-        if let State::Waiting { then, .. } = &mut self.state {
+        self.versions.foreign = true;
+        if let Activity::Waiting { then, .. } = &mut self.activity {
             *then = Then::Relist;
         }
     }
 
+    /// Begins the jitter anew with `seed`, unless the configuration names one, or the reflector was started. Returns
+    /// whether it did.
+    pub(crate) fn seed_unless_chosen(&mut self, seed: u64) -> bool {
+        let is_free = self.config.seed.is_none() && matches!(self.activity, Activity::Idle);
+        if is_free {
+            self.delays.reseed(seed);
+        }
+        is_free
+    }
+
+    /// [`last_version`](Self::last_version), to be kept.
+    pub(crate) fn version(&self) -> Option<&Version> {
+        self.versions.reached.as_ref()
+    }
+
+    /// Which versions are known, and whether they can be compared.
+    pub(crate) fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    pub(crate) fn versions_mut(&mut self) -> &mut Versions {
+        &mut self.versions
+    }
+
+    /// Whether a watch-list is being read.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.call().is_some_and(|call| matches!(call.purpose, Purpose::Stream(_)))
+    }
+
+    /// When the last event, bookmark or list came.
+    pub(crate) fn last_heard(&self) -> Instant {
+        self.last_heard
+    }
+
+    /// When the last list or watch-list began.
+    pub(crate) fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Whether a watch has been silent for longer than servers take between bookmarks.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        self.config.bookmark_overdue.is_some_and(|overdue| self.last_heard + overdue <= now)
+    }
+
     fn on_start(&mut self) -> Step {
-        if matches!(self.state, State::Idle | State::Stopped) {
+        if matches!(self.activity, Activity::Idle | Activity::Stopped) {
             self.begin();
         }
         Step::Nothing
     }
 
     fn on_stop(&mut self) -> Step {
-        self.abandon();
-        let step = self.discard();
-        self.state = State::Stopped;
+        let step = self.abandon().map_or(Step::Nothing, |call| call.step_at_failure());
+        self.activity = Activity::Stopped;
         self.outage = None;
         step
     }
 
     fn on_listening(&mut self) -> Step {
         let now = self.now;
-        self.open.iter_mut().for_each(|open| open.listen(now));
+        self.call_mut().into_iter().for_each(|call| call.listen(now));
         Step::Nothing
     }
 
     fn on_timeout(&mut self) -> Step {
-        if self.stalled_at().is_some_and(|stalled| stalled <= self.now) {
-            return self.on_stalled();
-        }
-        match self.state {
-            State::Waiting { until, then } if until <= self.now => match then {
-                Then::Relist => self.synchronize(),
-                Then::Watch if self.is_due_for_room() => self.synchronize(),
-                Then::Watch => self.watch(),
-                Then::Resume => self.ask_version(),
-            },
-            State::Watching if self.relists_at().is_some_and(|due| due <= self.now) => {
-                self.relist_in_watch();
+        match self.activity {
+            Activity::Waiting { until, then } if until <= self.now => self.on_waited(then),
+            Activity::Requesting(_) if self.stalled_at().is_some_and(|due| due <= self.now) => {
+                return self.on_stalled();
             }
+            Activity::Requesting(_) if self.relists_at().is_some_and(|due| due <= self.now) => self.relist_in_watch(),
             _ => {}
         }
         Step::Nothing
     }
 
-    fn on_stalled(&mut self) -> Step {
-        let Some(open) = &self.open else { return Step::Nothing };
-        if open.watching.is_some() && !open.proven {
-            // This server may have stopped sending bookmarks.
-            self.bookmarks = None;
+    fn on_waited(&mut self, then: Then) {
+        match then {
+            Then::Relist => self.synchronize(),
+            Then::Watch if self.is_due_for_room() => self.synchronize(),
+            Then::Watch => self.watch(),
+            Then::Resume => self.ask_version(),
         }
-        let silence = open.silence(self.now);
+    }
+
+    fn on_stalled(&mut self) -> Step {
+        let Some(call) = self.call() else { return Step::Nothing };
+        let is_past = |due: Option<Instant>| due.is_some_and(|due| due <= self.now);
         let failure = match () {
-            () if open.is_unfinished(self.now, &self.config) => Failure::Unfinished,
-            () if open.is_too_slow(self.now, &self.config) => Failure::TooSlow,
-            () => Failure::Stalled { silence },
+            () if is_past(call.unfinished_at(&self.config)) => Failure::Unfinished,
+            () if is_past(call.too_slow_at(&self.config)) => Failure::TooSlow,
+            () => Failure::Stalled { silence: call.silence(self.now) },
         };
+        if call.is_watched() && !call.is_proven() {
+            // This server may have stopped sending bookmarks.
+            self.server.bookmarks = None;
+        }
         self.on_broken(failure)
     }
 
-    fn is_open(&self, id: RequestId) -> bool {
-        self.open.as_ref().is_some_and(|open| open.id == id && open.sent)
-    }
+    /// Handles a part of a response. What it means depends on what was requested.
+    fn on_response(&mut self, id: RequestId, response: Response<'_>) -> Step {
+        let now = self.now;
+        let Activity::Requesting(call) = &mut self.activity else { return Step::Nothing };
+        if !call.is_sent_as(id) {
+            return Step::Nothing;
+        }
+        call.touch(now);
+        match (response, &call.purpose) {
+            (Response::Head(head), _) => self.on_head(head),
+            (Response::Data(len), _) => self.on_data(len),
+            (Response::Closed(Err(failure)), _) => self.on_closed(failure),
+            (Response::Broken(failure), _) => self.on_broken(failure),
 
-    fn stalled_at(&self) -> Option<Instant> {
-        let open = self.open.as_ref()?;
-        earliest(open.stalled_at(&self.config), self.longest_silence().and_then(|silence| open.silent_at(silence)))
-    }
+            (Response::Object { .. }, Purpose::List(_)) => self.on_item(),
+            (Response::Unreadable, Purpose::List(_)) => self.on_unreadable_item(),
+            (Response::Outdated { version, known }, Purpose::List(_)) => self.on_outdated_item(version, known),
+            (Response::ListEnd { version, continue_token }, Purpose::List(_)) => {
+                self.on_list_end(version, continue_token)
+            }
 
-    /// How long a watch may bring nothing from a server that is known to send bookmarks.
-    fn longest_silence(&self) -> Option<Duration> {
-        let gap = self.bookmarks?;
-        Some(eighths(gap, 20).min(self.config.bookmark_overdue?))
-    }
+            (Response::Object { event_type, .. }, Purpose::Stream(_)) => self.on_initial_event(event_type),
+            (Response::Unreadable, Purpose::Stream(_)) => self.on_unreadable_initial_event(),
+            (Response::Bookmark { version, initial_events_end: true }, Purpose::Stream(_)) => {
+                self.on_initial_events_end(version)
+            }
+            (Response::Bookmark { .. }, Purpose::Stream(_)) => self.on_initial_bookmark(),
+            (Response::Closed(Ok(())), Purpose::Stream(_)) => self.on_closed(Failure::Unfinished),
 
-    /// Forgets a state that did not become complete.
-    fn discard(&self) -> Step {
-        match self.state {
-            State::Listing { .. } | State::WatchListing | State::Resuming => Step::Discard,
+            (Response::Object { version, event_type }, Purpose::Watch(_)) => self.on_event(version, event_type),
+            (Response::Unreadable, Purpose::Watch(_)) => self.on_unreadable_event(),
+            (Response::Outdated { version, known }, Purpose::Stream(_) | Purpose::Watch(_)) => {
+                self.on_outdated_event(version, known)
+            }
+            (Response::Bookmark { version, .. }, Purpose::Watch(_)) => self.on_bookmark(version),
+            (Response::Closed(Ok(())), Purpose::Watch(_)) => self.on_watch_end(),
+
+            (Response::ListEnd { version, .. }, Purpose::Version) => self.on_shown(version),
+            (Response::Closed(Ok(())), Purpose::List(_) | Purpose::Version) => self.on_closed(Failure::Truncated),
             _ => Step::Nothing,
         }
+    }
+
+    /// A refusal is handled at the end of its body, which holds the reason.
+    fn on_head(&mut self, head: &ResponseHead) -> Step {
+        let (now, is_partial) = (self.now, self.is_partial);
+        self.delays.note_answer(now);
+        let Activity::Requesting(call) = &mut self.activity else { return Step::Nothing };
+        call.begin(now, head);
+        if let Purpose::Watch(watch) = &mut call.purpose
+            && watch.since.is_some()
+        {
+            watch.refused = core::mem::take(&mut self.server.refused);
+            call.doubt.unreadable |= is_partial;
+        }
+        Step::Nothing
+    }
+
+    fn on_data(&mut self, len: usize) -> Step {
+        let (now, least) = (self.now, self.config.min_list_progress);
+        self.call_mut().into_iter().for_each(|call| call.advance(now, len, least));
+        Step::Nothing
+    }
+
+    /// Makes a request the open one.
+    fn request(&mut self, purpose: Purpose, verb: Verb) {
+        self.last_id += 1;
+        let request = Request { resource: self.resource.clone(), verb };
+        self.activity = Activity::Requesting(Call::new(RequestId(self.last_id), request, purpose, self.now));
+    }
+
+    /// The open request.
+    fn call(&self) -> Option<&Call> {
+        if let Activity::Requesting(call) = &self.activity { Some(call) } else { None }
+    }
+
+    fn call_mut(&mut self) -> Option<&mut Call> {
+        if let Activity::Requesting(call) = &mut self.activity { Some(call) } else { None }
+    }
+
+    /// Takes the open request, which has ended. The caller goes on to the next state.
+    fn end_call(&mut self) -> Option<Call> {
+        match core::mem::replace(&mut self.activity, Activity::Stopped) {
+            Activity::Requesting(call) => Some(call),
+            activity => {
+                self.activity = activity;
+                None
+            }
+        }
+    }
+
+    /// Takes the open request, and aborts it if the transport has it.
+    fn abandon(&mut self) -> Option<Call> {
+        let call = self.end_call()?;
+        self.abandoned = Some(call.id).filter(|_| call.is_sent()).or(self.abandoned);
+        Some(call)
+    }
+
+    /// When the open request counts as stalled.
+    fn stalled_at(&self) -> Option<Instant> {
+        let longest_silence = self.server.longest_silence(self.config.bookmark_overdue);
+        self.call()?.stalled_at(&self.config, longest_silence)
     }
 }
 

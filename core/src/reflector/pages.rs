@@ -1,6 +1,6 @@
 //! Checks that a list makes progress from page to page.
 
-use super::Failure;
+use super::failure::Failure;
 use crate::object::{Version, is_older};
 use crate::request::Token;
 
@@ -8,8 +8,12 @@ use crate::request::Token;
 const MOST_EMPTY: u32 = 4;
 
 /// The pages of the list that is being read.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Pages {
+    /// The list is requested without pages: the version of its pages had expired.
+    pub(super) is_unpaged: bool,
+    /// The page that is being read has an item.
+    pub(super) has_item: bool,
     read: u32,
     empty: u32,
     /// An earlier token, replaced each time the number of pages has doubled. Tokens in a cycle return to it (Brent's
@@ -20,6 +24,10 @@ pub(super) struct Pages {
 }
 
 impl Pages {
+    pub(super) fn unpaged() -> Self {
+        Self { is_unpaged: true, ..Self::default() }
+    }
+
     /// The version from which a watch misses nothing after a page of `version` and those before: that of the oldest page.
     pub(super) fn oldest(&mut self, version: &str) -> Version {
         let before = self.oldest.take().filter(|before| is_older(before, version));
@@ -27,11 +35,12 @@ impl Pages {
         self.oldest.insert(oldest).clone()
     }
 
-    /// Notes the page of `token`, whose continue token is `next`. Returns the failure where the list makes no progress.
-    pub(super) fn next(&mut self, token: Option<&Token>, next: &Token, empty: bool, limit: u32) -> Option<Failure> {
+    /// Notes the end of the page of `token`, whose continue token is `next`. Returns the failure where the list makes no
+    /// progress.
+    pub(super) fn next(&mut self, token: Option<&str>, next: &Token, limit: u32) -> Option<Failure> {
         self.read = self.read.saturating_add(1);
-        self.empty = if empty { self.empty.saturating_add(1) } else { 0 };
-        if [token, self.remembered.as_ref()].contains(&Some(next)) {
+        self.empty = if core::mem::take(&mut self.has_item) { 0 } else { self.empty.saturating_add(1) };
+        if [token, self.remembered.as_deref()].contains(&Some(next)) {
             return Some(Failure::RepeatedPage);
         }
         if self.read.is_power_of_two() {
@@ -53,10 +62,11 @@ mod tests {
     /// After how many pages a list is given up that has these tokens, and why.
     fn given_up(token: impl Fn(u32) -> u32, empty: bool) -> (u32, Failure) {
         let mut pages = Pages::default();
-        let mut asked = None;
+        let mut asked: Option<Token> = None;
         let turn = |page| {
             let next = Token::from(&*format!("{}", token(page)));
-            let failure = pages.next(asked.as_ref(), &next, empty, 1000);
+            pages.has_item = !empty;
+            let failure = pages.next(asked.as_deref(), &next, 1000);
             asked = Some(next);
             failure.map(|failure| (page, failure))
         };

@@ -1,8 +1,9 @@
 //! Going on from a state that was saved: a list of one object shows first how far the server is.
 
-use super::{Failure, Reflector, State, Step, Then};
-use crate::object::Version;
-use crate::object::compare_versions;
+use super::call::Purpose;
+use super::{Activity, Failure, Reflector, Step, Then};
+use crate::object::{Version, compare_versions};
+use crate::request::Verb;
 use core::cmp::Ordering;
 
 /// A saved state, from which the reflector goes on. It is gone once the cache is as recent as the server was.
@@ -25,14 +26,16 @@ impl Reflector {
     /// else a list: the server was restored from a backup, or it is another one. A server answers a watch from a version
     /// of its future with silence.
     ///
-    /// If `held`, no watch follows before [`Input::Confirmed`](super::Input::Confirmed). Returns false, and does nothing, if the reflector was
-    /// started or has a version, or if `version` is not a decimal number above zero: there is no order then.
+    /// If `held`, no watch follows before [`Input::Confirmed`](super::Input::Confirmed).
+    ///
+    /// Returns false, and does nothing, if the reflector was started or has a version, or if `version` is not a decimal
+    /// number above zero: there is no order then.
     #[must_use]
     pub fn resume(&mut self, version: &str, held: bool) -> bool {
         let is_usable = compare_versions(version, "0") == Ok(Ordering::Greater);
-        let is_fresh = self.state == State::Idle && self.version.is_none();
+        let is_fresh = matches!(self.activity, Activity::Idle) && self.versions.reached.is_none();
         if is_usable && is_fresh {
-            self.version = Version::copied(version);
+            self.versions.reached = Version::copied(version);
             self.resume = Some(Resume { is_held: held, ..Resume::default() });
         }
         is_usable && is_fresh
@@ -47,7 +50,7 @@ impl Reflector {
     /// Whether only [`Input::Confirmed`](super::Input::Confirmed) is missing for the watch from a saved version.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.state == State::Held
+        matches!(self.activity, Activity::Held)
     }
 
     /// Whether the state is a saved one, and perhaps older than the server's when the reflector started.
@@ -58,37 +61,39 @@ impl Reflector {
     /// Whether a watch from the version would bring every change that was not received. It would not if a list is due, if the
     /// cache lacks objects, or if not even the key of an item or an event was readable.
     pub(crate) fn is_exact(&self) -> bool {
-        let is_doubtful =
-            self.relist.doubtful || self.lacking.is_some() || self.open.as_ref().is_some_and(|open| open.doubtful);
-        !is_doubtful && matches!(self.state, State::Watching | State::Waiting { then: Then::Watch, .. })
+        let is_watching = match &self.activity {
+            Activity::Requesting(call) => call.watch().is_some() && !call.doubt.is_some(),
+            Activity::Waiting { then, .. } => *then == Then::Watch,
+            Activity::Idle | Activity::Stopped | Activity::Held => false,
+        };
+        is_watching && !self.is_partial && self.lacking.is_none()
     }
 
-    /// Whether two states of one uid and one version are the same. They may not be if the server's history is another
-    /// one than that of the known objects.
-    pub(crate) fn trusts_versions(&self) -> bool {
-        !self.relist.foreign
+    /// Begins: where a state was saved, with that.
+    pub(super) fn begin(&mut self) {
+        match (&self.resume, &self.versions.reached) {
+            (Some(_), Some(_)) => self.ask_version(),
+            _ => self.synchronize(),
+        }
     }
 
     /// Asks for the server's version, by a list of one object.
     pub(super) fn ask_version(&mut self) {
         self.began = self.now;
-        self.state = State::Resuming;
-        self.open();
+        let one = Verb::List { limit: Some(1), continue_token: None, resource_version: None };
+        self.request(Purpose::Version, one);
     }
 
-    /// The list of one object is complete.
+    /// The list of one object is complete. The object is not staged.
     pub(super) fn on_shown(&mut self, version: &str) -> Step {
-        let Some(last) = self.version.clone() else { return Step::Nothing };
+        let Some(last) = self.versions.reached.clone() else { return Step::Nothing };
         match compare_versions(version, &last) {
             Ok(Ordering::Less) => {
-                self.relist.older += 1;
-                self.relist.foreign = true;
+                self.versions.note_older(true);
                 self.on_closed(Failure::BackInTime { version: Version::copied(version).unwrap_or_default(), last })
             }
             Ok(_) => {
-                self.open = None;
                 self.on_as_recent(version);
-                // The one object is not staged.
                 Step::Discard
             }
             Err(_) => self.on_closed(Failure::NotAList),
@@ -97,11 +102,11 @@ impl Reflector {
 
     /// The server is as recent as the saved state, or more recent.
     fn on_as_recent(&mut self, version: &str) {
-        self.last_activity = self.now;
+        self.last_heard = self.now;
         if let Some(outage) = &mut self.outage {
             outage.interrupted = true;
         }
-        self.state = State::Held;
+        self.activity = Activity::Held;
         if let Some(resume) = &mut self.resume {
             resume.shown = Version::copied(version);
             if !resume.is_held {
@@ -116,7 +121,7 @@ impl Reflector {
         resume.is_held = false;
         if !same {
             self.forget_saved();
-        } else if self.state == State::Held {
+        } else if matches!(self.activity, Activity::Held) {
             self.watch_saved();
         }
         Step::Nothing
@@ -132,46 +137,37 @@ impl Reflector {
 
     /// The server's history is another one than that of the known objects.
     pub(super) fn on_overtaken(&mut self) -> Step {
-        self.relist.foreign = true;
-        match &mut self.state {
-            State::Waiting { then, .. } => *then = Then::Relist,
-            State::Watching => {
-                self.abandon();
-                self.synchronize();
-            }
-            _ => {}
-        }
+        self.relist_foreign(|purpose| matches!(purpose, Purpose::Watch(_)));
         Step::Nothing
     }
 
     /// The saved state is another server's: it is listed from nothing.
-    pub(super) fn forget_saved(&mut self) {
-        (self.version, self.resume) = (None, None);
-        self.relist.foreign = true;
-        match &mut self.state {
-            State::Waiting { then, .. } => *then = Then::Relist,
-            State::Resuming | State::Held => {
+    fn forget_saved(&mut self) {
+        (self.versions.reached, self.resume) = (None, None);
+        self.relist_foreign(|purpose| matches!(purpose, Purpose::Version));
+    }
+
+    /// Reads the state again without a comparison of versions: at once in place of such a request, else after the wait.
+    fn relist_foreign(&mut self, is_replaced: impl Fn(&Purpose) -> bool) {
+        self.versions.foreign = true;
+        match &mut self.activity {
+            Activity::Waiting { then, .. } => *then = Then::Relist,
+            Activity::Requesting(call) if !is_replaced(&call.purpose) => {}
+            Activity::Requesting(_) => {
                 self.abandon();
                 self.synchronize();
             }
-            State::Idle | State::Stopped | State::WatchListing | State::Listing { .. } | State::Watching => {}
+            Activity::Held => self.synchronize(),
+            Activity::Idle | Activity::Stopped => {}
         }
     }
 
     /// Forgets that the state was a saved one, once it is as recent as the server has shown to be.
     pub(super) fn note_resumed(&mut self) {
         let shown = self.resume.as_ref().and_then(|resume| resume.shown.as_deref());
-        let is_reached = |shown| compare_versions(self.version.as_deref()?, shown).ok().map(Ordering::is_ge);
+        let is_reached = |shown| compare_versions(self.versions.reached.as_deref()?, shown).ok().map(Ordering::is_ge);
         if shown.and_then(is_reached) == Some(true) {
             self.resume = None;
-        }
-    }
-
-    /// Begins: where a state was saved, with that.
-    pub(super) fn begin(&mut self) {
-        match (&self.resume, &self.version) {
-            (Some(_), Some(_)) => self.ask_version(),
-            _ => self.synchronize(),
         }
     }
 }

@@ -72,7 +72,9 @@ impl RetryRule {
     /// The rule for a failure.
     #[must_use]
     pub fn of(operation: Operation, class: FailureClass) -> &'static Self {
-        &RETRY_POLICY[usize::from(ROWS[operation as usize][class as usize])]
+        let covers = |rule: &&Self| rule.operations.contains(&operation) && rule.classes.contains(&class);
+        // There is always one, as a test shows.
+        RETRY_POLICY.iter().find(covers).unwrap_or(&RETRY_POLICY[0])
     }
 
     /// Reaction and delay where the rule already applied `times` times in a row.
@@ -150,7 +152,7 @@ pub const RETRY_POLICY: &[RetryRule] = &[
         Exponential,
     ),
     // The cache takes what fits, and another state fits no better unless something has left the cache.
-    RetryRule::new(&OPERATIONS, &[DoesNotFit], Relist, Room),
+    RetryRule::new(&[List, Page, WatchList, Watch, Resume], &[DoesNotFit], Relist, Room),
     // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
     RetryRule::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probe),
     RetryRule::new(&[Watch], &[TooManyRequests, Unfinished, Malformed, TooLarge, Untrusted], Rewatch, Exponential),
@@ -180,39 +182,6 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // Perhaps the answer broke off, or this server's versions have no order.
     RetryRule::new(&[Resume], &[Malformed], Reaction::Resume, Exponential).at_most(1, Relist),
 ];
-
-const OPERATIONS: [Operation; 5] = [List, Page, WatchList, Watch, Resume];
-
-/// The index of each operation's and failure's rule. The compiler checks that there is exactly one.
-const ROWS: [[u8; FailureClass::ALL.len()]; OPERATIONS.len()] = {
-    let mut rows = [[u8::MAX; FailureClass::ALL.len()]; OPERATIONS.len()];
-    let mut row = 0;
-    while row < RETRY_POLICY.len() {
-        let mut operation = 0;
-        while operation < RETRY_POLICY[row].operations.len() {
-            let mut class = 0;
-            while class < RETRY_POLICY[row].classes.len() {
-                let place = &mut rows[RETRY_POLICY[row].operations[operation] as usize]
-                    [RETRY_POLICY[row].classes[class] as usize];
-                assert!(*place == u8::MAX, "two rows for one failure");
-                *place = row as u8;
-                class += 1;
-            }
-            operation += 1;
-        }
-        row += 1;
-    }
-    let mut operation = 0;
-    while operation < OPERATIONS.len() {
-        let mut class = 0;
-        while class < FailureClass::ALL.len() {
-            assert!(rows[operation][class] != u8::MAX, "a failure without a row");
-            class += 1;
-        }
-        operation += 1;
-    }
-    rows
-};
 
 /// A line of a Markdown table: operation, failure, reaction, delay.
 impl fmt::Display for RetryRule {
@@ -272,6 +241,16 @@ impl fmt::Display for BackoffKind {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+
+    #[test]
+    fn there_is_exactly_one_rule_for_each_operation_and_each_failure() {
+        for operation in [List, Page, WatchList, Watch, Resume] {
+            for class in FailureClass::ALL {
+                let covers = |rule: &&RetryRule| rule.operations.contains(&operation) && rule.classes.contains(&class);
+                assert_eq!(RETRY_POLICY.iter().filter(covers).count(), 1, "{operation}: {class}");
+            }
+        }
+    }
 
     #[test]
     fn a_limit_other_than_one_was_printed_as_three_times() {

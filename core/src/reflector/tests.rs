@@ -1,4 +1,4 @@
-use super::open::VERY_SHORT;
+use super::call::VERY_SHORT;
 use super::*;
 use crate::decode::{EventType, Status};
 use crate::transport::{ResponseHead, TransportErrorKind};

@@ -1,4 +1,4 @@
-use super::percent_decode_bytes;
+use super::percent::percent_decode_bytes;
 use alloc::vec::Vec;
 
 /// Stands for what a decoder says of confidential bytes: an error of serde quotes the value that it refuses.

@@ -1,5 +1,5 @@
 #[cfg(feature = "alloc")]
-use super::PercentEncoded;
+use super::percent::PercentEncoded;
 #[cfg(feature = "alloc")]
 use crate::object::Kind;
 use crate::text::SharedText;

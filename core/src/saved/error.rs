@@ -1,5 +1,5 @@
 use crate::text::Printable;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 /// Why a state cannot be saved, or a saved one not be used. The sentence says what to do; without a saved state, the
@@ -32,6 +32,12 @@ pub enum SavedError {
     TooLarge(usize),
     /// The resource is confidential, and nobody asked for it to be saved.
     Confidential(String),
+}
+
+impl SavedError {
+    pub(super) fn of_flash(error: impl fmt::Display) -> Self {
+        Self::Flash(error.to_string())
+    }
 }
 
 /// How many characters of a text from a file are shown.

@@ -36,20 +36,16 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
-mod checksum;
 mod error;
 mod flash;
-mod head;
-mod in_memory;
+mod format;
 mod origin;
 mod reading;
 mod saver;
-mod tail;
 mod writing;
 
 pub use error::SavedError;
-pub use flash::Flash;
-pub use in_memory::InMemory;
+pub use flash::{Flash, InMemory};
 pub use origin::Origin;
 pub use reading::Saved;
 pub use saver::Saver;

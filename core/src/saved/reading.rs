@@ -1,9 +1,7 @@
-use super::checksum::Checksum;
 use super::error::SavedError;
 use super::flash::Flash;
-use super::head::Head;
+use super::format::{Checksum, Head};
 use super::origin::Origin;
-use super::tail;
 use crate::decode::{Decode, DecodeOptions, Ending, FromJson, Json, Part};
 use crate::object::ObjectHandle;
 use crate::request::Query;
@@ -48,11 +46,11 @@ impl<T: FromJson> Saved<T> {
         options: DecodeOptions,
         limit: usize,
     ) -> Result<Option<Self>, SavedError> {
-        if !flash.open().map_err(failed)? {
+        if !flash.open().map_err(SavedError::of_flash)? {
             return Ok(None);
         }
         check(flash, limit)?;
-        if !flash.open().map_err(failed)? {
+        if !flash.open().map_err(SavedError::of_flash)? {
             return Err(SavedError::Cut);
         }
         read(flash, origin, options).map(Some)
@@ -64,7 +62,7 @@ fn check(flash: &mut impl Flash, limit: usize) -> Result<(), SavedError> {
     let (mut checksum, mut held, mut len) = (Checksum::new(), Vec::new(), 0_usize);
     let mut buffer = vec![0; BUFFER];
     loop {
-        let read = flash.read(&mut buffer).map_err(failed)?;
+        let read = flash.read(&mut buffer).map_err(SavedError::of_flash)?;
         len = len.saturating_add(read);
         if len > limit {
             return Err(SavedError::TooLarge(limit));
@@ -74,11 +72,11 @@ fn check(flash: &mut impl Flash, limit: usize) -> Result<(), SavedError> {
         }
         held.extend_from_slice(&buffer[..read]);
         // The last bytes are not summed: they may be the end.
-        let before = held.len().saturating_sub(tail::LEN);
+        let before = held.len().saturating_sub(Checksum::END);
         checksum.update(&held[..before]);
         held.drain(..before);
     }
-    match tail::read(&held) {
+    match Checksum::read(&held) {
         None => Err(SavedError::Cut),
         Some(named) if named != checksum => Err(SavedError::Damaged),
         Some(_) => Ok(()),
@@ -91,7 +89,7 @@ fn read<T: FromJson>(flash: &mut impl Flash, origin: &Origin, options: DecodeOpt
     let (mut line, mut head, mut objects) = (Vec::new(), None, Vec::new());
     let mut buffer = vec![0; BUFFER];
     loop {
-        let len = flash.read(&mut buffer).map_err(failed)?;
+        let len = flash.read(&mut buffer).map_err(SavedError::of_flash)?;
         let bytes = &buffer[..len];
         if len == 0 {
             break;
@@ -128,8 +126,4 @@ fn object<T>(part: Part<ObjectHandle<T>>) -> Result<ObjectHandle<T>, SavedError>
         Part::Undecodable(error) => Err(SavedError::Object(error.to_string())),
         _ => Err(SavedError::Unknown("it is no list".into())),
     }
-}
-
-fn failed(error: impl ToString) -> SavedError {
-    SavedError::Flash(error.to_string())
 }

@@ -91,12 +91,6 @@ impl Saver {
         }
     }
 
-    /// Whether a save has begun that has not ended.
-    #[must_use]
-    pub fn is_saving(&self) -> bool {
-        self.saving.is_some()
-    }
-
     /// Whether the last whole state is of another version, or there is none. At its end, a program saves then, however
     /// soon that is after the save before.
     #[must_use]

@@ -1,13 +1,10 @@
-use super::checksum::Checksum;
 use super::error::SavedError;
 use super::flash::Flash;
-use super::head::Head;
+use super::format::{Checksum, Head};
 use super::origin::Origin;
-use super::tail;
 use crate::decode::ToJson;
 use crate::object::ObjectHandle;
 use crate::time::WallTime;
-use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -68,7 +65,7 @@ impl<T: ToJson> Writing<T> {
             let Some(object) = self.objects.next() else {
                 self.ended = true;
                 self.checksum.update(&out[start..]);
-                out.extend_from_slice(tail::write(self.checksum).as_bytes());
+                self.checksum.write(out);
                 return Ok(true);
             };
             if core::mem::replace(&mut self.follows, true) {
@@ -86,16 +83,12 @@ impl<T: ToJson> Writing<T> {
     /// # Errors
     /// If an object cannot be written, or the flash fails. The last whole state stays.
     pub fn write_to(mut self, flash: &mut impl Flash) -> Result<(), SavedError> {
-        flash.create().map_err(failed)?;
+        flash.create().map_err(SavedError::of_flash)?;
         let mut piece = Vec::with_capacity(PIECE);
         while self.next_piece(&mut piece)? {
-            flash.write(&piece).map_err(failed)?;
+            flash.write(&piece).map_err(SavedError::of_flash)?;
             piece.clear();
         }
-        flash.commit().map_err(failed)
+        flash.commit().map_err(SavedError::of_flash)
     }
-}
-
-fn failed(error: impl ToString) -> SavedError {
-    SavedError::Flash(error.to_string())
 }

@@ -171,10 +171,10 @@ mod tests {
     type Item = Result<StreamPart<&'static str>, TransportError>;
 
     /// Gives what was put in, and waits while that is nothing; notes for what it was asked, and that it was dropped.
-    struct Line(Rc<RefCell<State>>);
+    struct Line(Rc<RefCell<Script>>);
 
     #[derive(Default)]
-    struct State {
+    struct Script {
         polls: Vec<Poll<Option<Item>>>,
         asked: Vec<String>,
         dropped: usize,
@@ -204,15 +204,15 @@ mod tests {
     }
 
     /// A transport with request 7 open, answered by these parts.
-    fn opened(polls: Vec<Poll<Option<Item>>>) -> (impl ListerWatcher, Rc<RefCell<State>>) {
-        let state = Rc::new(RefCell::new(State { polls, ..State::default() }));
-        let shared = state.clone();
+    fn opened(polls: Vec<Poll<Option<Item>>>) -> (impl ListerWatcher, Rc<RefCell<Script>>) {
+        let script = Rc::new(RefCell::new(Script { polls, ..Script::default() }));
+        let shared = script.clone();
         let mut transport = StreamTransport::new(move |request: &Request| {
             shared.borrow_mut().asked.push(alloc::format!("{request}"));
             Line(shared.clone())
         });
         transport.open(RequestId(7), &Request::parse("/api/v1/pods?limit=5"));
-        (transport, state)
+        (transport, script)
     }
 
     fn next(transport: &mut impl ListerWatcher, buf: &mut [u8]) -> Poll<Incoming> {
@@ -238,14 +238,14 @@ mod tests {
     #[test]
     fn chunks_of_any_size_come_whole_through_a_small_buffer() {
         let chunks = ["abcdefghij", "", "kl"].map(|chunk| item(StreamPart::Data(chunk)));
-        let (mut transport, state) =
+        let (mut transport, script) =
             opened([answer(410)].into_iter().chain(chunks).chain([Poll::Ready(None)]).collect());
         let (text, others) = drained(&mut transport);
         assert_eq!(text, "abcdefghijkl");
         let head = ResponseHead { status: 410, ..ResponseHead::default() };
         assert_eq!(others, [Incoming::Head { id: ID, head }, Incoming::End { id: ID }]);
-        assert_eq!(state.borrow().asked, ["/api/v1/pods?limit=5"]);
-        assert_eq!(state.borrow().dropped, 1);
+        assert_eq!(script.borrow().asked, ["/api/v1/pods?limit=5"]);
+        assert_eq!(script.borrow().dropped, 1);
     }
 
     #[test]
@@ -262,12 +262,12 @@ mod tests {
     fn an_error_ends_the_answer_and_closes_the_stream() {
         let error = TransportError::new(TransportErrorKind::Reset, "cut");
         let broken = Poll::Ready(Some(Err(error.clone())));
-        let (mut transport, state) =
+        let (mut transport, script) =
             opened([answer(200), item(StreamPart::Data("a")), broken, item(StreamPart::Data("b"))].into());
         let (text, others) = drained(&mut transport);
         assert_eq!(text, "a");
         assert_eq!(others[1..], [Incoming::Failed { id: ID, error }]);
-        assert_eq!(state.borrow().dropped, 1);
+        assert_eq!(script.borrow().dropped, 1);
     }
 
     #[test]
@@ -281,25 +281,25 @@ mod tests {
 
     #[test]
     fn only_the_open_request_can_be_aborted() {
-        let (mut transport, state) = opened([answer(200)].into());
+        let (mut transport, script) = opened([answer(200)].into());
         transport.abort(RequestId(6));
-        assert_eq!(state.borrow().dropped, 0);
+        assert_eq!(script.borrow().dropped, 0);
         transport.abort(ID);
-        assert_eq!(state.borrow().dropped, 1);
+        assert_eq!(script.borrow().dropped, 1);
         assert_eq!(next(&mut transport, &mut [0; 4]), Poll::Ready(Incoming::Idle { until: None }));
     }
 
     #[test]
     fn a_stream_of_empty_chunks_kept_the_thread() {
         let chunks = (0..10_000).map(|_| item(StreamPart::Data("")));
-        let (mut transport, state) = opened([answer(200)].into_iter().chain(chunks).collect());
+        let (mut transport, script) = opened([answer(200)].into_iter().chain(chunks).collect());
         let mut buf = [0; 4];
         let _head = next(&mut transport, &mut buf);
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(Arc::clone(&woken));
         let context = ReadContext { cx: &mut Context::from_waker(&waker), now: Instant::ZERO, max_wait: None };
         assert_eq!(transport.poll_read(context, &mut buf), Poll::Pending);
-        let left = state.borrow().polls.len();
+        let left = script.borrow().polls.len();
         assert!(left > 9_000, "{left} of 10000 chunks are left when the others get their turn");
         assert!(woken.0.load(Relaxed), "it goes on by itself");
     }

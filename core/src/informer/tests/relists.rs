@@ -1,7 +1,6 @@
 //! Lists after the first one: what has not changed is held once, and told all the same.
 
 use super::*;
-use crate::fifo::Order;
 
 const GONE: &str = r#"{"kind":"Status","code":410}"#;
 

@@ -74,7 +74,7 @@ fn a_reader_that_takes_its_time_does_not_make_the_server_slow() {
 #[test]
 fn a_list_of_more_pages_than_the_limit_is_given_up() {
     let mut talk = talk(ReflectorConfig { max_pages: 3, ..alone() });
-    talk.reflector.watch_list.given_up = Some(talk.now);
+    talk.reflector.server.lists_since = Some(talk.now);
     let _ = talk.says(|_| Input::Start);
     for token in ["t1", "t2", "t3"] {
         assert!(talk.asks().is_some());
@@ -127,7 +127,7 @@ fn bookmarks_that_do_not_come_by_the_clock_say_nothing() {
             talk.now = talk.now + gap * SECOND;
             let _ = talk.says(|id| bookmark(id, "9", false));
         }
-        assert_eq!(talk.reflector.bookmarks, None, "{gap} s");
+        assert_eq!(talk.reflector.server.bookmarks, None, "{gap} s");
     }
 }
 

@@ -274,7 +274,7 @@ fn a_server_that_refused_watches_for_a_moment_is_asked_for_one_after_the_next_st
     let _ = talk.says(|id| closed(id, Ok(())));
     assert_eq!(talk.asks().map(|asked| asked.contains("sendInitialEvents")), Some(false));
     talk.lives(HEALTHY);
-    assert_eq!(talk.reflector.refused, 0);
+    assert_eq!(talk.reflector.server.refused, 0);
 }
 
 impl Talk {

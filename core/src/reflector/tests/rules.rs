@@ -175,7 +175,7 @@ fn doing(operation: Operation) -> Talk {
     if operation == Operation::Watch {
         return talk;
     }
-    talk.reflector.watch_list.given_up = (operation != Operation::WatchList).then_some(talk.now);
+    talk.reflector.server.lists_since = (operation != Operation::WatchList).then_some(talk.now);
     let _ = talk.says(|id| broken(id, status(410)));
     talk.waits();
     let _ = talk.asks();

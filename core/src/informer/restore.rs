@@ -1,22 +1,17 @@
 //! The start from a state that was saved.
 
-use super::unfit::Unfit;
-use super::{InformerIn, SavedAge};
+use super::InformerIn;
 use crate::cache::Cache;
 use crate::decode::Decode;
-#[cfg(feature = "json")]
-use crate::decode::{DecodeOptions, FromJson, Json};
-#[cfg(feature = "json")]
-use crate::object::ObjectHandle;
 use crate::object::Version;
-use crate::reflector::Input;
 #[cfg(feature = "alloc")]
-use crate::reflector::Phase;
-use crate::request::Resource;
+use crate::reflector::{Input, Phase};
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
 use crate::storage::Mem;
-use crate::time::Instant;
+use crate::time::{Instant, Span, WallTime};
+use core::fmt;
+use core::time::Duration;
 
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// The version whose state the cache has exactly, so that both can be saved; `None` while it has none.
@@ -26,7 +21,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     #[must_use]
     pub fn saveable_version(&self) -> Option<&Version> {
         let is_all_taken = self.fifo.has_synced() && self.fifo.is_empty() && self.undecodable.is_none();
-        let is_all_taken = is_all_taken && self.pending.is_none() && self.unfit == Unfit::default();
+        let is_all_taken = is_all_taken && self.is_all_queued();
         self.reflector.version().filter(|_| is_all_taken && self.reflector.is_exact())
     }
 
@@ -52,46 +47,10 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.restored.is_some()
     }
 
-    /// The resource.
-    #[must_use]
-    pub fn resource(&self) -> &Resource {
-        self.reflector.resource()
-    }
-
-    /// Follows another collection of the same objects from the next request on, such as another version of their kind.
-    ///
-    /// It is for an informer whose request has failed, with a 404 for example: the next request is a list, and until then the
-    /// cache keeps its objects. After a watch that ends well, the next one is of the new collection, and no list follows.
-    pub fn set_resource(&mut self, resource: Resource) {
-        self.reflector.set_resource(resource);
-    }
-
-    /// How many bytes a list may have ([`InformerConfig::max_list_bytes`](super::InformerConfig::max_list_bytes)).
-    #[must_use]
-    pub fn max_list_bytes(&self) -> usize {
-        self.max_list_bytes
-    }
-
-    /// Reads the state again soon, by a list: an audit has found that the cache differs from the server in so many
-    /// objects. The report is a [`Failure::Drifted`](crate::reflector::Failure::Drifted). Delays grow from call to call,
-    /// until a watch has lived for two minutes.
-    pub fn note_drift(&mut self, now: Instant, objects: usize) {
-        self.steer(now, Input::Drifted { objects });
-    }
-
     /// Whether the informer waits for [`confirm`](Self::confirm), and for nothing else.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.reflector.is_held()
-    }
-}
-
-#[cfg(feature = "json")]
-impl<T: FromJson, C: Cache<ObjectHandle<T>>, M: Mem> InformerIn<Json<T>, C, M> {
-    /// The options that objects are decoded with.
-    #[must_use]
-    pub fn decode_options(&self) -> DecodeOptions {
-        self.decoder.options()
     }
 }
 
@@ -163,6 +122,55 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C, Heap> {
     /// Says whether the server is that of a state which was [restored](Self::restore) as `held`. If so, the watch goes on
     /// from it, else a list follows. Later calls have no effect.
     pub fn confirm(&mut self, now: Instant, same: bool) {
-        self.steer(now, Input::Confirmed { same });
+        self.now = self.now.max(now);
+        self.steer(Input::Confirmed { same });
+    }
+}
+
+/// How long ago a [restored](crate::informer::InformerIn::restore) state was saved.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_core::informer::SavedAge;
+/// use listwatch_core::time::WallTime;
+///
+/// let (then, now) = ("2026-03-01T12:00:00Z".parse()?, "2026-03-01T15:00:00Z".parse()?);
+/// assert_eq!(SavedAge::between(then, now).to_string(), "3 h ago");
+/// assert_eq!(SavedAge::between(now, then), SavedAge::Unknown);
+/// # Ok::<(), listwatch_core::time::ParseWallTimeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum SavedAge {
+    /// As long as this.
+    Known(Duration),
+    /// The clock is behind the date of the state. A device without a clock of its own begins so, until it has asked for
+    /// the time.
+    Unknown,
+}
+
+impl SavedAge {
+    /// The age at `now` of a state that was saved at `then`.
+    #[must_use]
+    pub fn between(then: WallTime, now: WallTime) -> Self {
+        if now < then { Self::Unknown } else { Self::Known(now.saturating_since(then)) }
+    }
+
+    /// The age `by` later.
+    #[must_use]
+    pub fn later(self, by: Duration) -> Self {
+        match self {
+            Self::Known(age) => Self::Known(age.saturating_add(by)),
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for SavedAge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(age) => write!(f, "{} ago", Span(*age)),
+            Self::Unknown => f.write_str("at an unknown time: the clock is behind its date"),
+        }
     }
 }

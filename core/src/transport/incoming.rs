@@ -1,6 +1,46 @@
+//! What a transport brings.
+
+use super::error::TransportError;
+use crate::request::RequestId;
 use crate::text::SharedText;
-use crate::time::{MAX_RETRY_AFTER, retry_after};
+use crate::time::{Instant, MAX_RETRY_AFTER, retry_after};
 use core::time::Duration;
+
+/// Input of a transport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// The answer has begun.
+    Head {
+        /// The request.
+        id: RequestId,
+        /// Status and headers.
+        head: ResponseHead,
+    },
+    /// Bytes of the body.
+    Data {
+        /// The request.
+        id: RequestId,
+        /// The number of bytes in the buffer; at least one.
+        len: usize,
+    },
+    /// The body ended properly.
+    End {
+        /// The request.
+        id: RequestId,
+    },
+    /// The request failed, or its answer broke off.
+    Failed {
+        /// The request.
+        id: RequestId,
+        /// The reason.
+        error: TransportError,
+    },
+    /// No input now. The caller polls again at `until` at the latest, or after the next request.
+    Idle {
+        /// When more input may come; `None` for never.
+        until: Option<Instant>,
+    },
+}
 
 /// The status of a response, and the headers that the machines use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

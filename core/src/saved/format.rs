@@ -1,4 +1,5 @@
-//! The first line of a saved state: all of the List before its items.
+//! What stands around the objects of a saved state: a first line, which is all of the List before its items, and an end with
+//! a checksum of all bytes before it.
 
 use super::error::SavedError;
 use super::origin::Origin;
@@ -14,6 +15,9 @@ const FORMAT: &str = "1";
 const PREFIX: &str = "listwatch.saved/";
 /// The end of the first line.
 const ITEMS: &str = ",\"items\":[\n";
+/// The end of the items, and the field of the checksum.
+const BEFORE: &[u8] = b"\n],\"checksum\":\"";
+const AFTER: &[u8] = b"\"}\n";
 
 /// What the first line says.
 #[derive(Debug)]
@@ -95,4 +99,58 @@ impl Head {
 fn api_version(path: &str) -> &str {
     let Some((_, group)) = path.split_once("/apis/") else { return "v1" };
     group.match_indices('/').nth(1).map_or(group, |(end, _)| &group[..end])
+}
+
+/// FNV-1a of 64 bits: a flipped bit always shows, because each step maps different sums to different ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Checksum(pub(super) u64);
+
+impl Checksum {
+    /// How many bytes the end of a state has.
+    pub(super) const END: usize = BEFORE.len() + 16 + AFTER.len();
+
+    pub(super) const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// Appends the end of a state that has this sum.
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(BEFORE);
+        out.extend_from_slice(format!("{:016x}", self.0).as_bytes());
+        out.extend_from_slice(AFTER);
+    }
+
+    /// The sum that the end of a state names; `None` if it is no end.
+    pub(super) fn read(end: &[u8]) -> Option<Self> {
+        let digits = end.strip_prefix(BEFORE)?.strip_suffix(AFTER)?;
+        let is_hexadecimal = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+        let digits = core::str::from_utf8(digits).ok().filter(|digits| is_hexadecimal && digits.len() == 16)?;
+        u64::from_str_radix(digits, 16).ok().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_is_that_of_the_published_vectors_however_the_text_is_cut() {
+        for (text, sum) in
+            [("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
+        {
+            for cut in 0..=text.len() {
+                let mut checksum = Checksum::new();
+                let (head, tail) = text.as_bytes().split_at(cut);
+                checksum.update(head);
+                checksum.update(tail);
+                assert_eq!(checksum, Checksum(sum), "{text}");
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! A cache that has no room for some objects: the watch goes on, and the state is read again later.
 
-use super::{Failure, FailureClass, FailureReport, Operation, Outage, Reflector, RetryRule, State, Step};
+use super::call::{Call, Purpose};
+use super::{Activity, Failure, FailureClass, FailureReport, Operation, Outage, Reflector, RetryRule, Step};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -31,11 +32,11 @@ impl Reflector {
         self.lacking.map(|lacking| lacking.wanted)
     }
 
-    /// When the state is read again for want of room.
+    /// When the state is read again for want of room, in place of the watch. A server that asked for time gets it, once its
+    /// answer has ended.
     pub(super) fn due_for_room(&self) -> Option<Instant> {
-        // A server that asked for time gets it, once its answer has ended.
-        let is_asked = self.open.as_ref().is_some_and(|open| open.retry_after.is_some());
-        self.lacking.filter(|_| self.state == State::Watching && !is_asked).map(|lacking| lacking.until)
+        self.call().filter(|call| call.watch().is_some() && call.retry_after.is_none())?;
+        self.lacking.map(|lacking| lacking.until)
     }
 
     pub(super) fn is_due_for_room(&self) -> bool {
@@ -45,7 +46,7 @@ impl Reflector {
     /// The outage as which the status shows that objects are lacking.
     pub(super) fn lack(&self) -> Option<Outage> {
         let Lacking { since, states, .. } =
-            self.lacking.filter(|_| !matches!(self.state, State::Idle | State::Stopped))?;
+            self.lacking.filter(|_| !matches!(self.activity, Activity::Idle | Activity::Stopped))?;
         let (class, again) = (FailureClass::DoesNotFit, self.due_for_room());
         Some(Outage { since, attempts: states, class, status: None, interrupted: false, again })
     }
@@ -84,13 +85,13 @@ impl Reflector {
 
     /// Reports what is lacking, once there is a watch, if it still is, and if that is more than was reported.
     pub(super) fn report_lack(&mut self) {
+        let Activity::Requesting(Call { request, purpose: Purpose::Watch(_), .. }) = &self.activity else { return };
         let is_news = |lacking: &Lacking| !lacking.is_stale && lacking.reported < lacking.wanted;
         let Some(lacking) = self.lacking.as_mut().filter(|lacking| is_news(lacking)) else { return };
-        let Some(open) = self.open.as_ref().filter(|_| self.state == State::Watching) else { return };
         lacking.reported = lacking.wanted;
         self.report = Some(FailureReport {
             operation: Operation::Watch,
-            request: open.request.clone(),
+            request: request.clone(),
             failure: Failure::DoesNotFit { wanted: lacking.wanted },
             reaction: RetryRule::of(Operation::Watch, FailureClass::DoesNotFit).reaction,
             attempts: lacking.states,

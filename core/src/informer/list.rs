@@ -1,13 +1,52 @@
-//! Which objects of the cache the list that is read has, unchanged.
+//! The list that is being read. The queue stages its objects.
 
 use crate::cache::IndexerIn;
 use crate::storage::sealed::{Empty, Records};
 use crate::storage::{Keyed, Mem};
 
-/// A set of places of a cache in memory `M`, a bit for each.
-pub(super) struct Listed<M: Mem>(M::Array<u8>);
+/// How many bytes a staged object counts besides those received: its metadata and its records in queue and cache.
+const BESIDE: usize = 512;
 
-impl<M: Mem> Listed<M> {
+/// What is known of the list that is being read, besides its objects.
+pub(super) struct List<M: Mem> {
+    /// The objects of the cache that the list has.
+    pub(super) places: Places<M>,
+    /// The number of staged items.
+    pub(super) items: usize,
+    /// The bytes that count against `max_list_bytes`.
+    pub(super) bytes: usize,
+    /// An item could not be decoded.
+    pub(super) has_gap: bool,
+}
+
+impl<M: Mem> Default for List<M> {
+    fn default() -> Self {
+        Self { places: Places(<M::Array<u8> as Empty>::EMPTY), items: 0, bytes: 0, has_gap: false }
+    }
+}
+
+impl<M: Mem> List<M> {
+    pub(super) fn count_bytes(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Counts a staged object.
+    pub(super) fn count_item(&mut self) {
+        self.items += 1;
+        self.count_bytes(BESIDE);
+    }
+
+    /// The list was committed, or broke off.
+    pub(super) fn clear(&mut self) {
+        self.places.clear();
+        (self.items, self.bytes, self.has_gap) = (0, 0, false);
+    }
+}
+
+/// A set of places of a cache in memory `M`, a bit for each.
+pub(super) struct Places<M: Mem>(M::Array<u8>);
+
+impl<M: Mem> Places<M> {
     /// Says whether the place was not in the set.
     pub(super) fn insert(&mut self, place: u32) -> bool {
         let (word, bit) = at(place);
@@ -45,16 +84,10 @@ impl<M: Mem> Listed<M> {
         self.0.is_empty()
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         if !self.0.release() {
             self.0.clear();
         }
-    }
-}
-
-impl<M: Mem> Default for Listed<M> {
-    fn default() -> Self {
-        Self(<M::Array<u8> as Empty>::EMPTY)
     }
 }
 
@@ -69,14 +102,14 @@ mod tests {
 
     #[test]
     fn a_place_is_in_the_set_until_it_is_taken_out() {
-        let mut listed = Listed::<crate::storage::Heap>::default();
+        let mut places = List::<crate::storage::Heap>::default().places;
         for place in [0, 63, 64, 1000] {
-            assert!(!listed.remove(place) && listed.insert(place) && !listed.insert(place));
+            assert!(!places.remove(place) && places.insert(place) && !places.insert(place));
         }
-        assert!(listed.contains(63) && !listed.contains(62) && !listed.contains(5000));
-        assert!(listed.remove(63) && !listed.contains(63) && listed.contains(64));
-        assert!(!listed.is_unused());
-        listed.clear();
-        assert!(!listed.contains(64) && listed.is_unused());
+        assert!(places.contains(63) && !places.contains(62) && !places.contains(5000));
+        assert!(places.remove(63) && !places.contains(63) && places.contains(64));
+        assert!(!places.is_unused());
+        places.clear();
+        assert!(!places.contains(64) && places.is_unused());
     }
 }

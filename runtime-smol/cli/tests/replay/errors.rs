@@ -215,7 +215,8 @@ fn a_log_of_several_watches_goes_on_behind_each_error() {
         format!(r#"{{"type":"{kind}","object":{{"apiVersion":"v1","kind":"ConfigMap","metadata":{metadata}}}}}"#) + "\n"
     };
     let error = |code: u16| {
-        let status = format!(r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","code":{code}}}"#);
+        let status =
+            format!(r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","code":{code}}}"#);
         format!(r#"{{"type":"ERROR","object":{status}}}"#) + "\n"
     };
     let log = [

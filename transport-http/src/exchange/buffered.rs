@@ -1,7 +1,8 @@
+use super::body::Part;
 use super::error::{ExchangeError, ProtocolError};
 use super::get::Get;
 use super::head::Head;
-use super::response::{Part, Response};
+use super::response::Response;
 use core::fmt::{self, Display};
 use core::ops::Range;
 
@@ -13,8 +14,7 @@ use core::ops::Range;
 /// | | blocking (feature `embedded-io`) | in a task (feature `embedded-io-async`) |
 /// |---|---|---|
 /// | send a request | `open` | `open_async` |
-/// | read into a buffer of the caller | `read` | `read_async` |
-/// | borrow what was read | `receive` | `receive_async` |
+/// | read the answer | `read` | `read_async` |
 ///
 /// If an exchange fails, or its answer is given up before the end, the firmware closes the connection. Else
 /// [`is_reusable`](Self::is_reusable) says whether the connection can carry the next request.
@@ -34,17 +34,6 @@ pub enum Received {
     Head(Head),
     /// So many bytes of the body are at the front of the buffer; none only if it is empty.
     Data(usize),
-    /// The body ended properly. Later reads repeat it.
-    End,
-}
-
-/// What a read brought, in the exchange's own buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
-    /// The status and the headers.
-    Head(Head),
-    /// Bytes of the body; at least one.
-    Data(&'a [u8]),
     /// The body ended properly. Later reads repeat it.
     End,
 }
@@ -79,10 +68,10 @@ impl<const N: usize> Exchange<N> {
         self.sent > 0
     }
 
-    /// Notes that the connection took so many bytes of the request.
-    pub(super) fn handle_sent<E>(&mut self, len: usize) -> Result<(), ExchangeError<E>> {
+    /// Notes that the connection took `len` of the `most` bytes that were unsent. Returns whether they were the last.
+    pub(super) fn handle_sent<E>(&mut self, len: usize, most: usize) -> Result<bool, ExchangeError<E>> {
         self.sent += len;
-        if len == 0 { Err(ExchangeError::Unwritten) } else { Ok(()) }
+        if len == 0 && most > 0 { Err(ExchangeError::Unwritten) } else { Ok(most < N && len == most) }
     }
 
     /// Forgets the bytes of the request, which may have had a token.
@@ -90,12 +79,50 @@ impl<const N: usize> Exchange<N> {
         self.buffer.fill(0);
     }
 
+    /// Where the connection writes the next bytes: the buffer of the caller for those of a body.
+    pub(super) fn space<'a>(&'a mut self, buf: &'a mut [u8]) -> &'a mut [u8] {
+        if self.response.is_in_body() { buf } else { &mut self.buffer }
+    }
+
+    /// The part that comes next without a read, with data at the front of `buf`; `None` if it needs more bytes.
+    pub(super) fn try_received(&mut self, buf: &mut [u8]) -> Result<Option<Received>, ProtocolError> {
+        if buf.is_empty() {
+            return Ok(Some(Received::Data(0)));
+        }
+        Ok(self.try_part(buf.len())?.map(|part| match part {
+            Part::Head(head) => Received::Head(head),
+            Part::Data(range) => {
+                let data = &self.buffer[range];
+                buf[..data.len()].copy_from_slice(data);
+                Received::Data(data.len())
+            }
+            Part::End => Received::End,
+        }))
+    }
+
+    /// Notes that the connection wrote so many bytes into the [`space`](Self::space); none if it is closed. Returns the part
+    /// that they complete.
+    pub(super) fn handle_received(&mut self, buf: &mut [u8], len: usize) -> Result<Option<Received>, ProtocolError> {
+        if self.response.is_in_body() {
+            let kept = self.response.unframe(buf, len)?;
+            if kept > 0 {
+                return Ok(Some(Received::Data(kept)));
+            }
+        } else {
+            self.unread = 0..len;
+            if len == 0 {
+                self.response.handle_close()?;
+            }
+        }
+        self.try_received(buf)
+    }
+
     /// The part that the bytes in the buffer hold, of at most `most` bytes: a head, data in the buffer, or the end.
     /// `None` if it needs more.
-    pub(super) fn try_part(&mut self, most: usize) -> Result<Option<Part>, ProtocolError> {
+    fn try_part(&mut self, most: usize) -> Result<Option<Part>, ProtocolError> {
         loop {
             let start = self.unread.start;
-            let len = if self.is_in_body() { self.unread.len().min(most) } else { self.unread.len() };
+            let len = if self.response.is_in_body() { self.unread.len().min(most) } else { self.unread.len() };
             let (taken, part) = self.response.handle_bytes(&self.buffer[start..start + len])?;
             self.unread.start += taken;
             match part {
@@ -104,70 +131,6 @@ impl<const N: usize> Exchange<N> {
                 part => return Ok(part),
             }
         }
-    }
-
-    /// Where the connection may write the next bytes, when all before are handed out.
-    pub(super) fn space(&mut self) -> &mut [u8] {
-        &mut self.buffer
-    }
-
-    /// Notes that the connection wrote so many bytes; none if it is closed.
-    pub(super) fn handle_read(&mut self, len: usize) -> Result<(), ProtocolError> {
-        self.unread = 0..len;
-        if len == 0 { self.response.handle_close() } else { Ok(()) }
-    }
-
-    /// Whether the connection may write into the buffer of the caller.
-    pub(super) fn is_in_body(&self) -> bool {
-        self.response.is_in_body()
-    }
-
-    /// The part, with its data copied to the front of `buf`.
-    pub(super) fn received(&self, part: Part, buf: &mut [u8]) -> Received {
-        match part {
-            Part::Head(head) => Received::Head(head),
-            Part::Data(range) => {
-                let data = &self.buffer[range];
-                buf[..data.len()].copy_from_slice(data);
-                Received::Data(data.len())
-            }
-            Part::End => Received::End,
-        }
-    }
-
-    /// The part, with its data in the buffer.
-    pub(super) fn piece(&self, part: Part) -> Piece<'_> {
-        match part {
-            Part::Head(head) => Piece::Head(head),
-            Part::Data(range) => Piece::Data(&self.buffer[range]),
-            Part::End => Piece::End,
-        }
-    }
-
-    /// Moves the data of the first `len` bytes to the front, and returns how much it is. A failure behind data comes with
-    /// the next read.
-    pub(super) fn unframe(&mut self, buf: &mut [u8], len: usize) -> Result<usize, ProtocolError> {
-        if len == 0 {
-            self.response.handle_close()?;
-        }
-        let (mut at, mut kept) = (0, 0);
-        while at < len {
-            match self.response.handle_bytes(&buf[at..len]) {
-                Err(error) if kept == 0 => return Err(error),
-                Err(_) => break,
-                Ok((taken, part)) => {
-                    if let Some(Part::Data(range)) = part {
-                        // Byte by byte: `memmove` would take 1.6 KB of a device's flash.
-                        for from in at + range.start..at + range.end {
-                            buf[kept] = buf[from];
-                            kept += 1;
-                        }
-                    }
-                    at += taken;
-                }
-            }
-        }
-        Ok(kept)
     }
 }
 

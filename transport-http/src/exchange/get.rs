@@ -1,9 +1,57 @@
-use super::encoded::Encoded;
-use super::endpoint::Endpoint;
+//! A GET request, as text that any buffer can carry in pieces.
+
 use super::error::{ProtocolError, RequestPart};
-use super::token::Token;
-use super::window::Window;
 use core::fmt::{self, Write};
+
+/// The server of the requests, and what each of them says of the program.
+///
+/// Its `Debug` hides the token.
+///
+/// ```
+/// use listwatch_transport_http::exchange::Endpoint;
+///
+/// let endpoint = Endpoint::new("10.0.0.1:6443").with_token("abc").with_user_agent("thermostat/1.2");
+/// assert!(!format!("{endpoint:?}").contains("abc"));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint<'a> {
+    pub(super) host: &'a str,
+    pub(super) user_agent: &'a str,
+    pub(super) token: Option<Token<'a>>,
+}
+
+impl<'a> Endpoint<'a> {
+    /// A server by name or address, with its port if that is not the scheme's own.
+    #[must_use]
+    pub const fn new(host: &'a str) -> Self {
+        Self { host, user_agent: concat!("listwatch/", env!("CARGO_PKG_VERSION")), token: None }
+    }
+
+    /// The same with a bearer token, such as that of a service account. White space around it is not sent.
+    ///
+    /// Use a connection with TLS: the token is part of each request.
+    #[must_use]
+    pub const fn with_token(mut self, token: &'a str) -> Self {
+        self.token = Some(Token::new(token));
+        self
+    }
+
+    /// The same with the program's own name for `User-Agent`, instead of `listwatch/` with a version.
+    #[must_use]
+    pub const fn with_user_agent(mut self, user_agent: &'a str) -> Self {
+        self.user_agent = user_agent;
+        self
+    }
+
+    /// A request for `target`, which is path and query, in one of the media types of `accept`.
+    ///
+    /// A `listwatch_core::request::Request` is a target, and has the media types. Bytes that a URL must not have are
+    /// written as `%XX`; a `%` stays as it is.
+    #[must_use]
+    pub const fn get<T: fmt::Display>(&self, target: T, accept: &'a str) -> Get<'a, T> {
+        Get { target, accept, endpoint: *self, closes: false }
+    }
+}
 
 /// A GET request, which any buffer can carry in pieces. Made by [`Endpoint::get`].
 ///
@@ -23,17 +71,6 @@ pub struct Get<'a, T> {
     accept: &'a str,
     endpoint: Endpoint<'a>,
     closes: bool,
-}
-
-impl<'a> Endpoint<'a> {
-    /// A request for `target`, which is path and query, in one of the media types of `accept`.
-    ///
-    /// A `listwatch_core::request::Request` is a target, and has the media types. Bytes that a URL must not have are
-    /// written as `%XX`; a `%` stays as it is.
-    #[must_use]
-    pub const fn get<T: fmt::Display>(&self, target: T, accept: &'a str) -> Get<'a, T> {
-        Get { target, accept, endpoint: *self, closes: false }
-    }
 }
 
 impl<T: fmt::Display> Get<'_, T> {
@@ -97,4 +134,88 @@ impl Write for First {
         self.0 = self.0.or_else(|| text.bytes().next());
         Ok(())
     }
+}
+
+/// A bearer token. Its `Debug` hides it.
+#[derive(Clone, Copy)]
+pub(super) struct Token<'a>(&'a str);
+
+impl<'a> Token<'a> {
+    pub(super) const fn new(token: &'a str) -> Self {
+        Self(token.trim_ascii())
+    }
+
+    /// The token, to send it.
+    pub(super) const fn reveal(self) -> &'a str {
+        self.0
+    }
+}
+
+impl fmt::Debug for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// Keeps a part of a text: as much as the buffer has room for, from an offset on.
+pub(super) struct Window<'a> {
+    /// How many bytes are still before the part.
+    skipped: usize,
+    buf: &'a mut [u8],
+    len: usize,
+}
+
+impl<'a> Window<'a> {
+    pub(super) fn new(offset: usize, buf: &'a mut [u8]) -> Self {
+        Self { skipped: offset, buf, len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Write for Window<'_> {
+    /// Returns an error where the buffer is full, so that the source stops writing.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let skipped = self.skipped.min(text.len());
+        self.skipped -= skipped;
+        let (text, room) = (&text.as_bytes()[skipped..], &mut self.buf[self.len..]);
+        let len = text.len().min(room.len());
+        room[..len].copy_from_slice(&text[..len]);
+        self.len += len;
+        if len < text.len() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// A path and a query, in which bytes that a URL must not have are written as `%XX`. A `%` stays as it is.
+pub(super) struct Encoded<T>(pub(super) T);
+
+struct Encoder<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl<T: fmt::Display> fmt::Display for Encoded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(Encoder(f), "{}", self.0)
+    }
+}
+
+impl Write for Encoder<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().try_for_each(|byte| match is_allowed(byte) {
+            true => self.0.write_char(byte.into()),
+            false => self.write_escape(byte),
+        })
+    }
+}
+
+impl Encoder<'_, '_> {
+    fn write_escape(&mut self, byte: u8) -> fmt::Result {
+        let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value & 15)]);
+        ['%', digit(byte >> 4), digit(byte)].into_iter().try_for_each(|c| self.0.write_char(c))
+    }
+}
+
+/// Whether a byte may stand in a path or a query (RFC 3986, sections 3.3 and 3.4), or begins an escape.
+fn is_allowed(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte)
 }

@@ -1,11 +1,17 @@
+//! The lines of a head or of a trailer, in fixed memory.
+
 use super::error::ProtocolError;
-use super::limits;
-use super::short::Short;
+
+/// The most bytes of a head, with the interim answers before it; and of a trailer.
+pub(super) const HEAD: usize = 16_384;
+
+/// What is kept of one line, in bytes.
+const LINE: usize = 128;
 
 /// The lines of a head or of a trailer, as their bytes arrive. The rest of a long line is checked and dropped.
 #[derive(Debug)]
 pub(super) struct Lines {
-    kept: Short<{ limits::LINE }>,
+    kept: Short<LINE>,
     is_cut: bool,
     has_return: bool,
     /// How many bytes all lines together may still have.
@@ -20,8 +26,8 @@ pub(super) struct Line<'a> {
 }
 
 impl Lines {
-    pub(super) const fn new(limit: usize) -> Self {
-        Self { kept: Short::EMPTY, is_cut: false, has_return: false, left: limit }
+    pub(super) const fn new() -> Self {
+        Self { kept: Short::EMPTY, is_cut: false, has_return: false, left: HEAD }
     }
 
     /// Reads up to the end of a line; true if the line is complete. `None` if the lines are longer than the limit.
@@ -90,4 +96,47 @@ pub(super) fn trimmed(mut text: &[u8]) -> &[u8] {
 /// Whether a byte may stand in the name of a header (RFC 9110, section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// The beginning of a text, of at most `N` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Short<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Short<N> {
+    pub(super) const EMPTY: Self = Self { bytes: [0; N], len: 0 };
+
+    /// The beginning of `text`.
+    pub(super) fn of(text: &[u8]) -> Self {
+        let mut short = Self::EMPTY;
+        text.iter().take(N).for_each(|byte| short.push(*byte));
+        short
+    }
+
+    /// Appends a byte, if there is room.
+    pub(super) fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.len) {
+            *place = byte;
+            self.len += 1;
+        }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The text; empty if it is no UTF-8.
+    pub(super) fn as_str(&self) -> &str {
+        core::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len == N
+    }
+
+    pub(super) fn make_ascii_lowercase(&mut self) {
+        self.bytes.make_ascii_lowercase();
+    }
 }

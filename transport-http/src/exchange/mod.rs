@@ -34,45 +34,33 @@
 //! has 128. A body may be of any length; nothing of it is kept. An answer over a limit, or one that two readers could
 //! divide differently, is refused by a [`ProtocolError`].
 
-#[cfg(feature = "embedded-io-async")]
-mod async_source;
 #[cfg(feature = "embedded-io")]
 mod blocking;
 mod body;
 #[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
 mod buffered;
-mod chunks;
-mod content;
-mod encoded;
-mod endpoint;
 mod error;
-mod fields;
 mod get;
 mod head;
-mod head_reader;
-mod limits;
 mod lines;
 mod response;
 #[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
-mod session;
-mod short;
-#[cfg(feature = "embedded-io")]
 mod source;
 #[cfg(feature = "embedded-io-async")]
 mod tasks;
 #[cfg(test)]
 mod tests;
-mod token;
-mod window;
 
-#[cfg(feature = "embedded-io-async")]
-pub use async_source::{AsyncConnection, AsyncHttpSource};
-#[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
-pub use buffered::{Exchange, Piece, Received};
-pub use endpoint::Endpoint;
-pub use error::{ExchangeError, ProtocolError, RequestPart};
-pub use get::Get;
-pub use head::Head;
-pub use response::{Part, Response};
 #[cfg(feature = "embedded-io")]
-pub use source::{Connection, HttpSource};
+pub use blocking::Connection;
+pub use body::Part;
+#[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
+pub use buffered::{Exchange, Received};
+pub use error::{ExchangeError, ProtocolError, RequestPart};
+pub use get::{Endpoint, Get};
+pub use head::Head;
+pub use response::Response;
+#[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
+pub use source::HttpSource;
+#[cfg(feature = "embedded-io-async")]
+pub use tasks::{AsyncConnection, AsyncHttpSource};

@@ -1,11 +1,8 @@
-use super::body::Body;
-use super::content::Content;
+use super::body::{Body, Part};
 use super::error::ProtocolError;
-use super::head::Head;
-use super::head_reader::HeadReader;
+use super::head::HeadReader;
 #[cfg(feature = "ureq")]
-use super::{fields::Fields, lines::Line};
-use core::ops::Range;
+use super::{head::Fields, lines::Line};
 
 /// Reads one answer of HTTP/1.1, whatever the pieces in which it arrives. It needs no connection and no buffer.
 ///
@@ -32,36 +29,26 @@ use core::ops::Range;
 /// ```
 #[derive(Debug)]
 pub struct Response {
-    state: State,
+    section: Section,
     /// Whether the server keeps the connection open behind this answer.
     is_persistent: bool,
 }
 
+/// The section of an answer that comes next.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "without a heap, the head has its place here")]
-enum State {
+enum Section {
     Head(HeadReader),
     Body(Body),
     Over,
     Failed(ProtocolError),
 }
 
-/// A part of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The status and the headers.
-    Head(Head),
-    /// These of the bytes are data of the body; at least one.
-    Data(Range<usize>),
-    /// The body ended properly.
-    End,
-}
-
 impl Response {
     /// Begins with the first byte of an answer.
     #[must_use]
     pub const fn new() -> Self {
-        Self { state: State::Head(HeadReader::new()), is_persistent: false }
+        Self { section: Section::Head(HeadReader::new()), is_persistent: false }
     }
 
     /// Begins behind a head that another reader has read, by its lines that frame the body.
@@ -71,7 +58,7 @@ impl Response {
         for text in headers {
             fields.handle_header(&Line { text: &text, is_cut: false })?;
         }
-        Ok(Self { state: State::Body(fields.body()), is_persistent: fields.is_persistent() })
+        Ok(Self { section: Section::Body(Body::of(&fields)), is_persistent: fields.is_persistent() })
     }
 
     /// Reads bytes up to the end of the next part. Returns how many it took, and the part; the caller passes the rest
@@ -82,57 +69,84 @@ impl Response {
     pub fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(usize, Option<Part>), ProtocolError> {
         let read = self.read(bytes);
         if let Err(error) = read {
-            self.state = State::Failed(error);
+            self.section = Section::Failed(error);
         }
         read
     }
 
+    /// Moves the data of the first `len` bytes, which the connection wrote, to the front, and returns how much it is. Zero
+    /// bytes say that the connection is closed. A failure behind data comes with the next call.
+    #[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
+    pub(super) fn unframe(&mut self, buf: &mut [u8], len: usize) -> Result<usize, ProtocolError> {
+        if len == 0 {
+            self.handle_close()?;
+        }
+        let (mut at, mut kept) = (0, 0);
+        while at < len {
+            match self.handle_bytes(&buf[at..len]) {
+                Err(error) if kept == 0 => return Err(error),
+                Err(_) => break,
+                Ok((taken, part)) => {
+                    if let Some(Part::Data(range)) = part {
+                        // Byte by byte: `memmove` would take 1.6 KB of a device's flash.
+                        for from in at + range.start..at + range.end {
+                            buf[kept] = buf[from];
+                            kept += 1;
+                        }
+                    }
+                    at += taken;
+                }
+            }
+        }
+        Ok(kept)
+    }
+
     /// Notes that the server closed the connection. Unless that is an error, [`Part::End`] comes next.
     pub fn handle_close(&mut self) -> Result<(), ProtocolError> {
-        let error = match &self.state {
-            State::Head(head) if head.has_begun() => ProtocolError::ClosedInHead,
-            State::Head(_) => ProtocolError::ClosedBeforeAnswer,
-            State::Body(body) if !body.may_end() => ProtocolError::ClosedInBody,
-            State::Failed(error) => *error,
-            State::Body(_) | State::Over => {
-                (self.state, self.is_persistent) = (State::Over, false);
+        let error = match &self.section {
+            Section::Head(head) if head.has_begun() => ProtocolError::ClosedInHead,
+            Section::Head(_) => ProtocolError::ClosedBeforeAnswer,
+            Section::Body(body) if !body.may_end() => ProtocolError::ClosedInBody,
+            Section::Failed(error) => *error,
+            Section::Body(_) | Section::Over => {
+                (self.section, self.is_persistent) = (Section::Over, false);
                 return Ok(());
             }
         };
-        self.state = State::Failed(error);
+        self.section = Section::Failed(error);
         Err(error)
     }
 
     /// Whether the head is complete. Then all bytes belong to the body.
     #[must_use]
     pub fn is_in_body(&self) -> bool {
-        matches!(self.state, State::Body(_) | State::Over)
+        matches!(self.section, Section::Body(_) | Section::Over)
     }
 
     /// Whether the answer has ended, and the connection can carry another request.
     #[must_use]
     pub fn is_reusable(&self) -> bool {
-        matches!(self.state, State::Over) && self.is_persistent
+        matches!(self.section, Section::Over) && self.is_persistent
     }
 
     fn read(&mut self, bytes: &[u8]) -> Result<(usize, Option<Part>), ProtocolError> {
-        match &mut self.state {
-            State::Head(head) => {
-                let (taken, answer) = head.handle_bytes(bytes)?;
-                let Some(answer) = answer else { return Ok((taken, None)) };
-                (self.state, self.is_persistent) = (State::Body(answer.body), answer.is_persistent);
-                Ok((taken, Some(Part::Head(answer.head))))
+        match &mut self.section {
+            Section::Head(head) => {
+                let (taken, fields) = head.handle_bytes(bytes)?;
+                let Some(fields) = fields else { return Ok((taken, None)) };
+                (self.section, self.is_persistent) = (Section::Body(Body::of(&fields)), fields.is_persistent());
+                Ok((taken, Some(Part::Head(fields.head()))))
             }
-            State::Body(body) => match body.handle_bytes(bytes)? {
-                (taken, Some(Content::End)) => {
-                    self.state = State::Over;
-                    Ok((taken + self.surplus(&bytes[taken..]), Some(Part::End)))
+            Section::Body(body) => {
+                let (taken, part) = body.handle_bytes(bytes)?;
+                if part != Some(Part::End) {
+                    return Ok((taken, part));
                 }
-                (taken, Some(Content::Data(range))) => Ok((taken, Some(Part::Data(range)))),
-                (taken, None) => Ok((taken, None)),
-            },
-            State::Over => Ok((self.surplus(bytes), Some(Part::End))),
-            State::Failed(error) => Err(*error),
+                self.section = Section::Over;
+                Ok((taken + self.surplus(&bytes[taken..]), part))
+            }
+            Section::Over => Ok((self.surplus(bytes), Some(Part::End))),
+            Section::Failed(error) => Err(*error),
         }
     }
 

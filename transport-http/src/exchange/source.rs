@@ -1,39 +1,13 @@
-use super::buffered::Received;
-use super::endpoint::Endpoint;
-use super::error::ExchangeError;
-use super::session::{Link, Session};
-use core::task::Poll;
-use core::time::Duration;
-use embedded_io::{Error, ErrorKind, Read, Write};
-use listwatch_core::ListerWatcher;
+use super::buffered::{Exchange, Received};
+use super::error::{ExchangeError, ProtocolError, UNWRITTEN};
+use super::get::{Endpoint, Get};
+use embedded_io::Error;
 use listwatch_core::request::{Request, RequestId};
-use listwatch_core::transport::{Incoming, ReadContext, TransportError};
-
-/// A connection that firmware can make again: a socket, with or without TLS.
-pub trait Connection: Read + Write {
-    /// Connects to the server. The connection is closed, or was never made. It needs a time limit of its own.
-    fn connect(&mut self) -> Result<(), Self::Error>;
-
-    /// Closes the connection, if there is one.
-    fn close(&mut self);
-
-    /// Sets the time limit of later reads and writes; `None` for no limit. One that reaches it fails with
-    /// [`TimedOut`](ErrorKind::TimedOut), and loses no byte. A connection that cannot set one needs a limit of its own:
-    /// a second, for instance. Deadlines are late by that much.
-    fn set_max_wait(&mut self, _max_wait: Option<Duration>) {}
-
-    /// The failure that the informer reports for an error. A connection with TLS, or one that resolves names, tells these
-    /// failures from others here.
-    fn explain(error: &Self::Error) -> TransportError
-    where
-        Self: Sized,
-    {
-        TransportError::of_connection(error)
-    }
-}
+use listwatch_core::text::SharedText;
+use listwatch_core::transport::{Incoming, TransportError, TransportErrorKind};
 
 /// Lists and watches over a connection of the firmware that blocks: a transport of core's informer, with a heap and
-/// without.
+/// without. [`AsyncHttpSource`](super::AsyncHttpSource) is the same in a task.
 ///
 /// It keeps the connection for the next request if the server does. If the server has closed such a connection, it
 /// repeats the request once, over a new one.
@@ -107,19 +81,40 @@ pub trait Connection: Read + Write {
 /// ```
 #[derive(Debug)]
 pub struct HttpSource<'a, C, const N: usize> {
-    session: Session<'a, N>,
-    connection: C,
+    endpoint: Endpoint<'a>,
+    pub(super) exchange: Exchange<N>,
+    pub(super) open: Option<OpenRequest<'a>>,
+    pub(super) link: Link,
+    pub(super) connection: C,
 }
 
-impl<'a, C: Connection, const N: usize> HttpSource<'a, C, N> {
+/// The request that is open.
+#[derive(Debug)]
+pub(super) struct OpenRequest<'a> {
+    id: RequestId,
+    /// With the endpoint that was set when it was opened: a request that is sent in pieces must not change.
+    pub(super) get: Get<'a, Request>,
+    pub(super) is_sent: bool,
+}
+
+/// A connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Closed,
+    New,
+    /// It has carried an answer to its end. The server may have closed it since.
+    Kept,
+}
+
+impl<'a, C, const N: usize> HttpSource<'a, C, N> {
     /// Requests of `endpoint` over this connection, which is not made yet.
     pub const fn new(endpoint: Endpoint<'a>, connection: C) -> Self {
-        Self { session: Session::new(endpoint), connection }
+        Self { endpoint, exchange: Exchange::new(), open: None, link: Link::Closed, connection }
     }
 
     /// Replaces what later requests say, such as a token that has changed.
     pub fn set_endpoint(&mut self, endpoint: Endpoint<'a>) {
-        self.session.endpoint = endpoint;
+        self.endpoint = endpoint;
     }
 
     /// The connection.
@@ -133,65 +128,87 @@ impl<'a, C: Connection, const N: usize> HttpSource<'a, C, N> {
         &mut self.connection
     }
 
-    /// Connects, writes once, or reads once.
-    fn step(
+    /// Makes this the open request. No other one is open.
+    pub(super) fn on_open(&mut self, id: RequestId, request: &Request) {
+        let get = self.endpoint.get(request.clone(), request.accept());
+        self.open = Some(OpenRequest { id, get, is_sent: false });
+        self.exchange.begin();
+    }
+
+    /// Gives the open request up; with an id, only this one. A connection that has carried a byte of it is of no more use.
+    pub(super) fn on_abort(&mut self, id: Option<RequestId>) {
+        let given_up = self.open.take_if(|open| id.is_none_or(|id| open.id == id));
+        if given_up.is_some() && self.exchange.has_begun() {
+            self.link = Link::Closed;
+        }
+    }
+
+    /// What a step over the connection means to the reflector; `None` if it takes another step.
+    ///
+    /// If the server has closed a connection that it had kept, the request is sent once more over a new one.
+    pub(super) fn on_step<E: Error>(
         &mut self,
-        max_wait: Option<Duration>,
-        buf: &mut [u8],
-    ) -> Result<Option<Received>, ExchangeError<C::Error>> {
-        let Self { session: Session { exchange, open, link, .. }, connection } = self;
-        if *link == Link::Closed {
-            connection.connect().map_err(ExchangeError::Connection)?;
-            *link = Link::New;
-        }
-        connection.set_max_wait(max_wait);
-        let stepped = match open {
-            Some(open) if !open.is_sent => exchange.send(connection, &open.get).map(|is_sent| {
-                open.is_sent = is_sent;
-                None
-            }),
-            _ => exchange.read_once(connection, buf),
-        };
+        stepped: Result<Option<Received>, ExchangeError<E>>,
+        explain: fn(&E) -> TransportError,
+    ) -> Option<Incoming> {
+        let id = self.open.as_ref()?.id;
         match stepped {
-            Err(ExchangeError::Connection(error)) if is_passing(error.kind()) => Ok(None),
-            stepped => stepped,
+            Ok(received) => received.map(|received| self.brought(id, received)),
+            Err(error) if self.link == Link::Kept && is_stale(&error, explain) => {
+                self.open.iter_mut().for_each(|open| open.is_sent = false);
+                self.exchange.begin();
+                self.link = Link::Closed;
+                None
+            }
+            Err(ExchangeError::Connection(error)) => Some(self.failed(id, explain(&error))),
+            Err(ExchangeError::Protocol(error)) => Some(self.failed(id, error.into())),
+            Err(ExchangeError::Unwritten) => {
+                let text = SharedText::constant(UNWRITTEN);
+                Some(self.failed(id, TransportError::new(TransportErrorKind::Reset, text)))
+            }
         }
     }
 
-    /// Closes the connection where it is of no more use.
-    fn tidy(&mut self) {
-        if self.session.link == Link::Closed {
-            self.connection.close();
+    fn brought(&mut self, id: RequestId, received: Received) -> Incoming {
+        match received {
+            Received::Head(head) => {
+                // From here on, the request cannot be repeated.
+                self.link = Link::New;
+                Incoming::Head { id, head: head.into() }
+            }
+            Received::Data(len) => Incoming::Data { id, len },
+            Received::End => {
+                self.open = None;
+                self.link = if self.exchange.is_reusable() { Link::Kept } else { Link::Closed };
+                Incoming::End { id }
+            }
         }
+    }
+
+    fn failed(&mut self, id: RequestId, error: TransportError) -> Incoming {
+        (self.open, self.link) = (None, Link::Closed);
+        Incoming::Failed { id, error }
     }
 }
 
-impl<C: Connection, const N: usize> ListerWatcher for HttpSource<'_, C, N> {
-    fn open(&mut self, id: RequestId, request: &Request) {
-        self.session.give_up();
-        self.tidy();
-        self.session.open(id, request);
-    }
-
-    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
-        if self.session.open.is_none() {
-            return Poll::Ready(Incoming::Idle { until: None });
-        }
-        let stepped = self.step(context.max_wait, buf);
-        let incoming = self.session.handle(stepped, C::explain);
-        self.tidy();
-        Poll::Ready(incoming.unwrap_or(Incoming::Idle { until: Some(context.now) }))
-    }
-
-    fn abort(&mut self, id: RequestId) {
-        if self.session.is_open(id) {
-            self.session.give_up();
-            self.tidy();
-        }
+/// Whether the server closed a connection that it had kept, instead of an answer.
+fn is_stale<E: Error>(error: &ExchangeError<E>, explain: fn(&E) -> TransportError) -> bool {
+    match error {
+        ExchangeError::Protocol(error) => *error == ProtocolError::ClosedBeforeAnswer,
+        ExchangeError::Connection(error) => explain(error).kind == TransportErrorKind::Reset,
+        ExchangeError::Unwritten => true,
     }
 }
 
-/// Whether the same read or write may succeed later.
-fn is_passing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::TimedOut | ErrorKind::Interrupted)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use embedded_io::ErrorKind;
+
+    #[test]
+    fn a_connection_that_was_closed_was_not_known_by_what_the_firmware_says_of_its_errors() {
+        let closed = ExchangeError::Connection(ErrorKind::Other);
+        assert!(is_stale(&closed, |_| TransportError::new(TransportErrorKind::Reset, "close_notify")));
+        assert!(!is_stale(&closed, TransportError::of_connection));
+    }
 }

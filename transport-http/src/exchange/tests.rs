@@ -274,9 +274,9 @@ fn nothing_is_endless_but_a_body() {
 #[test]
 fn a_limit_is_said_in_the_error() {
     for (error, limit) in [
-        (ProtocolError::LongHead, limits::HEAD),
-        (ProtocolError::LongTrailer, limits::HEAD),
-        (ProtocolError::LongExtension, limits::EXTENSION.into()),
+        (ProtocolError::LongHead, lines::HEAD),
+        (ProtocolError::LongTrailer, lines::HEAD),
+        (ProtocolError::LongExtension, body::EXTENSION.into()),
     ] {
         assert!(error.to_string().ends_with(&format!(" is longer than {limit} bytes")), "{error}");
     }

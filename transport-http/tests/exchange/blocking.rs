@@ -2,9 +2,7 @@
 
 use super::connection::{Socket, request, server};
 use embedded_io::{ErrorKind, ErrorType, Read, Write};
-use listwatch_transport_http::exchange::{
-    Connection, Endpoint, Exchange, ExchangeError, Piece, ProtocolError, Received,
-};
+use listwatch_transport_http::exchange::{Connection, Endpoint, Exchange, ExchangeError, ProtocolError, Received};
 use std::io::Write as _;
 use std::net::TcpStream;
 
@@ -61,24 +59,6 @@ fn bodies_of_every_frame_come_whole_through_buffers_of_any_size() {
     }
     assert_eq!(socket.connected, 1);
     assert!(read_through::<64>(&mut socket, "/close", 4096) == (long(), false));
-}
-
-#[test]
-fn data_can_be_borrowed_instead_of_copied() {
-    let mut socket = Socket::new(server(answer));
-    socket.connect().unwrap();
-    let mut exchange = Exchange::<256>::default();
-    for target in ["/counted", "/chunked", "/close"] {
-        let mut body = Vec::new();
-        exchange.open(&mut socket, &Endpoint::new("localhost").get(target, "application/json")).unwrap();
-        assert!(matches!(exchange.receive(&mut socket), Ok(Piece::Head(head)) if head.status() == 200));
-        while let Piece::Data(data) = exchange.receive(&mut socket).unwrap() {
-            assert!(!data.is_empty() && data.len() <= 256);
-            body.extend_from_slice(data);
-        }
-        assert!(body == long(), "{target}");
-        assert!(matches!(exchange.receive(&mut socket), Ok(Piece::End)), "the end is repeated");
-    }
 }
 
 /// Plays reads from a script, and takes at most so many bytes by a write.

@@ -4,7 +4,7 @@ use super::blocking::{answer, long};
 use super::connection::server;
 use embedded_io::ErrorKind;
 use embedded_io_async::{ErrorType, Read, Write};
-use listwatch_transport_http::exchange::{Endpoint, Exchange, Piece, Received};
+use listwatch_transport_http::exchange::{Endpoint, Exchange, Received};
 use smol::io::{AsyncReadExt, AsyncWriteExt};
 use smol::net::TcpStream;
 use std::future::Future;
@@ -49,20 +49,6 @@ fn a_task_reads_bodies_of_every_frame() {
             }
             assert!(body == long(), "{target}");
         }
-    });
-}
-
-#[test]
-fn a_task_borrows_what_it_read() {
-    smol::block_on(async {
-        let mut socket = Socket(TcpStream::connect(server(answer)).await.unwrap());
-        let (mut exchange, mut body) = (Exchange::<300>::new(), Vec::new());
-        exchange.open_async(&mut socket, &Endpoint::new("localhost").get("/chunked", "x")).await.unwrap();
-        assert!(matches!(exchange.receive_async(&mut socket).await, Ok(Piece::Head(_))));
-        while let Piece::Data(data) = exchange.receive_async(&mut socket).await.unwrap() {
-            body.extend_from_slice(data);
-        }
-        assert!(body == long() && exchange.is_reusable());
     });
 }
 

@@ -5,9 +5,7 @@
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use k8s_openapi::api::core::v1::Pod;
-use listwatch_core::decode::{
-    Decode, Decoder, FromJson, Json, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
-};
+use listwatch_core::decode::{Decode, Decoder, FromJson, Json, Lz4, MetadataOnly, Packed, Packer, Part, Raw};
 use listwatch_core::framing::Scanner;
 use listwatch_core::request::Query;
 use listwatch_core::transport::ResponseHead;
@@ -110,8 +108,8 @@ fn watch_value(bencher: Bencher<'_, '_>, source: &str) {
 fn raws(source: &str) -> Vec<Raw> {
     let (events, mut decoder) = (events(source), Decoder::default());
     let raw = |event: &Vec<u8>| match decoder.watch_event::<Raw>(event).unwrap() {
-        WatchEvent::Object(_, object) => Some(object.value),
-        WatchEvent::Bookmark { .. } | WatchEvent::Error(_) => None,
+        Part::Event(_, object) => Some(object.value),
+        _ => None,
     };
     events.iter().filter_map(raw).collect()
 }

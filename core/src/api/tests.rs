@@ -1,6 +1,6 @@
 use super::*;
 use crate::request::Resource;
-use crate::transport::TransportErrorKind;
+use crate::transport::{TransportError, TransportErrorKind};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -4,7 +4,65 @@ use crate::text::SharedText;
 use crate::time::Instant;
 use crate::transport::{ReadContext, TransportError};
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::fmt;
 use core::task::Poll;
+
+/// Sends one request, and blocks the caller until the answer is complete. [`ApiTransport`] does not block.
+///
+/// ```
+/// use listwatch_core::api::{Api, ApiClient, ApiRequest, ApiResponse};
+/// use listwatch_core::transport::TransportError;
+/// use listwatch_core::Resource;
+/// use serde_json::{Value, json};
+///
+/// /// A server that knows one pod.
+/// struct OnePod;
+///
+/// impl ApiClient for OnePod {
+///     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+///         Ok(match request.path.as_str() {
+///             "/api/v1/namespaces/web/pods/a" => ApiResponse::new(200, br#"{"metadata":{"name":"a"}}"#),
+///             _ => ApiResponse::new(404, br#"{"kind":"Status","reason":"NotFound","code":404}"#),
+///         })
+///     }
+/// }
+///
+/// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
+/// assert_eq!(pods.get("a").send(&OnePod)?, json!({ "metadata": { "name": "a" } }));
+/// assert!(pods.get("b").send(&OnePod).is_err_and(|error| error.is_not_found()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait ApiClient {
+    /// Sends the request and returns the answer, whatever its status.
+    ///
+    /// A client retries only requests that the server rejected unprocessed, such as those with an expired credential. It
+    /// asks [`ApiRequest::may_leave`] when it writes the request, each time.
+    ///
+    /// # Errors
+    /// If the request could not be sent, or its answer broke off. The server may have processed the request
+    /// nevertheless.
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError>;
+}
+
+impl<C: ApiClient + ?Sized> ApiClient for &C {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        (**self).send(request)
+    }
+}
+
+impl<C: ApiClient + ?Sized> ApiClient for Box<C> {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        (**self).send(request)
+    }
+}
+
+impl<C: ApiClient + ?Sized> ApiClient for Arc<C> {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        (**self).send(request)
+    }
+}
 
 /// Carries single requests to a server, a recording or a simulation, and brings back complete answers. It serves
 /// [`ApiRequest`]s, as a [`ListerWatcher`](crate::ListerWatcher) serves lists and watches.
@@ -107,5 +165,59 @@ impl<X: ApiTransport + ?Sized> ApiTransport for Box<X> {
 
     fn waits_for(&self, id: RequestId) -> Option<SharedText> {
         (**self).waits_for(id)
+    }
+}
+
+/// An [`ApiTransport`] that answers by a function, for tests. It also wraps an [`ApiClient`](super::ApiClient) that may
+/// block its caller: `ApiFn::new(move |request| client.send(request))`.
+///
+/// The first poll of a request calls the function. A request that is given up before is never made.
+///
+/// ```
+/// use core::task::{Context, Poll, Waker};
+/// use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse, Calls, Method, Reply};
+/// use listwatch_core::Instant;
+///
+/// let mut calls = Calls::new(ApiFn::new(|request: &ApiRequest| match request.path.as_str() {
+///     "/version" => Ok(ApiResponse::new(200, *br#"{"gitVersion":"v1.36.0"}"#)),
+///     _ => Ok(ApiResponse::new(404, *b"{}")),
+/// }));
+/// let id = calls.open(Instant::ZERO, &ApiRequest::new(Method::Get, "/version"), None);
+/// let reply = calls.poll(id, Instant::ZERO, &mut Context::from_waker(Waker::noop()));
+/// assert!(matches!(reply, Poll::Ready(Reply::Answered(answer)) if answer.status == 200));
+/// ```
+pub struct ApiFn<F> {
+    answer: F,
+    /// The requests that were not polled yet.
+    asked: BTreeMap<RequestId, ApiRequest>,
+}
+
+impl<F: FnMut(&ApiRequest) -> Result<ApiResponse, TransportError>> ApiFn<F> {
+    /// Answers each request by `answer`.
+    pub fn new(answer: F) -> Self {
+        Self { answer, asked: BTreeMap::new() }
+    }
+}
+
+impl<F: FnMut(&ApiRequest) -> Result<ApiResponse, TransportError>> ApiTransport for ApiFn<F> {
+    fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        self.asked.insert(id, request.clone());
+    }
+
+    fn poll_response(&mut self, id: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
+        // The function may panic, so the request ends before it runs.
+        let Some(request) = self.asked.remove(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
+        let answer = request.may_leave().and_then(|()| (self.answer)(&request));
+        Poll::Ready(answer.map_or_else(Reply::Failed, Reply::Answered))
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.asked.remove(&id);
+    }
+}
+
+impl<F> fmt::Debug for ApiFn<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiFn").field("asked", &self.asked).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
 use super::page::{Row, Start, page};
-use super::{AuditConfig, AuditError, AuditReport, Difference, Replica};
+use super::{AuditConfig, AuditError, AuditReport, Difference};
 use crate::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ObjectList};
 use crate::object::{Key, Version, compare_versions, digits};
 use crate::request::Resource;
@@ -401,4 +401,20 @@ impl Audit {
 /// Whether the second version is the first one or a later one.
 fn is_ordered(first: &str, second: &str) -> bool {
     compare_versions(first, second).is_ok_and(Ordering::is_le)
+}
+
+/// What an [`Audit`](super::Audit) reads of a store. Its reads need not be of one moment.
+pub trait Replica {
+    /// The version up to which the store has every change; `None` before the first list. A later read of an object has
+    /// every change up to this version.
+    fn applied(&self) -> Option<Version>;
+
+    /// The object's key and version, if the store has it. The key is the store's own, so that the audit shares its text.
+    fn find(&self, key: &Key) -> Option<(Key, Version)>;
+
+    /// Calls `f` with the key and the version of each object that the audited list covers.
+    fn for_each(&self, f: &mut dyn FnMut(&Key, &str));
+
+    /// The version of the object's last state that could not be decoded, if there was one.
+    fn undecodable(&self, key: &Key) -> Option<Version>;
 }

@@ -22,18 +22,12 @@
 //! client-go compares a watch-list with a list once, if `KUBE_WATCHLIST_INCONSISTENCY_DETECTOR` is set, and panics.
 
 mod config;
-mod error;
 mod machine;
 mod page;
-mod replica;
 mod report;
-mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub use config::AuditConfig;
-pub use error::AuditError;
-pub use machine::Audit;
-pub use replica::Replica;
-pub use report::{AuditReport, Difference, DifferenceKind, Verdict};
-pub use schedule::AuditSchedule;
+pub use config::{AuditConfig, AuditSchedule};
+pub use machine::{Audit, Replica};
+pub use report::{AuditError, AuditReport, Difference, DifferenceKind, Verdict};

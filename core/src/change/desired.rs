@@ -1,12 +1,11 @@
 //! A body that is laid over an object: the object gets the fields that the body names.
 
 use super::elements::sources;
-use super::error::{ChangeError, ChangeErrorKind};
-use super::part::Part;
-use super::place::Place;
+use super::error::{ChangeError, ChangeErrorKind, Place};
+use super::merge_patch::patch_to;
+use super::pending::Part;
 use super::seen::{Lists, Shows, View, view};
-use super::value::{fields, same};
-use super::{check_levels, patch_to, written};
+use super::value::{check_levels, fields, same, written};
 use crate::object::Meta;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};

@@ -1,7 +1,6 @@
 //! Which element of a list is which, after a change.
 
-use super::error::{ChangeError, ChangeErrorKind};
-use super::place::Place;
+use super::error::{ChangeError, ChangeErrorKind, Place};
 use super::value::{fields, find_null, find_unknown, is_scalar, same};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};

@@ -1,5 +1,4 @@
-use super::error::{ChangeError, ChangeErrorKind};
-use super::place::Place;
+use super::error::{ChangeError, ChangeErrorKind, Place};
 use super::value::{find_null, names, same};
 use serde_json::{Map, Value};
 
@@ -61,6 +60,12 @@ pub(super) fn needs_raw(before: &Value, after: &Value) -> bool {
         (Value::Object(_), _) => true,
         _ => false,
     }
+}
+
+/// The merge patch that makes `laid` of `raw`, if they differ.
+pub(super) fn patch_to(laid: &Value, raw: &Value) -> Result<Option<Value>, ChangeError> {
+    let patch = merge_patch(Place::Root, raw, laid)?;
+    Ok(Some(patch).filter(|patch| patch.as_object().is_some_and(|fields| !fields.is_empty())))
 }
 
 #[cfg(test)]

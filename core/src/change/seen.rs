@@ -1,9 +1,9 @@
 //! What an object has in the places that a body or a change names.
 
 use super::elements::sources;
-use super::place::Place;
-use super::value::same;
-use super::{ChangeError, merge_patch, written};
+use super::error::{ChangeError, Place};
+use super::merge_patch::merge_patch;
+use super::value::{same, written};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::Serialize;
@@ -72,7 +72,7 @@ impl Wish {
     /// If a value cannot be written as a JSON object, or a list to be sent has an explicit null.
     pub fn of<T: Serialize + ?Sized>(before: &T, after: &T) -> Result<Option<Self>, ChangeError> {
         let (before, after) = (written(before)?, written(after)?);
-        let wanted = merge_patch::merge_patch(Place::Root, &before, &after)?;
+        let wanted = merge_patch(Place::Root, &before, &after)?;
         let differs = wanted.as_object().is_some_and(|fields| !fields.is_empty());
         Ok(differs.then(|| Self::of_patch(wanted, &before)))
     }

@@ -1,9 +1,13 @@
 //! Values in which a field with a null is one that is absent.
 
-use super::place::Place;
-use alloc::string::String;
+use super::error::{ChangeError, ChangeErrorKind, Place};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use serde::Serialize;
 use serde_json::{Number, Value};
+
+/// The levels that the decoder reads, by serde_json's limit.
+const MAX_LEVELS: usize = 128;
 
 /// The fields that are not null; none if the value is no object.
 pub(super) fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
@@ -19,12 +23,19 @@ pub(super) fn names<'a>(one: &'a Value, other: &'a Value) -> Vec<&'a str> {
 
 /// Whether two values are equal. Numbers are equal by value: `1` and `1.0`.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
+    same_but("", one, other)
+}
+
+/// Whether two values are equal but for the fields of this name, on every level.
+pub(super) fn same_but(ignored: &str, one: &Value, other: &Value) -> bool {
+    let fields = |value| fields(value).filter(|(name, _)| ignored.is_empty() || *name != ignored);
     match (one, other) {
         (Value::Object(_), Value::Object(_)) => {
-            fields(one).count() == fields(other).count() && fields(one).all(|(name, value)| same(value, &other[name]))
+            fields(one).count() == fields(other).count()
+                && fields(one).all(|(name, value)| same_but(ignored, value, &other[name]))
         }
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_but(ignored, one, other))
         }
         (Value::Number(one), Value::Number(other)) => is_same_number(one, other),
         _ => one == other,
@@ -47,18 +58,6 @@ fn integer(number: &Number) -> Option<i128> {
         (integer as f64 == float).then_some(integer)
     };
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).or_else(float)
-}
-
-/// The value without each `observedGeneration`.
-pub(super) fn unobserved(value: &Value) -> Value {
-    match value {
-        Value::Object(_) => {
-            let kept = fields(value).filter(|(name, _)| *name != "observedGeneration");
-            Value::Object(kept.map(|(name, value)| (name.into(), unobserved(value))).collect())
-        }
-        Value::Array(items) => items.iter().map(unobserved).collect(),
-        _ => value.clone(),
-    }
 }
 
 /// Whether the value is neither an object nor a list, and is not null.
@@ -126,4 +125,24 @@ pub(super) fn find_unknown(place: Place<'_>, shown: &Value, raw: &Value) -> Opti
         (_, Value::Array(raw)) if !raw.is_empty() => Some(place.path()),
         _ => shown.is_null().then(|| place.path()),
     }
+}
+
+/// The value as JSON, without nulls.
+pub(super) fn written<T: Serialize + ?Sized>(object: &T) -> Result<Value, ChangeError> {
+    let unwritable = |why| ChangeError::at(Place::Root, ChangeErrorKind::Unwritable(why));
+    let failed = |error: serde_json::Error| unwritable(error.to_string());
+    let mut value = serde_json::to_value(object).map_err(failed)?;
+    check_levels(&value)?;
+    // An `f32` of 0.1 is 0.1 in text only: a `Value` makes an `f64` of it, 0.10000000149011612.
+    if has_float(&value) {
+        value = serde_json::to_string(object).and_then(|text| serde_json::from_str(&text)).map_err(failed)?;
+    }
+    if value.is_object() { Ok(without_nulls(value)) } else { Err(unwritable("it is another value".into())) }
+}
+
+pub(super) fn check_levels(value: &Value) -> Result<(), ChangeError> {
+    if is_deeper(value, MAX_LEVELS) {
+        return Err(ChangeError::at(Place::Root, ChangeErrorKind::TooDeep));
+    }
+    Ok(())
 }

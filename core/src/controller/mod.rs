@@ -6,7 +6,6 @@
 
 #[cfg(feature = "alloc")]
 mod cause;
-mod debounce;
 mod lifecycle;
 mod notes;
 #[cfg(feature = "alloc")]
@@ -16,17 +15,15 @@ mod record;
 mod report;
 #[cfg(feature = "alloc")]
 mod shared;
-mod work;
 
 #[cfg(feature = "alloc")]
 pub use cause::{Awaited, Cause, CauseKind, Write};
-pub use debounce::Debounce;
 pub use lifecycle::{Lifecycle, SourceId};
 pub use reconciler::ReconcilerIn;
+pub use record::{Debounce, Ended, HoldId, WorkItem};
 pub use report::{KeyReport, KeyState};
 #[cfg(feature = "alloc")]
 pub use shared::{NextReconcile, ReconcileGuard, SharedReconciler, Timeouts};
-pub use work::{Ended, HoldId, WorkItem};
 
 /// A [`ReconcilerIn`] on the heap, which is never full.
 #[cfg(feature = "alloc")]

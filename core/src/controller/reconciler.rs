@@ -1,16 +1,13 @@
-mod adding;
-mod draining;
-mod finishing;
 #[cfg(feature = "alloc")]
 mod heap;
-mod starting;
+mod intake;
+mod results;
+mod stages;
 
-use super::debounce::Debounce;
 use super::lifecycle::{Lifecycle, Sources, Stage};
 use super::notes::Notes;
-use super::record::Record;
+use super::record::{Debounce, HoldId, Phase, Record, Work, WorkItem};
 use super::report::{KeyReport, KeyState};
-use super::work::{HoldId, Phase, Work, WorkItem};
 use crate::queue::{Lanes, QueueMetrics, QueueStats, RateLimiter, WhileDelayed, WorkQueueIn};
 use crate::random::Random;
 use crate::storage::{Initially, Maybe, Mem, PassingTable, Slab, Slot, Timers};

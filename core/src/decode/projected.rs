@@ -1,5 +1,4 @@
-use super::answer::{Decode, Ending, Part};
-use super::error::{DecodeErrorOf, Reason};
+use super::answer::{Decode, DecodeErrorOf, Ending, Part, Reason};
 use crate::object::Version;
 use crate::projection::{self, Body, Projected, Projection, Projector, Refused, Text};
 use crate::request::Query;

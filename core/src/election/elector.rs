@@ -1,15 +1,13 @@
 mod record;
 
-use super::call::{Call, Intent};
 use super::config::{ElectionConfig, ElectionConfigError};
 use super::event::{ElectionEvent, FencingToken, StopReason};
-use super::known::Known;
-use super::sent::Sent;
-use crate::api::{Api, ApiError, ApiRequest, ApiResponse};
+use super::lease::{Known, Sent};
+use crate::api::{Api, ApiError, ApiResponse, Asked, CallAction, PendingCalls};
 use crate::random::Random;
 use crate::request::{RequestId, Resource};
 use crate::time::{Instant, WallTime, earliest, nanos};
-use crate::transport::{TransportError, TransportErrorKind};
+use crate::transport::TransportError;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::time::Duration;
@@ -44,19 +42,19 @@ use serde_json::Value;
 ///
 /// ```
 /// use listwatch_core::Instant;
-/// use listwatch_core::api::ApiResponse;
-/// use listwatch_core::election::{ElectionAction, ElectionConfig, ElectionEvent, LeaderElector};
+/// use listwatch_core::api::{ApiResponse, CallAction};
+/// use listwatch_core::election::{ElectionConfig, ElectionEvent, LeaderElector};
 /// use listwatch_core::time::WallTime;
 ///
 /// let mut elector = LeaderElector::new("web", "controller", ElectionConfig::new("a-1"))?;
 /// let (now, wall) = (Instant::ZERO, "2026-11-23T12:00:00Z".parse::<WallTime>()?);
 /// elector.start(now);
-/// let Some(ElectionAction::Open { id, request }) = elector.poll_action(now, wall) else { panic!() };
+/// let Some(CallAction::Open { id, request }) = elector.poll_action(now, wall) else { panic!() };
 /// assert_eq!(request.path, "/apis/coordination.k8s.io/v1/namespaces/web/leases/controller");
 ///
 /// // There is no lease, so the candidate creates one. The server returns it with a version.
 /// elector.handle_answer(now, id, Ok(ApiResponse::new(404, *b"{}")));
-/// let Some(ElectionAction::Open { id, request }) = elector.poll_action(now, wall) else { panic!() };
+/// let Some(CallAction::Open { id, request }) = elector.poll_action(now, wall) else { panic!() };
 /// let mut lease: serde_json::Value = serde_json::from_slice(&request.body)?;
 /// assert_eq!(lease["spec"]["renewTime"], "2026-11-23T12:00:00.000000Z");
 /// lease["metadata"]["resourceVersion"] = "7".into();
@@ -73,7 +71,7 @@ pub struct LeaderElector {
     name: String,
     random: Random,
     now: Instant,
-    state: State,
+    state: Candidacy,
     /// `stop` was called.
     is_asked: bool,
     known: Option<Known>,
@@ -85,9 +83,8 @@ pub struct LeaderElector {
     is_watched: bool,
     sent: Sent,
     wanted: Option<Intent>,
-    call: Option<Call>,
-    aborted: Option<RequestId>,
-    last: RequestId,
+    /// At most one is open.
+    calls: PendingCalls<Value, Intent>,
     /// Before this, no request is sent: a renewal is not due yet, or one failed.
     retry_at: Option<Instant>,
     /// When a lease that another candidate holds is looked at again.
@@ -99,23 +96,8 @@ pub struct LeaderElector {
     events: VecDeque<ElectionEvent>,
 }
 
-/// What the caller has to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ElectionAction {
-    /// Send this request now; [`handle_answer`](LeaderElector::handle_answer) takes its answer.
-    Open {
-        /// The number of the request.
-        id: RequestId,
-        /// The request.
-        request: ApiRequest,
-    },
-    /// Give up this request. The server may still process it.
-    Abort(RequestId),
-}
-
 #[derive(Clone, Debug)]
-enum State {
+enum Candidacy {
     Idle,
     Following,
     Leading(Term),
@@ -154,7 +136,7 @@ impl LeaderElector {
             random: Random::new(config.seed),
             config,
             now: Instant::ZERO,
-            state: State::Idle,
+            state: Candidacy::Idle,
             is_asked: false,
             known: None,
             left_until: None,
@@ -162,9 +144,7 @@ impl LeaderElector {
             is_watched: false,
             sent: Sent::default(),
             wanted: None,
-            call: None,
-            aborted: None,
-            last: RequestId::default(),
+            calls: PendingCalls::default(),
             retry_at: None,
             look_at: None,
             conflicts: 0,
@@ -176,7 +156,7 @@ impl LeaderElector {
     /// Becomes a candidate, once.
     pub fn start(&mut self, now: Instant) {
         self.advance(now);
-        if matches!(self.state, State::Idle) {
+        if matches!(self.state, Candidacy::Idle) {
             self.follow();
         }
     }
@@ -186,12 +166,12 @@ impl LeaderElector {
         self.advance(now);
         self.is_asked = true;
         match &self.state {
-            State::Leading(term) => {
-                self.state = State::Stopping(Some(term.clone()));
+            Candidacy::Leading(term) => {
+                self.state = Candidacy::Stopping(Some(term.clone()));
                 self.tell(ElectionEvent::Stopping(StopReason::Asked));
             }
-            State::Idle | State::Following => self.finish(),
-            State::Stopping(_) | State::Releasing(_) | State::Ended => {}
+            Candidacy::Idle | Candidacy::Following => self.finish(),
+            Candidacy::Stopping(_) | Candidacy::Releasing(_) | Candidacy::Ended => {}
         }
     }
 
@@ -202,10 +182,10 @@ impl LeaderElector {
         self.advance(now);
         let is_lost = self.lost_at.take().is_some();
         match self.state {
-            State::Stopping(_) if is_lost && !self.is_asked => self.follow(),
+            Candidacy::Stopping(_) if is_lost && !self.is_asked => self.follow(),
             // The lease is another's, or the server does not answer.
-            State::Stopping(_) if is_lost => self.end(false),
-            State::Stopping(_) | State::Leading(_) => self.finish(),
+            Candidacy::Stopping(_) if is_lost => self.end(false),
+            Candidacy::Stopping(_) | Candidacy::Leading(_) => self.finish(),
             _ => {}
         }
     }
@@ -214,8 +194,7 @@ impl LeaderElector {
     pub fn handle_answer(&mut self, now: Instant, id: RequestId, answer: Result<ApiResponse, TransportError>) {
         self.advance(now);
         // The answer counts before the deadlines: it may have waited for its caller, and a term counts from its request.
-        if let Some(call) = self.call.take_if(|call| call.id == id) {
-            let read = answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer));
+        if let Some((call, read)) = self.calls.end(id, answer) {
             match read.and_then(|lease| seen(lease, self.now)) {
                 Ok(lease) => self.on_lease(&call, lease),
                 Err(error) => self.on_error(&call, error),
@@ -245,7 +224,7 @@ impl LeaderElector {
     pub fn set_watched(&mut self, now: Instant, is_watched: bool) {
         self.advance(now);
         self.is_watched = is_watched;
-        self.is_doubtful |= !is_watched && matches!(self.state, State::Following);
+        self.is_doubtful |= !is_watched && matches!(self.state, Candidacy::Following);
         self.decide();
     }
 
@@ -254,14 +233,14 @@ impl LeaderElector {
         self.advance(now);
         self.on_call_deadline();
         self.on_term_deadline();
-        if matches!(self.state, State::Releasing(until) if self.now >= until) {
+        if matches!(self.state, Candidacy::Releasing(until) if self.now >= until) {
             self.end(false);
         }
         let is_due = |at: Instant| self.now >= at;
         let retried = self.retry_at.take_if(|at| is_due(*at));
         let looked = self.look_at.take_if(|at| is_due(*at));
         if retried.or(looked).is_some() {
-            self.is_doubtful |= matches!(self.state, State::Following) && !self.is_watched;
+            self.is_doubtful |= matches!(self.state, Candidacy::Following) && !self.is_watched;
             self.decide();
         }
     }
@@ -269,30 +248,25 @@ impl LeaderElector {
     /// When [`handle_timeout`](Self::handle_timeout) has to be called at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let call = self.call.as_ref().map(|call| call.at + self.config.request_timeout);
         let state = match &self.state {
-            State::Leading(term) | State::Stopping(Some(term)) => Some(term.until),
-            State::Releasing(until) => Some(*until),
+            Candidacy::Leading(term) | Candidacy::Stopping(Some(term)) => Some(term.until),
+            Candidacy::Releasing(until) => Some(*until),
             _ => None,
         };
-        [state, self.retry_at, self.look_at].into_iter().fold(call, earliest)
+        [state, self.retry_at, self.look_at].into_iter().fold(self.calls.deadline(), earliest)
     }
 
     /// What to do next. A request has the time `wall` in it, and a term counts from `now`: the caller sends it at once.
     #[must_use]
-    pub fn poll_action(&mut self, now: Instant, wall: WallTime) -> Option<ElectionAction> {
+    pub fn poll_action(&mut self, now: Instant, wall: WallTime) -> Option<CallAction> {
         self.handle_timeout(now);
-        if let Some(id) = self.aborted.take() {
-            return Some(ElectionAction::Abort(id));
+        if let Some(abort) = self.calls.poll_abort() {
+            return Some(abort);
         }
         let intent = self.wanted.take()?;
         let call = self.request(intent, wall);
-        match call.request().cloned() {
-            Ok(request) => {
-                self.last = RequestId(self.last.0 + 1);
-                self.call = Some(Call { id: self.last, intent, call, at: self.now });
-                Some(ElectionAction::Open { id: self.last, request })
-            }
+        match self.calls.open(self.now, self.config.request_timeout, call, intent) {
+            Ok((_, open)) => Some(open),
             Err(error) => {
                 self.on_failure(error, self.now);
                 None
@@ -327,7 +301,7 @@ impl LeaderElector {
     /// Whether this candidate has neither ended nor to be started.
     #[must_use]
     pub fn is_candidate(&self) -> bool {
-        !matches!(self.state, State::Idle | State::Ended)
+        !matches!(self.state, Candidacy::Idle | Candidacy::Ended)
     }
 
     /// Whether all goes on in time. False if a term is over by more than `tolerance`, and nobody was told, or work still goes
@@ -346,10 +320,9 @@ impl LeaderElector {
     }
 
     fn on_call_deadline(&mut self) {
-        let Some(call) = self.call.take_if(|call| self.now >= call.at + self.config.request_timeout) else { return };
-        self.aborted = Some(call.id);
-        let late = TransportError::new(TransportErrorKind::Timeout, "no answer within request_timeout");
-        self.on_error(&call, ApiError::Transport(late));
+        if let Some((call, late)) = self.calls.end_late(self.now) {
+            self.on_error(&call, late);
+        }
     }
 
     fn on_term_deadline(&mut self) {
@@ -358,14 +331,14 @@ impl LeaderElector {
         }
     }
 
-    fn on_lease(&mut self, call: &Call, lease: Known) {
+    fn on_lease(&mut self, call: &Asked<Intent>, lease: Known) {
         self.is_doubtful = false;
         // A lease that can be read may still refuse each write.
-        if call.intent != Intent::Read {
+        if call.about != Intent::Read {
             self.conflicts = 0;
         }
-        let is_released = call.intent == Intent::Release && lease.record.holder.is_none();
-        let is_kept = match call.intent {
+        let is_released = call.about == Intent::Release && lease.record.holder.is_none();
+        let is_kept = match call.about {
             Intent::Read => true,
             Intent::Write => self.written(&lease.record) == Some(call.at),
             Intent::Release => is_released,
@@ -379,11 +352,11 @@ impl LeaderElector {
         }
     }
 
-    fn on_error(&mut self, call: &Call, error: ApiError) {
-        if call.intent == Intent::Write && error.status().is_some_and(|status| is_refusal(status.code)) {
+    fn on_error(&mut self, call: &Asked<Intent>, error: ApiError) {
+        if call.about == Intent::Write && error.status().is_some_and(|status| is_refusal(status.code)) {
             self.sent.take_back();
         }
-        let is_gone = error.is_not_found() && (call.intent == Intent::Read || self.known.is_some());
+        let is_gone = error.is_not_found() && (call.about == Intent::Read || self.known.is_some());
         let is_other = error.is_conflict() || error.is_already_exists();
         if is_gone {
             self.is_doubtful = false;
@@ -402,7 +375,7 @@ impl LeaderElector {
         // A write may have been made nevertheless. A leader finds that out by its next renewal.
         self.is_doubtful |= self.term().is_none() || !matches!(error, ApiError::Transport(_));
         let (period, longest) = match self.state {
-            State::Following => (self.jittered(), self.config.lease_duration),
+            Candidacy::Following => (self.jittered(), self.config.lease_duration),
             _ => (self.config.retry_period, self.config.request_timeout),
         };
         let asked = self.now + error.retry_after().unwrap_or_default().min(longest);
@@ -417,7 +390,7 @@ impl LeaderElector {
 /// States.
 impl LeaderElector {
     fn follow(&mut self) {
-        self.state = State::Following;
+        self.state = Candidacy::Following;
         self.is_doubtful = true;
         self.decide();
     }
@@ -425,9 +398,9 @@ impl LeaderElector {
     /// Work has stopped, or never began, and is not wanted again.
     fn finish(&mut self) {
         // A write that is open, or whose answer was lost, may make this candidate the holder.
-        let may_hold = self.call.is_some() || self.is_doubtful || self.holds();
+        let may_hold = self.calls.len() > 0 || self.is_doubtful || self.holds();
         if self.config.release && may_hold && !self.sent.is_empty() {
-            self.state = State::Releasing(self.now + self.config.request_timeout);
+            self.state = Candidacy::Releasing(self.now + self.config.request_timeout);
             (self.retry_at, self.look_at) = (None, None);
             self.decide();
         } else {
@@ -436,23 +409,21 @@ impl LeaderElector {
     }
 
     fn end(&mut self, released: bool) {
-        self.rest(State::Ended);
+        self.rest(Candidacy::Ended);
         self.tell(ElectionEvent::Ended { released });
     }
 
     fn lose(&mut self, reason: StopReason) {
         self.lost_at = Some(self.now);
-        self.rest(State::Stopping(None));
+        self.rest(Candidacy::Stopping(None));
         self.tell(ElectionEvent::Stopping(reason));
     }
 
     /// Enters a state without requests.
-    fn rest(&mut self, state: State) {
+    fn rest(&mut self, state: Candidacy) {
         self.state = state;
         (self.wanted, self.retry_at, self.look_at) = (None, None, None);
-        if let Some(call) = self.call.take() {
-            self.aborted = Some(call.id);
-        }
+        self.calls.abort();
     }
 
     /// There is no lease.
@@ -477,16 +448,16 @@ impl LeaderElector {
         self.left_until = None;
         let known = self.known.insert(lease);
         match (&mut self.state, written) {
-            (State::Following, Some(at)) => {
+            (Candidacy::Following, Some(at)) => {
                 let token = FencingToken { transitions: known.record.transitions, version: known.version.clone() };
                 let acquired = known.record.acquired;
                 self.begin(at, token, acquired);
             }
-            (State::Leading(term) | State::Stopping(Some(term)), Some(at)) => {
+            (Candidacy::Leading(term) | Candidacy::Stopping(Some(term)), Some(at)) => {
                 term.until = term.until.max(at + self.config.renew_deadline);
                 self.retry_at = Some(at + self.config.retry_period);
             }
-            (State::Leading(term) | State::Stopping(Some(term)), None) => {
+            (Candidacy::Leading(term) | Candidacy::Stopping(Some(term)), None) => {
                 // A caller that is late hears of the next leader before the deadline.
                 let is_over = self.now >= term.until;
                 let by = known.record.holder.clone();
@@ -502,13 +473,13 @@ impl LeaderElector {
         if self.now < until {
             (self.retry_at, self.look_at) = (Some(at + self.config.retry_period), None);
             self.tell(ElectionEvent::Started(token.clone()));
-            self.state = State::Leading(Term { until, token, acquired });
+            self.state = Candidacy::Leading(Term { until, token, acquired });
         }
     }
 
     /// Chooses the next request, or when to choose again.
     fn decide(&mut self) {
-        if self.call.is_some() || self.retry_at.is_some() || self.rests() {
+        if self.calls.len() > 0 || self.retry_at.is_some() || self.rests() {
             return;
         }
         let is_free = match &self.known {
@@ -517,12 +488,12 @@ impl LeaderElector {
         };
         self.wanted = match &self.state {
             _ if self.is_doubtful => Some(Intent::Read),
-            State::Releasing(_) if self.holds() => Some(Intent::Release),
-            State::Releasing(_) => return self.end(self.leader().is_none()),
-            State::Following if !is_free => None,
+            Candidacy::Releasing(_) if self.holds() => Some(Intent::Release),
+            Candidacy::Releasing(_) => return self.end(self.leader().is_none()),
+            Candidacy::Following if !is_free => None,
             _ => Some(Intent::Write),
         };
-        let waits = self.wanted.is_none() && matches!(self.state, State::Following);
+        let waits = self.wanted.is_none() && matches!(self.state, Candidacy::Following);
         self.look_at = if waits { self.next_look() } else { None };
     }
 
@@ -551,14 +522,14 @@ impl LeaderElector {
 impl LeaderElector {
     fn term(&self) -> Option<&Term> {
         match &self.state {
-            State::Leading(term) | State::Stopping(Some(term)) => Some(term),
+            Candidacy::Leading(term) | Candidacy::Stopping(Some(term)) => Some(term),
             _ => None,
         }
     }
 
     /// Whether no request may be sent.
     fn rests(&self) -> bool {
-        matches!(self.state, State::Idle | State::Stopping(None) | State::Ended)
+        matches!(self.state, Candidacy::Idle | Candidacy::Stopping(None) | Candidacy::Ended)
     }
 }
 
@@ -575,4 +546,13 @@ fn before(at: Instant, time: Duration) -> Instant {
 /// A lease that is seen now.
 fn seen(lease: Value, now: Instant) -> Result<Known, ApiError> {
     Known::new(lease, now).ok_or_else(|| ApiError::Unreadable("the lease has no metadata.resourceVersion".into()))
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Intent {
+    Read,
+    /// Acquires or renews.
+    Write,
+    Release,
 }

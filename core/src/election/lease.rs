@@ -1,8 +1,10 @@
 //! A `Lease` as JSON: what an election reads of it, and what it writes into it. All else is kept.
 
-use crate::object::Version;
-use crate::time::{MicroTime, WallTime};
+use crate::object::{Version, compare_versions};
+use crate::time::{Instant, MicroTime, WallTime};
+use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
+use core::cmp::Ordering;
 use core::time::Duration;
 use serde_json::{Map, Value, json};
 
@@ -84,4 +86,83 @@ fn object(value: &mut Value) -> &mut Map<String, Value> {
         *value = Value::Object(Map::new());
     }
     value.as_object_mut().unwrap_or_else(|| unreachable!("it is an object now"))
+}
+
+/// A lease that was read, written or watched.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) lease: Value,
+    pub(super) record: Record,
+    pub(super) version: Version,
+    /// When the record was first seen. The times in it are those of other clocks, and count nowhere.
+    since: Instant,
+    /// When it was seen last.
+    seen: Instant,
+}
+
+impl Known {
+    /// A lease that is seen now; `None` if it has no version.
+    pub(super) fn new(lease: Value, now: Instant) -> Option<Self> {
+        Some(Self { record: Record::read(&lease), version: version(&lease)?, lease, since: now, seen: now })
+    }
+
+    /// Takes over what was known before: an unchanged record is as old as it was.
+    pub(super) fn after(self, before: Option<&Self>) -> Self {
+        let same = before.filter(|before| before.lease["spec"] == self.lease["spec"]);
+        Self { since: same.map_or(self.since, |before| before.since), ..self }
+    }
+
+    /// Whether this is an earlier state than `other`. The answer to a request that was sent at `asked` is not, unless `other`
+    /// came later: a server that was restored from a backup goes back in its versions.
+    pub(super) fn is_before(&self, other: &Self, asked: Option<Instant>) -> bool {
+        let is_less = compare_versions(&self.version, &other.version) == Ok(Ordering::Less);
+        is_less && asked.is_none_or(|asked| other.seen > asked)
+    }
+
+    /// When the others may take the lease. `default` stands for a duration that the record lacks.
+    pub(super) fn expiry(&self, default: Duration) -> Instant {
+        self.since + self.record.duration.unwrap_or(default)
+    }
+}
+
+/// When writes were sent, by the `renewTime` in them.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    writes: VecDeque<(WallTime, Instant)>,
+    last: Option<WallTime>,
+}
+
+/// A wall clock that shows a later time is wrong, and leaves no later ones.
+const LATEST: WallTime = WallTime::from_unix_seconds(WallTime::MAX.as_unix_seconds() - 86_400);
+
+impl Sent {
+    /// Notes a write. No two have one `renewTime`, whatever the wall clock says.
+    pub(super) fn note(&mut self, at: Instant, wall: WallTime) -> WallTime {
+        let wall = wall.min(LATEST);
+        let next = self.last.map(|last| last + Duration::from_micros(1));
+        let time = next.map_or(wall, |next| wall.max(next));
+        self.last = Some(time);
+        self.writes.push_back((time, at));
+        time
+    }
+
+    /// Forgets the last write, which the server has refused: a lease with its `renewTime` is another candidate's.
+    pub(super) fn take_back(&mut self) {
+        self.writes.pop_back();
+    }
+
+    /// Forgets the writes that were sent before `oldest`, but for the one with this `renewTime`.
+    pub(super) fn forget(&mut self, oldest: Instant, but: Option<WallTime>) {
+        self.writes.retain(|(time, at)| *at >= oldest || Some(*time) == but);
+    }
+
+    /// When the write with this `renewTime` was sent.
+    pub(super) fn at(&self, renewed: Option<WallTime>) -> Option<Instant> {
+        self.writes.iter().find(|(time, _)| Some(*time) == renewed).map(|(_, at)| *at)
+    }
+
+    /// Whether there never was a write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
 }

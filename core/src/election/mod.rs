@@ -7,16 +7,13 @@
 //! | [`ElectionEvent`] | when work starts, when it has to stop, and who leads |
 //! | [`FencingToken`] | which term a write belongs to |
 
-mod call;
 mod config;
 mod elector;
 mod event;
-mod known;
 mod lease;
-mod sent;
 #[cfg(test)]
 mod tests;
 
 pub use config::{ElectionConfig, ElectionConfigError};
-pub use elector::{ElectionAction, LeaderElector};
+pub use elector::LeaderElector;
 pub use event::{ElectionEvent, FencingToken, StopReason};

@@ -1,7 +1,7 @@
 //! Each test names the line of client-go's behaviour that it holds, or the difference.
 
 use super::*;
-use crate::api::{ApiResponse, Method};
+use crate::api::{ApiResponse, CallAction, Method};
 use crate::request::RequestId;
 use crate::time::{Instant, WallTime};
 use crate::transport::{TransportError, TransportErrorKind};
@@ -65,11 +65,11 @@ impl World {
     fn asked(&mut self) -> Option<(RequestId, crate::api::ApiRequest)> {
         loop {
             match self.elector.poll_action(self.now, WallTime::from_unix_seconds(1_700_000_000)) {
-                Some(ElectionAction::Open { id, request }) => {
+                Some(CallAction::Open { id, request }) => {
                     self.methods.push(request.method.name());
                     return Some((id, request));
                 }
-                Some(ElectionAction::Abort(_)) => {}
+                Some(CallAction::Abort(_)) => {}
                 None => return None,
             }
         }
@@ -316,7 +316,7 @@ fn the_deadline_fires_while_a_request_hangs() {
     world.elector.handle_timeout(world.now);
     world.listen();
     assert_eq!(*world.last(), ElectionEvent::Stopping(StopReason::Expired));
-    assert!(matches!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(ElectionAction::Abort(_))));
+    assert!(matches!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(CallAction::Abort(_))));
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_request_that_hangs_is_given_up_in_time_for_another_one_and_its_answer_is_ig
     world.elector.handle_timeout(at(106));
     assert_eq!(world.elector.poll_action(at(106), WallTime::UNIX_EPOCH), None);
     world.now = at(107);
-    assert_eq!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(ElectionAction::Abort(late)));
+    assert_eq!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(CallAction::Abort(late)));
     assert!(world.asked().is_some(), "which gets no answer either");
     world.answer(late, Ok(answer));
     assert_eq!(world.elector.term_end(), Some(at(110)));
@@ -491,7 +491,7 @@ fn a_candidate_that_never_wrote_ends_without_waiting_for_an_answer() {
     world.elector.stop(world.now);
     world.listen();
     assert_eq!(*world.last(), ElectionEvent::Ended { released: false });
-    assert_eq!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(ElectionAction::Abort(id)));
+    assert_eq!(world.elector.poll_action(world.now, WallTime::UNIX_EPOCH), Some(CallAction::Abort(id)));
 }
 
 #[test]
@@ -849,7 +849,7 @@ fn a_wall_clock_at_its_last_moment_hung() {
     let mut world = World::new();
     world.elector.start(world.now);
     for _ in 0..50 {
-        let Some(ElectionAction::Open { id, request }) = world.elector.poll_action(world.now, WallTime::MAX) else {
+        let Some(CallAction::Open { id, request }) = world.elector.poll_action(world.now, WallTime::MAX) else {
             world.now = world.elector.poll_timeout().unwrap();
             continue;
         };

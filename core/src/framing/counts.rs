@@ -27,7 +27,7 @@ struct Array {
 }
 
 /// The brackets that are open.
-struct Open {
+struct OpenBrackets {
     /// The innermost array that is counted, by its index.
     array: u8,
     /// A bit for each bracket, the innermost one's lowest: whether it is an array that is counted. One more bit stands
@@ -75,7 +75,7 @@ impl Counts {
         const BRACKETS: u8 = b'[' ^ b'{' | b'[' ^ b']';
         /// Joined with this bit, a bracket is a brace.
         const BRACE: u8 = b'[' ^ b'{';
-        let (mut scanner, mut open) = (Scanner::default(), Open { array: 0, counted: 1 });
+        let (mut scanner, mut open) = (Scanner::default(), OpenBrackets { array: 0, counted: 1 });
         self.open(&mut open, 0);
         for (start, bytes) in (0..).step_by(Block::LEN).zip(inside.chunks(Block::LEN)) {
             let block = Block::first_of(bytes);
@@ -110,7 +110,7 @@ impl Counts {
 
     /// An array begins. It is counted if there is room.
     #[inline]
-    fn open(&mut self, open: &mut Open, at: usize) {
+    fn open(&mut self, open: &mut OpenBrackets, at: usize) {
         open.counted <<= 1;
         if self.len < Self::ARRAYS {
             self.arrays[self.len] = Array { at: at as u16, values: 1, around: open.array };
@@ -120,7 +120,7 @@ impl Counts {
     }
 
     #[inline]
-    fn close(&mut self, open: &mut Open) {
+    fn close(&mut self, open: &mut OpenBrackets) {
         if open.counted & 1 == 1 {
             open.array = self.array(open.array).around;
         }
@@ -136,7 +136,7 @@ impl Counts {
     }
 }
 
-impl Open {
+impl OpenBrackets {
     /// Whether no more brackets can be noted.
     fn is_full(&self) -> bool {
         self.counted >> (u64::BITS - 1) == 1

@@ -1,7 +1,10 @@
 //! Divides a body into frames, which are decoded one by one.
 
-use super::scan::{Scanner, is_space};
-use core::ops::Range;
+use super::outline::{Ended, Layout, Outline, Step, Values};
+use super::scan::Scanner;
+#[cfg(feature = "json")]
+use super::scan::is_space;
+#[cfg(feature = "json")]
 use memchr::memchr;
 
 /// How a body is divided into frames.
@@ -65,7 +68,7 @@ pub enum Frame<'b> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Framer {
-    state: State,
+    outline: Outline,
     scanner: Scanner,
     limit: usize,
     /// Where the unfinished frame begins. The bytes before it can be dropped.
@@ -74,14 +77,8 @@ pub struct Framer {
     scanned: usize,
     /// The unfinished frame is over the limit: its bytes are dropped as they come.
     skipping: bool,
-    /// The list's `items` was seen, perhaps empty or null.
-    items_seen: bool,
-    /// Rows count as items.
-    table: bool,
-    /// The items that come are rows.
-    in_rows: bool,
-    /// The last byte of an unfinished value that is no space.
-    last: u8,
+    /// Where the name of a field ends, and where its value begins, from the frame's start.
+    field: (usize, usize),
     /// Where the last guessed line began.
     #[cfg(feature = "json")]
     guess: usize,
@@ -90,58 +87,23 @@ pub struct Framer {
     has_misguessed: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
-    /// Between values.
-    Gap,
-    /// In a value, and in its first line.
-    FirstLine,
-    /// In a further line of a value.
-    Line,
-    /// In a value, at the beginning of such a line.
-    Indentation,
-    /// A line among values that is no JSON value.
-    Stray,
-    /// Before the bracket that opens a list.
-    ListStart,
-    /// Between the fields of a list.
-    Fields,
-    Name,
-    /// Between a field's name, which ends before `name_end`, and its value; both count from the frame's start.
-    Colon {
-        name_end: usize,
-    },
-    Field {
-        name_end: usize,
-        value: usize,
-    },
-    /// Between the items of a list.
-    Items,
-    Item,
-    /// Behind the list.
-    Done,
-    NotAList,
-}
-
 impl Framer {
     /// A framer at the beginning of a body, for frames of at most `limit` bytes.
     #[must_use]
     pub fn new(framing: Framing, limit: usize) -> Self {
-        let state = match framing {
-            Framing::Values => State::Gap,
-            Framing::List | Framing::Table => State::ListStart,
+        let layout = match framing {
+            Framing::Values => Layout::Events,
+            Framing::List => Layout::List(&[b"items"]),
+            Framing::Table => Layout::List(&[b"items", b"rows"]),
         };
         Self {
-            state,
-            scanner: Scanner::default(),
+            outline: Outline::new(layout),
+            scanner: Scanner::NEW,
             limit,
             start: 0,
             scanned: 0,
             skipping: false,
-            items_seen: false,
-            table: framing == Framing::Table,
-            in_rows: false,
-            last: 0,
+            field: (0, 0),
             #[cfg(feature = "json")]
             guess: 0,
             #[cfg(feature = "json")]
@@ -154,27 +116,9 @@ impl Framer {
     #[must_use]
     pub fn next_frame<'b>(&mut self, buffer: &'b [u8]) -> Option<Frame<'b>> {
         while self.scanned < buffer.len() {
-            let found = match self.state {
-                State::Gap => self.on_gap(buffer),
-                State::FirstLine | State::Line => self.on_line(buffer),
-                State::Indentation => self.on_indentation(buffer),
-                State::Stray => self.on_stray(buffer),
-                State::ListStart => self.on_list_start(buffer),
-                State::Fields => self.on_fields(buffer),
-                State::Name => self.on_name(buffer),
-                State::Colon { name_end } => self.on_colon(buffer, name_end),
-                State::Field { name_end, value } => self.on_field(buffer, name_end, value),
-                State::Items => self.on_items(buffer),
-                State::Item => self.on_value(buffer, State::Items).map(Found::Item),
-                State::Done | State::NotAList => {
-                    self.drop_all(buffer);
-                    None
-                }
-            };
-            if let Some(found) = found {
-                return Some(self.frame(buffer, found));
+            if let Some(ended) = self.step(buffer) {
+                return Some(self.frame(buffer, ended));
             }
-            self.enforce_limit();
         }
         None
     }
@@ -190,7 +134,7 @@ impl Framer {
     /// Whether the body is complete if it ends here. A value, and a list, needs all its brackets.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        matches!(self.state, State::Gap | State::Done)
+        self.outline.is_in_gap() || self.outline.is_done()
     }
 
     /// The line that a value begins, as a guess: nearly always it is that value and nothing else. To look for the end of a
@@ -198,18 +142,20 @@ impl Framer {
     /// [`misguessed`](Self::misguessed). `None` if the brackets have to tell.
     #[cfg(feature = "json")]
     pub(crate) fn guess_line<'b>(&mut self, buffer: &'b [u8]) -> Option<&'b [u8]> {
-        if self.state == State::Gap && !self.has_misguessed {
-            self.on_gap(buffer);
+        while self.outline.is_in_gap() && !self.has_misguessed && self.scanned < buffer.len() {
+            self.step(buffer);
         }
-        if self.state != State::FirstLine || self.skipping || self.has_misguessed {
+        if !self.outline.is_in_first_line() || self.skipping || self.has_misguessed {
             return None;
         }
         let end = self.scanned + memchr(b'\n', &buffer[self.scanned..])?;
         if end - self.start > self.limit {
             return None;
         }
-        (self.guess, self.state, self.scanner) = (self.start, State::Gap, Scanner::default());
-        Some(&buffer[self.end_frame(end, end + 1)])
+        self.outline.end_line();
+        self.guess = core::mem::replace(&mut self.start, end + 1);
+        self.scanned = end + 1;
+        Some(&buffer[self.guess..end])
     }
 
     /// Whether the last guessed line is not one value and nothing else. Then its frames follow, and no line is guessed any
@@ -225,258 +171,57 @@ impl Framer {
         self.has_misguessed
     }
 
-    fn on_gap(&mut self, buffer: &[u8]) -> Option<Found> {
-        if let Some(byte) = self.skip_space(buffer) {
-            self.state = if matches!(byte, b'{' | b'[') { State::FirstLine } else { State::Stray };
+    /// Reads on; returns what has ended. A frame over the limit is dropped as it comes.
+    fn step(&mut self, buffer: &[u8]) -> Option<Ended> {
+        let mut rest = &buffer[self.scanned..];
+        let step = self.outline.step(&mut rest, &mut self.scanner);
+        self.scanned = buffer.len() - rest.len();
+        match step {
+            Step::Between => (self.start, self.skipping) = (self.scanned, false),
+            Step::Within => {}
+            Step::Named => self.field.0 = self.scanned - 1 - self.start,
+            Step::Valued => self.field.1 = self.scanned - self.start,
+            Step::Ended(ended) => return Some(ended),
         }
-        None
-    }
-
-    /// Goes on to the end of a value, at most to the end of the line.
-    fn on_line(&mut self, buffer: &[u8]) -> Option<Found> {
-        let rest = &buffer[self.scanned..];
-        let line = memchr(b'\n', rest).map(|end| &rest[..=end]);
-        if let Some(length) = self.scanner.end_of_value(line.unwrap_or(rest)) {
-            self.state = State::Gap;
-            return Some(Found::Value(self.end_frame(self.scanned + length, self.scanned + length)));
-        }
-        let passed = line.unwrap_or(rest);
-        self.scanned += passed.len();
-        self.last = passed.iter().rfind(|byte| !is_space(**byte)).copied().unwrap_or(self.last);
-        line?;
-        if self.scanner.is_in_string() {
-            return Some(self.cut());
-        }
-        self.state = State::Indentation;
-        None
-    }
-
-    fn on_indentation(&mut self, buffer: &[u8]) -> Option<Found> {
-        self.scanned += buffer[self.scanned..].iter().take_while(|byte| is_space(**byte)).count();
-        if *buffer.get(self.scanned)? == b'{' && !may_begin_behind(self.last) {
-            return Some(self.cut());
-        }
-        self.state = State::Line;
-        None
-    }
-
-    /// Ends a value that breaks off.
-    fn cut(&mut self) -> Found {
-        (self.state, self.scanner) = (State::Gap, Scanner::default());
-        Found::Value(self.end_frame(self.scanned, self.scanned))
-    }
-
-    fn on_stray(&mut self, buffer: &[u8]) -> Option<Found> {
-        let Some(length) = memchr(b'\n', &buffer[self.scanned..]) else {
-            self.scanned = buffer.len();
-            return None;
-        };
-        self.state = State::Gap;
-        Some(Found::Value(self.end_frame(self.scanned + length, self.scanned + length + 1)))
-    }
-
-    /// Goes on to the end of a value, and from there to `after`.
-    fn on_value(&mut self, buffer: &[u8], after: State) -> Option<Range<usize>> {
-        let Some(length) = self.scanner.end_of_value(&buffer[self.scanned..]) else {
-            self.scanned = buffer.len();
-            return None;
-        };
-        self.state = after;
-        Some(self.end_frame(self.scanned + length, self.scanned + length))
-    }
-
-    fn on_list_start(&mut self, buffer: &[u8]) -> Option<Found> {
-        let byte = self.skip_space(buffer)?;
-        if byte != b'{' {
-            return self.give_up(buffer);
-        }
-        self.skip_byte();
-        self.state = State::Fields;
-        None
-    }
-
-    fn on_fields(&mut self, buffer: &[u8]) -> Option<Found> {
-        match self.skip_space(buffer)? {
-            b',' => self.skip_byte(),
-            b'"' => self.state = State::Name,
-            b'}' if self.items_seen => {
-                self.skip_byte();
-                self.state = State::Done;
-                return Some(Found::ListEnd);
-            }
-            _ => return self.give_up(buffer),
-        }
-        None
-    }
-
-    fn on_name(&mut self, buffer: &[u8]) -> Option<Found> {
-        match self.scanner.end_of_value(&buffer[self.scanned..]) {
-            None => self.scanned = buffer.len(),
-            Some(length) => {
-                self.scanned += length;
-                self.state = State::Colon { name_end: self.scanned - 1 - self.start };
-            }
-        }
-        None
-    }
-
-    fn on_colon(&mut self, buffer: &[u8], name_end: usize) -> Option<Found> {
-        let byte = buffer[self.scanned];
-        if byte == b':' || is_space(byte) {
-            self.scanned += 1;
-        } else if is_no_value(byte) || self.is_ambiguous(buffer, name_end) {
-            return self.give_up(buffer);
-        } else if byte == b'[' && self.is_items(buffer, name_end) {
-            self.in_rows = self.is_rows(buffer, name_end);
-            self.scanned += 1;
-            self.start = self.scanned;
-            self.items_seen = true;
-            self.state = State::Items;
-        } else {
-            self.state = State::Field { name_end, value: self.scanned - self.start };
-        }
-        None
-    }
-
-    /// A field around the items. If `items` is null, the list is empty; if it is no array, the body is no list. A field
-    /// over the limit is skipped.
-    fn on_field(&mut self, buffer: &[u8], name_end: usize, value: usize) -> Option<Found> {
-        let is_items = self.is_items(buffer, name_end);
-        let frame = self.on_value(buffer, State::Fields)?;
-        let is_items = is_items && frame.len() <= self.limit;
-        if is_items && &buffer[frame.start + value..frame.end] != b"null" {
-            return self.give_up(buffer);
-        }
-        self.items_seen |= is_items;
-        Some(Found::Field { frame, name_end, value })
-    }
-
-    fn is_items(&self, buffer: &[u8], name_end: usize) -> bool {
-        let is_list = !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items";
-        is_list || self.is_rows(buffer, name_end)
-    }
-
-    fn is_rows(&self, buffer: &[u8], name_end: usize) -> bool {
-        self.table && !self.skipping && &buffer[self.start..self.start + name_end] == b"\"rows"
-    }
-
-    /// Whether a field is a second `items`, or an `items` with escapes, which no server writes. Go takes the last field
-    /// of a name, but these items were already read, so the objects of such a list are unknown.
-    fn is_ambiguous(&self, buffer: &[u8], name_end: usize) -> bool {
-        if self.skipping {
-            return false;
-        }
-        if self.is_items(buffer, name_end) {
-            return self.items_seen;
-        }
-        let name = &buffer[self.start + 1..self.start + name_end];
-        is_escaped(name, b"items") || (self.table && is_escaped(name, b"rows"))
-    }
-
-    fn on_items(&mut self, buffer: &[u8]) -> Option<Found> {
-        match self.skip_space(buffer)? {
-            b',' => self.skip_byte(),
-            b']' => {
-                self.skip_byte();
-                self.state = State::Fields;
-            }
-            b'}' => return self.give_up(buffer),
-            _ => self.state = State::Item,
-        }
-        None
-    }
-
-    fn give_up(&mut self, buffer: &[u8]) -> Option<Found> {
-        self.drop_all(buffer);
-        self.state = State::NotAList;
-        Some(Found::NotAList)
-    }
-
-    /// Ends the frame before `end`; the next one begins at `next`.
-    fn end_frame(&mut self, end: usize, next: usize) -> Range<usize> {
-        let frame = self.start..end;
-        self.start = next;
-        self.scanned = next;
-        frame
-    }
-
-    /// Skips white space between frames; gives the byte behind it.
-    fn skip_space(&mut self, buffer: &[u8]) -> Option<u8> {
-        let spaces = buffer[self.scanned..].iter().take_while(|byte| is_space(**byte)).count();
-        self.scanned += spaces;
-        self.start = self.scanned;
-        buffer.get(self.scanned).copied()
-    }
-
-    fn skip_byte(&mut self) {
-        self.scanned += 1;
-        self.start = self.scanned;
-    }
-
-    fn drop_all(&mut self, buffer: &[u8]) {
-        self.scanned = buffer.len();
-        self.start = self.scanned;
-    }
-
-    fn enforce_limit(&mut self) {
         self.skipping |= self.scanned - self.start > self.limit;
         if self.skipping {
             self.start = self.scanned;
         }
+        None
     }
 
-    fn frame<'b>(&mut self, buffer: &'b [u8], found: Found) -> Frame<'b> {
-        let range = match &found {
-            Found::Value(range) | Found::Item(range) | Found::Field { frame: range, .. } => range.clone(),
-            Found::ListEnd => return Frame::ListEnd,
-            Found::NotAList => return Frame::NotAList,
-        };
-        if core::mem::take(&mut self.skipping) || range.len() > self.limit {
-            return Frame::TooLong;
-        }
-        let frame = &buffer[range];
-        match found {
-            Found::Item(_) if self.in_rows => Frame::Row(frame),
-            Found::Item(_) => Frame::Item(frame),
-            Found::Field { name_end, value, .. } => Frame::Field { name: &frame[1..name_end], value: &frame[value..] },
-            _ => Frame::Value(frame),
+    fn frame<'b>(&mut self, buffer: &'b [u8], ended: Ended) -> Frame<'b> {
+        let end = if ended == Ended::Stray { self.scanned - 1 } else { self.scanned };
+        let frame = &buffer[core::mem::replace(&mut self.start, self.scanned)..end];
+        let is_too_long = core::mem::take(&mut self.skipping) || frame.len() > self.limit;
+        match ended {
+            Ended::List => Frame::ListEnd,
+            Ended::NotAList => Frame::NotAList,
+            _ if is_too_long => Frame::TooLong,
+            Ended::Item { is_row: true } => Frame::Row(frame),
+            Ended::Item { .. } => Frame::Item(frame),
+            Ended::Field => Frame::Field { name: &frame[1..self.field.0], value: &frame[self.field.1..] },
+            Ended::Value | Ended::Cut(_) | Ended::Stray | Ended::Metadata => Frame::Value(frame),
         }
     }
 }
 
-/// Whether a value may begin behind this byte, in an array or in an object.
-pub(crate) const fn may_begin_behind(byte: u8) -> bool {
-    matches!(byte, b':' | b',' | b'[')
-}
+impl Values for Scanner {
+    const READS_METADATA: bool = false;
 
-/// Whether no value begins with this byte. It is what follows on a value, and the scanner would read on behind it.
-pub(crate) const fn is_no_value(byte: u8) -> bool {
-    matches!(byte, b',' | b']' | b'}')
-}
+    fn begin(&mut self, _: bool) {
+        *self = Self::NEW;
+    }
 
-/// Whether a name, without its quotes, is `word` once its escapes are read.
-pub(crate) fn is_escaped(mut name: &[u8], word: &[u8]) -> bool {
-    word.iter().all(|letter| {
-        let (read, rest) = match name {
-            [b'\\', b'u', hex @ ..] if hex.len() >= 4 => {
-                let hex = core::str::from_utf8(&hex[..4]).ok();
-                (hex.and_then(|hex| u16::from_str_radix(hex, 16).ok()), &name[6..])
-            }
-            [byte, rest @ ..] => (Some(u16::from(*byte)), rest),
-            [] => (None, name),
-        };
-        name = rest;
-        read == Some(u16::from(*letter))
-    }) && name.is_empty()
-}
+    fn read(&mut self, bytes: &mut &[u8], most: usize) -> bool {
+        let end = self.end_of_value(&bytes[..most]);
+        *bytes = &bytes[end.unwrap_or(most)..];
+        end.is_some()
+    }
 
-/// A frame as places in the buffer.
-enum Found {
-    Value(Range<usize>),
-    Item(Range<usize>),
-    Field { frame: Range<usize>, name_end: usize, value: usize },
-    ListEnd,
-    NotAList,
+    fn is_in_string(&self) -> bool {
+        self.is_in_string()
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod event_type;
 mod framer;
 #[cfg(any(target_feature = "neon", target_feature = "simd128", target_feature = "sse2"))]
 mod lanes;
+mod outline;
 mod scan;
 #[cfg(any(test, not(any(target_feature = "neon", target_feature = "simd128", target_feature = "sse2"))))]
 mod words;
@@ -24,7 +25,7 @@ pub(crate) use event_type::EventKind;
 pub use event_type::EventType;
 pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "fixed")]
-pub(crate) use framer::{is_escaped, is_no_value, may_begin_behind};
+pub(crate) use outline::{Ended, Layout, Outline, Step, Values};
 pub use scan::Scanner;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use scan::{ends_scalar, is_space};

@@ -19,7 +19,7 @@ use super::block::Block;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scanner {
-    place: Place,
+    kind: ValueKind,
     depth: u64,
     /// Whether a string goes on behind the last byte.
     in_string: bool,
@@ -28,7 +28,7 @@ pub struct Scanner {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Place {
+enum ValueKind {
     /// Before the value.
     #[default]
     Before,
@@ -43,13 +43,13 @@ impl Scanner {
     /// with the first byte of another value.
     pub fn end_of_value(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
-        if self.place == Place::Before {
+        if self.kind == ValueKind::Before {
             at = self.begin(*bytes.first()?);
         }
-        let end = match self.place {
-            Place::Scalar => bytes[at..].iter().position(|byte| ends_scalar(*byte)).map(|len| at + len),
-            Place::String | Place::Brackets => self.end_of_blocks(bytes, at),
-            Place::Before => Some(at),
+        let end = match self.kind {
+            ValueKind::Scalar => bytes[at..].iter().position(|byte| ends_scalar(*byte)).map(|len| at + len),
+            ValueKind::String | ValueKind::Brackets => self.end_of_blocks(bytes, at),
+            ValueKind::Before => Some(at),
         };
         if end.is_some() {
             *self = Self::default();
@@ -62,24 +62,23 @@ impl Scanner {
         self.in_string
     }
 
-    #[cfg(feature = "fixed")]
-    pub(crate) const NEW: Self = Self { place: Place::Before, depth: 0, in_string: false, escaping: false };
+    pub(crate) const NEW: Self = Self { kind: ValueKind::Before, depth: 0, in_string: false, escaping: false };
 
     /// A scanner in the middle of a value: behind this many brackets that are open, or in a scalar where none is. The
     /// last byte was `in_string`, and `escaping` the next one.
     #[cfg(feature = "fixed")]
     pub(crate) fn amid(depth: u64, in_string: bool, escaping: bool) -> Self {
-        let place = if depth == 0 { Place::Scalar } else { Place::Brackets };
-        Self { place, depth, in_string, escaping }
+        let kind = if depth == 0 { ValueKind::Scalar } else { ValueKind::Brackets };
+        Self { kind, depth, in_string, escaping }
     }
 
     /// Returns how many bytes were read. A closing bracket is a value of its own.
     fn begin(&mut self, byte: u8) -> usize {
         match byte {
-            b'"' => (self.place, self.in_string) = (Place::String, true),
-            b'{' | b'[' => (self.place, self.depth) = (Place::Brackets, 1),
+            b'"' => (self.kind, self.in_string) = (ValueKind::String, true),
+            b'{' | b'[' => (self.kind, self.depth) = (ValueKind::Brackets, 1),
             b'}' | b']' => {}
-            _ => self.place = Place::Scalar,
+            _ => self.kind = ValueKind::Scalar,
         }
         1
     }
@@ -88,7 +87,7 @@ impl Scanner {
         while at < bytes.len() {
             let block = Block::first_of(&bytes[at..]);
             let quotes = self.quotes(block, bytes.len() - at);
-            let end = if self.place == Place::String { first(quotes) } else { self.count_brackets(block, quotes) };
+            let end = if self.kind == ValueKind::String { first(quotes) } else { self.count_brackets(block, quotes) };
             if let Some(end) = end {
                 return Some(at + end + 1);
             }

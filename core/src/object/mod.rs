@@ -13,10 +13,6 @@ mod kind;
 #[cfg(feature = "alloc")]
 mod meta;
 #[cfg(feature = "alloc")]
-mod namespace;
-#[cfg(feature = "k8s-openapi")]
-mod openapi_kind;
-#[cfg(feature = "alloc")]
 mod selector;
 #[cfg(feature = "alloc")]
 mod uid;
@@ -29,12 +25,10 @@ pub use handle::ObjectHandle;
 #[cfg(feature = "json")]
 pub use hashed_name::{hashed_name, hashed_name_within};
 #[cfg(feature = "alloc")]
-pub use key::Key;
+pub use key::{AsNamespace, Key};
 pub use kind::Kind;
 #[cfg(feature = "alloc")]
 pub use meta::{Meta, MetaBuilder, OwnerReference};
-#[cfg(feature = "alloc")]
-pub use namespace::AsNamespace;
 #[cfg(feature = "alloc")]
 pub use selector::{LabelSelector, ParseSelectorError};
 #[cfg(feature = "json")]
@@ -57,4 +51,17 @@ pub struct Object<T> {
     pub meta: Meta,
     /// The decoded value.
     pub value: T,
+}
+
+#[cfg(feature = "alloc")]
+impl<T> crate::storage::Keyed for Object<T> {
+    type Key = Key;
+
+    fn key(&self) -> &Key {
+        self.meta.key()
+    }
+
+    fn bytes(&self) -> usize {
+        self.meta.json_len()
+    }
 }

@@ -1,12 +1,5 @@
 //! Label selectors, as `kubectl get --selector` takes them.
 
-mod parse;
-#[cfg(test)]
-mod tests;
-
-#[cfg(feature = "json")]
-pub(crate) use parse::{is_domain, is_qualified_name};
-
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
@@ -72,7 +65,7 @@ impl LabelSelector {
     /// # Errors
     /// Fails where the API server refuses the text, too.
     pub fn parse(text: &str) -> Result<Self, ParseSelectorError> {
-        parse::requirements(text).map(|requirements| Self { requirements })
+        requirements(text).map(|requirements| Self { requirements })
     }
 
     /// Whether the selector selects an object whose labels have the values that `value_of` returns for their names. An
@@ -145,3 +138,181 @@ impl fmt::Display for ParseSelectorError {
 }
 
 impl core::error::Error for ParseSelectorError {}
+
+/// The grammar of `labels.Parse`, its oddities included: `in ()` lists the empty value, and `a=` requires it. `in` and
+/// `notin` are names where no operator can be.
+fn requirements(text: &str) -> Result<Vec<Requirement>, ParseSelectorError> {
+    let mut parser = Parser { text, at: 0 };
+    let mut requirements = Vec::new();
+    if parser.peek() == Token::End {
+        return Ok(requirements);
+    }
+    loop {
+        requirements.push(parser.requirement()?);
+        match parser.next() {
+            (_, Token::End) => return Ok(requirements),
+            (_, Token::Symbol(",")) => {}
+            (offset, _) => return Err(error(offset, "expected ',' or the end")),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Token<'a> {
+    Word(&'a str),
+    Symbol(&'a str),
+    End,
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn requirement(&mut self) -> Result<Requirement, ParseSelectorError> {
+        let negated = self.accept("!");
+        let (offset, label) = self.word("expected the name of a label")?;
+        if !is_qualified_name(label) {
+            return Err(error(offset, "not the name of a label"));
+        }
+        let test = match self.peek() {
+            _ if negated => Test::DoesNotExist,
+            Token::End | Token::Symbol(",") => Test::Exists,
+            _ => self.test()?,
+        };
+        Ok(Requirement { label: label.into(), test })
+    }
+
+    fn test(&mut self) -> Result<Test, ParseSelectorError> {
+        match self.next() {
+            (_, Token::Word("in")) => Ok(Test::In(self.values()?)),
+            (_, Token::Word("notin")) => Ok(Test::NotIn(self.values()?)),
+            (_, Token::Symbol("=" | "==")) => Ok(Test::In([self.value()?].into())),
+            (_, Token::Symbol("!=")) => Ok(Test::NotIn([self.value()?].into())),
+            (_, Token::Symbol(">")) => Ok(Test::GreaterThan(self.number()?)),
+            (_, Token::Symbol("<")) => Ok(Test::LessThan(self.number()?)),
+            (offset, _) => Err(error(offset, "expected '=', '!=', 'in', 'notin', '<' or '>'")),
+        }
+    }
+
+    /// A list in parentheses, in which nothing between two commas is the empty value.
+    fn values(&mut self) -> Result<Vec<Box<str>>, ParseSelectorError> {
+        self.expect("(", "expected '('")?;
+        let mut values = Vec::new();
+        loop {
+            values.push(match self.peek() {
+                Token::Symbol("," | ")") => Box::default(),
+                _ => self.label_value()?,
+            });
+            if self.accept(")") {
+                return Ok(values);
+            }
+            self.expect(",", "expected ',' or ')'")?;
+        }
+    }
+
+    fn value(&mut self) -> Result<Box<str>, ParseSelectorError> {
+        match self.peek() {
+            Token::End | Token::Symbol(",") => Ok(Box::default()),
+            _ => self.label_value(),
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, ParseSelectorError> {
+        let offset = self.offset();
+        self.value()?.parse().map_err(|_| error(offset, "expected a number"))
+    }
+
+    fn label_value(&mut self) -> Result<Box<str>, ParseSelectorError> {
+        let (offset, value) = self.word("expected a value")?;
+        if is_name(value) { Ok(value.into()) } else { Err(error(offset, "not a value of a label")) }
+    }
+
+    fn word(&mut self, message: &'static str) -> Result<(usize, &'a str), ParseSelectorError> {
+        match self.next() {
+            (offset, Token::Word(word)) => Ok((offset, word)),
+            (offset, _) => Err(error(offset, message)),
+        }
+    }
+
+    fn expect(&mut self, symbol: &str, message: &'static str) -> Result<(), ParseSelectorError> {
+        if self.accept(symbol) { Ok(()) } else { Err(error(self.offset(), message)) }
+    }
+
+    fn accept(&mut self, symbol: &str) -> bool {
+        let found = self.peek() == Token::Symbol(symbol);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    fn next(&mut self) -> (usize, Token<'a>) {
+        let (offset, token) = (self.offset(), self.peek());
+        self.at = offset
+            + match token {
+                Token::Word(text) | Token::Symbol(text) => text.len(),
+                Token::End => 0,
+            };
+        (offset, token)
+    }
+
+    fn peek(&self) -> Token<'a> {
+        let rest = &self.text[self.offset()..];
+        let symbol = match rest.as_bytes() {
+            [] => return Token::End,
+            [b'=' | b'!', b'=', ..] => 2,
+            [first, ..] if is_symbol(*first as char) => 1,
+            _ => return Token::Word(rest.split(|c| is_space(c) || is_symbol(c)).next().unwrap_or_default()),
+        };
+        Token::Symbol(&rest[..symbol])
+    }
+
+    /// Where the next token begins.
+    fn offset(&self) -> usize {
+        self.text.len() - self.text[self.at..].trim_start_matches(is_space).len()
+    }
+}
+
+fn error(offset: usize, message: &'static str) -> ParseSelectorError {
+    ParseSelectorError { offset, message }
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
+
+fn is_symbol(c: char) -> bool {
+    matches!(c, '=' | '!' | '(' | ')' | ',' | '<' | '>')
+}
+
+/// Kubernetes' qualified name: `name`, or `example.com/name`.
+pub(crate) fn is_qualified_name(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((prefix, name)) => is_domain(prefix) && is_name(name),
+        None => is_name(text),
+    }
+}
+
+/// The form of both names and values of labels.
+fn is_name(text: &str) -> bool {
+    text.len() <= 63 && is_framed(text, |byte| byte.is_ascii_alphanumeric(), |byte| matches!(byte, b'-' | b'_' | b'.'))
+}
+
+/// A DNS subdomain (RFC 1123).
+pub(crate) fn is_domain(text: &str) -> bool {
+    let lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= 253 && text.split('.').all(|part| is_framed(part, lower, |byte| byte == b'-'))
+}
+
+/// Not empty, begins and ends with an `outer` byte, and has `outer` and `inner` ones between.
+fn is_framed(text: &str, outer: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    ends.iter().all(|byte| byte.is_some_and(|byte| outer(*byte)))
+        && bytes.iter().all(|byte| outer(*byte) || inner(*byte))
+}
+
+#[cfg(test)]
+mod tests;

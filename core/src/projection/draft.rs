@@ -1,13 +1,12 @@
 //! What was read so far of one event, object or status, and of a list.
 
-use super::answer::{Refused, Status};
+use super::answer::{Cause, Problem, Refused, Status};
 use super::field::{Beginning, Field, Slot, Text};
 use super::fields::{
     CODE, CONTINUE, INITIAL_EVENTS_END, LIST_VERSION, MESSAGE, NAME, NAMESPACE, PROJECTED, REASON, REMAINING,
     RETRY_AFTER, TOO_LARGE, TYPE, UID, VERSION,
 };
 use super::object::{self, Projected, Projection};
-use super::problem::{Cause, Problem};
 use super::walk::Slots;
 use core::time::Duration;
 

@@ -3,14 +3,14 @@ use super::field::{Misfit, Slot};
 /// Reads a number or a word of JSON that arrives in any number of pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Literal {
-    place: Place,
+    part: LiteralPart,
     is_negative: bool,
     /// The digits of an integer, as a negative number; `None` where they do not fit.
     digits: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum LiteralPart {
     Begin,
     /// In a word, behind so many of its bytes.
     Word(&'static str, usize),
@@ -58,12 +58,12 @@ impl Scalar {
 }
 
 impl Literal {
-    pub(super) const NEW: Self = Self { place: Place::Begin, is_negative: false, digits: Some(0) };
+    pub(super) const NEW: Self = Self { part: LiteralPart::Begin, is_negative: false, digits: Some(0) };
 
     /// Reads a byte; `None` if it does not belong here.
     pub(super) fn push(&mut self, byte: u8) -> Option<()> {
-        use Place::*;
-        self.place = match (self.place, byte) {
+        use LiteralPart::*;
+        self.part = match (self.part, byte) {
             (Begin, b'n') => Word("null", 1),
             (Begin, b't') => Word("true", 1),
             (Begin, b'f') => Word("false", 1),
@@ -78,7 +78,7 @@ impl Literal {
             (E | Sign | Exponent, b'0'..=b'9') => Exponent,
             _ => return None,
         };
-        match self.place {
+        match self.part {
             Minus => self.is_negative = true,
             Integer => {
                 let digit = i64::from(byte - b'0');
@@ -91,14 +91,14 @@ impl Literal {
 
     /// What was read; `None` if it is unfinished.
     pub(super) fn scalar(&self) -> Option<Scalar> {
-        Some(match self.place {
-            Place::Word("null", 4) => Scalar::Null,
-            Place::Word("true", 4) => Scalar::Bool(true),
-            Place::Word("false", 5) => Scalar::Bool(false),
-            Place::Zero if self.is_negative => Scalar::Float,
-            Place::Zero | Place::Integer if self.is_negative => Scalar::Integer(self.digits),
-            Place::Zero | Place::Integer => Scalar::Integer(self.digits.and_then(i64::checked_neg)),
-            Place::Fraction | Place::Exponent => Scalar::Float,
+        Some(match self.part {
+            LiteralPart::Word("null", 4) => Scalar::Null,
+            LiteralPart::Word("true", 4) => Scalar::Bool(true),
+            LiteralPart::Word("false", 5) => Scalar::Bool(false),
+            LiteralPart::Zero if self.is_negative => Scalar::Float,
+            LiteralPart::Zero | LiteralPart::Integer if self.is_negative => Scalar::Integer(self.digits),
+            LiteralPart::Zero | LiteralPart::Integer => Scalar::Integer(self.digits.and_then(i64::checked_neg)),
+            LiteralPart::Fraction | LiteralPart::Exponent => Scalar::Float,
             _ => return None,
         })
     }

@@ -38,23 +38,19 @@
 
 mod answer;
 mod draft;
-mod envelope;
 mod field;
 mod fields;
-mod level;
 mod literal;
 mod object;
 mod path;
-mod problem;
 mod projector;
 mod walk;
 
-pub use answer::{Body, Ending, Part, Refused, Status};
+pub use answer::{Body, Cause, Ending, Part, Problem, Refused, Status};
 pub use field::{Beginning, Field, Misfit, Slot, Text};
 pub use fields::checked;
 pub use object::{Projected, Projection, UID, VERSION};
 pub use path::Path;
-pub use problem::{Cause, Problem};
 pub use projector::Projector;
 
 #[cfg(test)]

@@ -31,14 +31,14 @@ pub struct Path {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packed {
     /// Empty for an element.
-    name: Place,
+    name: TextRange,
     /// Empty for a member.
-    value: Place,
+    value: TextRange,
 }
 
 /// Where a text begins in another one, and its length. Or the two halves of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place(u16, u16);
+struct TextRange(u16, u16);
 
 /// From a value to one inside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl<const PATHS: usize, const STEPS: usize> Paths<PATHS, STEPS> {
 }
 
 impl Packed {
-    const NOTHING: Self = Self { name: Place(0, 0), value: Place(0, 0) };
+    const NOTHING: Self = Self { name: TextRange(0, 0), value: TextRange(0, 0) };
 
     /// The step, of a path with that text.
     const fn of(self, text: &'static [u8]) -> Step {
@@ -166,7 +166,7 @@ impl Packed {
     }
 }
 
-impl Place {
+impl TextRange {
     const fn new(at: usize, text: &[u8]) -> Self {
         Self(at as u16, text.len() as u16)
     }
@@ -200,13 +200,15 @@ impl Step {
         match self {
             Self::Member(name) => {
                 let at = if path[at] == b'[' { at + 2 } else { at };
-                Packed { name: Place::new(at, name), ..Packed::NOTHING }
+                Packed { name: TextRange::new(at, name), ..Packed::NOTHING }
             }
-            Self::Element(number) => Packed { value: Place(number as u16, (number >> 16) as u16), ..Packed::NOTHING },
+            Self::Element(number) => {
+                Packed { value: TextRange(number as u16, (number >> 16) as u16), ..Packed::NOTHING }
+            }
             Self::Where { name, value } => {
                 let behind = at + 1 + name.len() + 1;
                 let quoted = (path[behind] == b'\'') as usize;
-                Packed { name: Place::new(at + 1, name), value: Place::new(behind + quoted, value) }
+                Packed { name: TextRange::new(at + 1, name), value: TextRange::new(behind + quoted, value) }
             }
         }
     }

@@ -1,13 +1,11 @@
-use super::answer::{Body, Ending, Part};
+use super::answer::{Body, Cause, Ending, Part, Problem};
 use super::draft::{Draft, ListDraft};
-use super::envelope::{Ended, Envelope};
 use super::fields::{
-    BOOKMARK, Fields, INITIAL_EVENTS_END, LIST_META, METADATA, NAME, NAMESPACE, Shape, TYPE, VERSION, checked,
+    BOOKMARK, Fields, INITIAL_EVENTS_END, LIST_META, METADATA, NAME, NAMESPACE, Shape, TYPE, VERSION, bits, checked,
 };
 use super::object::Projection;
-use super::problem::{Cause, Problem};
-use super::walk::Walk;
-use crate::framing::{EventKind, EventType};
+use super::walk::{Slots, Walk};
+use crate::framing::{Ended, EventKind, EventType, Layout, Outline, Step, Values};
 
 /// Projects objects out of answers while their bytes arrive.
 ///
@@ -44,7 +42,8 @@ use crate::framing::{EventKind, EventType};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Projector<P, const KEY: usize = 128> {
-    envelope: Envelope,
+    body: Body,
+    outline: Outline,
     walk: Walk,
     draft: Draft<P, KEY>,
     /// Why the metadata of the list cannot be used.
@@ -59,7 +58,8 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
     pub const fn new() -> Self {
         let fields = Fields { shape: Shape::Object, projected: const { checked(P::FIELDS) } };
         Self {
-            envelope: Envelope::new(),
+            body: Body::List,
+            outline: Outline::new(LIST),
             walk: Walk::new(fields),
             draft: Draft::ABSENT,
             unusable: None,
@@ -69,8 +69,8 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
 
     /// Begins an answer. The state of an earlier one is forgotten.
     pub fn start(&mut self, body: Body) {
-        self.envelope.start(body);
-        self.walk.start(self.envelope.shape());
+        (self.body, self.outline) = (body, Outline::new(body.layout()));
+        self.walk.start(body.shape());
         *self.draft.list_mut() = ListDraft::ABSENT;
         (self.unusable, self.reading) = (None, false);
         self.draft.start();
@@ -85,15 +85,15 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
         if panicked {
             self.walk.give_up();
         }
-        let part = if panicked && !self.envelope.is_in_value() { Some(self.end_part(None)) } else { self.read(bytes) };
+        let part = if panicked && !self.outline.is_in_value() { Some(self.end_part(None)) } else { self.read(bytes) };
         self.reading = false;
         part
     }
 
     /// Ends the answer, whose bytes have all been read.
     pub fn finish(&mut self) -> Ending<'_> {
-        let (body, is_complete) = self.envelope.finish();
-        match body {
+        let is_complete = self.outline.is_done();
+        match self.body {
             Body::List if !is_complete => Ending::Truncated,
             Body::List => self.list(),
             Body::Watch => Ending::Watch,
@@ -109,14 +109,20 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
     }
 
     fn read(&mut self, bytes: &mut &[u8]) -> Option<Part<P, KEY>> {
-        loop {
-            match self.envelope.advance(bytes, &mut self.walk, &mut self.draft)? {
-                Ended::NotAList => return Some(Part::NotAList),
-                Ended::ListMeta => self.end_list_meta(),
-                Ended::Status => {}
-                Ended::Value(problem) => return Some(self.end_part(problem)),
+        while !bytes.is_empty() {
+            let mut reading = Reading { walk: &mut self.walk, slots: &mut self.draft, shape: self.body.shape() };
+            let Step::Ended(ended) = self.outline.step(bytes, &mut reading) else { continue };
+            let problem = |message, at| Some(Problem { field: None, cause: Cause::Syntax(message), at });
+            match (ended, self.body) {
+                (Ended::Value, Body::Refusal(_)) | (Ended::Field | Ended::List, _) => {}
+                (Ended::Value | Ended::Item { .. }, _) => return Some(self.end_part(None)),
+                (Ended::Cut(why), _) => return Some(self.end_part(problem(why, self.walk.offset()))),
+                (Ended::Stray, _) => return Some(self.end_part(problem("expected an event", 0))),
+                (Ended::Metadata, _) => self.end_list_meta(),
+                (Ended::NotAList, _) => return Some(Part::NotAList),
             }
         }
+        None
     }
 
     fn end_part(&mut self, problem: Option<Problem>) -> Part<P, KEY> {
@@ -145,7 +151,7 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
     /// The part that the value is; `problem` is what is wrong around it.
     fn part(&self, problem: Option<Problem>) -> Part<P, KEY> {
         let broken = self.walk.broken().or(problem);
-        let is_event = self.envelope.shape() == Shape::Event;
+        let is_event = self.body == Body::Watch;
         let part = match broken {
             Some(broken) => Err(broken),
             None if is_event => self.event(),
@@ -204,5 +210,54 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
 impl<P: Projection, const KEY: usize> Default for Projector<P, KEY> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The names of a list's items.
+const LIST: Layout = Layout::List(&[b"items"]);
+
+impl Body {
+    fn layout(self) -> Layout {
+        match self {
+            Self::List => LIST,
+            Self::Watch => Layout::Events,
+            Self::Object | Self::Refusal(_) => Layout::Value,
+        }
+    }
+
+    /// The shape of its values.
+    fn shape(self) -> Shape {
+        match self {
+            Self::Watch => Shape::Event,
+            Self::List | Self::Object => Shape::Object,
+            Self::Refusal(_) => Shape::Status,
+        }
+    }
+}
+
+/// Reads the values of a body into slots.
+struct Reading<'a> {
+    walk: &'a mut Walk,
+    slots: &'a mut dyn Slots,
+    shape: Shape,
+}
+
+impl Values for Reading<'_> {
+    const READS_METADATA: bool = true;
+
+    fn begin(&mut self, is_metadata: bool) {
+        if is_metadata {
+            bits(LIST_META).for_each(|field| self.slots.slot(field).clear());
+        }
+        self.walk.start(if is_metadata { Shape::ListMeta } else { self.shape });
+    }
+
+    fn read(&mut self, bytes: &mut &[u8], most: usize) -> bool {
+        self.walk.feed(bytes, most, self.slots);
+        self.walk.is_done()
+    }
+
+    fn is_in_string(&self) -> bool {
+        self.walk.is_in_string()
     }
 }

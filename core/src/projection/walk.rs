@@ -1,11 +1,10 @@
 //! Goes through a JSON value while its bytes arrive, and passes over all that no field reads.
 
+use super::answer::{Cause, Problem};
 use super::field::{Misfit, Slot};
-use super::fields::{Fields, METADATA, Mask, STATUS, Shape, bits};
-use super::level::{Frame, State, Wanted};
+use super::fields::{Expected, Fields, Frame, METADATA, Mask, STATUS, Shape, Wanted, bits};
 use super::literal::{Literal, Scalar};
 use super::path::{Path, Step};
-use super::problem::{Cause, Problem};
 use crate::framing::{Scanner, ends_scalar, is_space};
 use crate::text::{BadString, Unescape};
 
@@ -21,7 +20,7 @@ pub(super) trait Slots {
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     fields: Fields,
-    state: State,
+    state: Expected,
     frames: [Frame; DEPTH],
     depth: usize,
     /// Who wants the value that comes next, or that is being read.
@@ -54,7 +53,7 @@ impl Walk {
         const FRAME: Frame = Frame { is_array: false, fields: 0, fulfilled: 0, found: 0, index: 0 };
         Self {
             fields,
-            state: State::Done,
+            state: Expected::Done,
             frames: [FRAME; DEPTH],
             depth: 0,
             wanted: Wanted { inside: 0, fields: 0, conditions: 0 },
@@ -75,21 +74,21 @@ impl Walk {
     pub(super) fn start(&mut self, shape: Shape) {
         let fields = Fields { shape, ..self.fields };
         *self = Self {
-            state: State::Value,
+            state: Expected::Value,
             wanted: Wanted { inside: fields.all(), ..Wanted::default() },
             ..Self::new(fields)
         };
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == Expected::Done
     }
 
     /// Whether the bytes so far end in a string.
     pub(super) fn is_in_string(&self) -> bool {
         match self.state {
-            State::Name | State::Text => true,
-            State::PassingOver => self.scanner.is_in_string(),
+            Expected::Name | Expected::Text => true,
+            Expected::PassingOver => self.scanner.is_in_string(),
             _ => false,
         }
     }
@@ -134,23 +133,23 @@ impl Walk {
 
     /// Passes over the rest of the value, after a slot panicked.
     pub(super) fn give_up(&mut self) {
-        let in_string = self.state == State::Text;
+        let in_string = self.state == Expected::Text;
         self.scanner = match self.depth {
             0 => Scanner::NEW,
             depth => Scanner::amid(depth as u64, in_string, in_string && self.unescape.is_escaping()),
         };
         self.broken = Some(Problem { field: None, cause: Cause::Panicked, at: self.value_at });
-        self.state = State::PassingOver;
+        self.state = Expected::PassingOver;
     }
 }
 
 impl Walk {
     fn advance(&mut self, rest: &[u8], slots: &mut dyn Slots) -> usize {
         match self.state {
-            State::PassingOver => self.pass_over(rest),
-            State::Name => self.on_name(rest),
-            State::Text => self.on_text(rest, slots),
-            State::Literal => self.on_literal(rest, slots),
+            Expected::PassingOver => self.pass_over(rest),
+            Expected::Name => self.on_name(rest),
+            Expected::Text => self.on_text(rest, slots),
+            Expected::Literal => self.on_literal(rest, slots),
             _ => match rest.iter().take_while(|byte| is_space(**byte)).count() {
                 0 => usize::from(self.on_byte(rest[0], slots)),
                 spaces => spaces,
@@ -161,21 +160,21 @@ impl Walk {
     /// Reads a byte between names and values; says whether it belongs to what ended with it.
     fn on_byte(&mut self, byte: u8, slots: &mut dyn Slots) -> bool {
         match (self.state, byte) {
-            (State::Value, _) => return self.begin_value(byte, slots),
-            (State::FirstName, b'}') | (State::FirstElement, b']') => self.close(slots),
-            (State::FirstName | State::NextName, b'"') => self.begin_name(),
-            (State::Colon, b':') => self.state = State::Value,
-            (State::FirstElement, _) => {
+            (Expected::Value, _) => return self.begin_value(byte, slots),
+            (Expected::FirstName, b'}') | (Expected::FirstElement, b']') => self.close(slots),
+            (Expected::FirstName | Expected::NextName, b'"') => self.begin_name(),
+            (Expected::Colon, b':') => self.state = Expected::Value,
+            (Expected::FirstElement, _) => {
                 self.begin_element();
                 return false;
             }
-            (State::Behind, b',') if self.is_in_array() => {
+            (Expected::Behind, b',') if self.is_in_array() => {
                 self.top().index += 1;
                 self.begin_element();
             }
-            (State::Behind, b',') => self.state = State::NextName,
-            (State::Behind, b'}') if !self.is_in_array() => self.close(slots),
-            (State::Behind, b']') if self.is_in_array() => self.close(slots),
+            (Expected::Behind, b',') => self.state = Expected::NextName,
+            (Expected::Behind, b'}') if !self.is_in_array() => self.close(slots),
+            (Expected::Behind, b']') if self.is_in_array() => self.close(slots),
             _ => {
                 let expected = BadString::new(0, self.expectation());
                 self.break_off(expected, false);
@@ -187,8 +186,8 @@ impl Walk {
 
     fn expectation(&self) -> &'static str {
         match self.state {
-            State::FirstName | State::NextName => "expected a name in quotes",
-            State::Colon => "expected a colon",
+            Expected::FirstName | Expected::NextName => "expected a name in quotes",
+            Expected::Colon => "expected a colon",
             _ if self.is_in_array() => "expected a comma or the end of the array",
             _ => "expected a comma or the end of the object",
         }
@@ -206,7 +205,7 @@ impl Walk {
         let (depth, inside) = (self.depth - 1, self.top().fields);
         let conditions = if depth == 0 { 0 } else { self.fields.filter(inside, depth - 1, &Step::is_condition) };
         self.wanted = Wanted { inside, fields: 0, conditions };
-        (self.state, self.unescape, self.length) = (State::Name, Unescape::NEW, 0);
+        (self.state, self.unescape, self.length) = (Expected::Name, Unescape::NEW, 0);
     }
 
     fn on_name(&mut self, rest: &[u8]) -> usize {
@@ -243,7 +242,7 @@ impl Walk {
         if depth == 0 {
             self.seen |= named;
         }
-        self.state = State::Colon;
+        self.state = Expected::Colon;
     }
 
     fn begin_element(&mut self) {
@@ -254,7 +253,7 @@ impl Walk {
             Step::Where { .. } => true,
         });
         self.want(here, 0);
-        self.state = State::Value;
+        self.state = Expected::Value;
     }
 
     /// Wants the value that comes next, for these fields and conditions.
@@ -279,7 +278,7 @@ impl Walk {
             b'[' => self.open(true, slots),
             b'"' => self.begin_text(slots),
             _ => {
-                self.state = State::Literal;
+                self.state = Expected::Literal;
                 false
             }
         }
@@ -289,12 +288,12 @@ impl Walk {
         let entering = self.fields.filter(self.wanted.inside, self.depth, &|step| step.is_in_array() == is_array);
         self.refuse_others(entering, if is_array { "an array" } else { "an object" }, slots);
         if entering == 0 {
-            self.state = State::PassingOver;
+            self.state = Expected::PassingOver;
             return false;
         }
         self.frames[self.depth] = Frame { is_array, fields: entering, ..Frame::default() };
         self.depth += 1;
-        self.state = if is_array { State::FirstElement } else { State::FirstName };
+        self.state = if is_array { Expected::FirstElement } else { Expected::FirstName };
         true
     }
 
@@ -302,7 +301,7 @@ impl Walk {
         let Wanted { fields, conditions, .. } = self.wanted;
         if fields | conditions == 0 {
             self.refuse_others(0, "a string", slots);
-            self.state = State::PassingOver;
+            self.state = Expected::PassingOver;
             return false;
         }
         self.refuse_others(fields, "a string", slots);
@@ -310,7 +309,7 @@ impl Walk {
             let taken = slots.slot(field).begin_text();
             self.taken(field, taken, "a string", slots);
         }
-        self.state = State::Text;
+        self.state = Expected::Text;
         true
     }
 
@@ -414,7 +413,7 @@ impl Walk {
 
     fn end_value(&mut self) {
         let is_end = self.depth == 0 || self.broken.is_some();
-        self.state = if is_end { State::Done } else { State::Behind };
+        self.state = if is_end { Expected::Done } else { Expected::Behind };
     }
 
     fn forget(&mut self, fields: Mask, slots: &mut dyn Slots) {
@@ -464,7 +463,7 @@ impl Walk {
         let cause = Cause::Syntax(bad.message);
         self.broken = Some(Problem { field: None, cause, at: self.offset + bad.at - bad.back });
         self.scanner = Scanner::amid(self.depth as u64, in_string, bad.escaping);
-        self.state = State::PassingOver;
+        self.state = Expected::PassingOver;
         bad.at
     }
 }

@@ -1,18 +1,17 @@
-use super::call::Call;
+use super::ObjectReference;
 use super::config::{RecorderConfig, RecorderConfigError};
-use super::counts::{RecorderCounts, RecorderProblem};
-use super::name::Names;
 use super::occurrence::{Key, Occurrence};
-use super::recent::Recent;
-use super::series::{Series, Stage, Wish};
-use super::spam::SpamFilter;
-use crate::api::{Api, ApiError, ApiRequest, ApiResponse, Patch};
+use super::series::{Names, Series, Stage, Wish};
+use super::spam::{Recent, SpamFilter};
+use crate::api::{Api, ApiError, ApiResponse, Asked, CallAction, Patch, PendingCalls};
 use crate::request::{RequestId, Resource};
+use crate::text::Printable;
 use crate::time::{Instant, WallTime, earliest};
-use crate::transport::{TransportError, TransportErrorKind};
+use crate::transport::TransportError;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 use serde::de::IgnoredAny;
 
@@ -43,8 +42,8 @@ use serde::de::IgnoredAny;
 ///
 /// ```
 /// use listwatch_core::Instant;
-/// use listwatch_core::api::ApiResponse;
-/// use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
+/// use listwatch_core::api::{ApiResponse, CallAction};
+/// use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderConfig};
 /// use listwatch_core::time::WallTime;
 ///
 /// let mut recorder = EventRecorder::new(RecorderConfig::new("foo-controller", "foo-controller-0"))?;
@@ -53,7 +52,7 @@ use serde::de::IgnoredAny;
 /// let synced = || Occurrence::normal(foo.clone(), "Synced").note("all is as it should be");
 ///
 /// recorder.record(now, wall, synced());
-/// let Some(RecorderAction::Open { id, request }) = recorder.poll_action(now) else { panic!() };
+/// let Some(CallAction::Open { id, request }) = recorder.poll_action(now) else { panic!() };
 /// assert_eq!(request.path, "/apis/events.k8s.io/v1/namespaces/web/events");
 /// recorder.handle_answer(now, id, Ok(ApiResponse::new(201, *b"{}")));
 ///
@@ -61,7 +60,7 @@ use serde::de::IgnoredAny;
 /// for _ in 0..101 {
 ///     recorder.record(now, wall, synced());
 /// }
-/// let Some(RecorderAction::Open { id, request }) = recorder.poll_action(now) else { panic!() };
+/// let Some(CallAction::Open { id, request }) = recorder.poll_action(now) else { panic!() };
 /// assert_eq!((request.method.name(), request.content_type), ("PATCH", Some("application/merge-patch+json")));
 /// recorder.handle_answer(now, id, Ok(ApiResponse::new(200, *b"{}")));
 /// assert!(recorder.poll_action(now).is_none());
@@ -77,29 +76,12 @@ pub struct EventRecorder {
     /// The series that are to be written.
     queue: VecDeque<Arc<Key>>,
     timers: BTreeSet<(Instant, Arc<Key>)>,
-    calls: Vec<Call>,
-    aborted: Vec<RequestId>,
-    last: RequestId,
+    calls: PendingCalls<IgnoredAny, Write>,
     /// The server is out of reach, or asked for time.
     paused: Option<Instant>,
     is_stopping: bool,
     counts: RecorderCounts,
     problems: VecDeque<RecorderProblem>,
-}
-
-/// What the caller has to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RecorderAction {
-    /// Send this request; [`handle_answer`](EventRecorder::handle_answer) takes its answer.
-    Open {
-        /// The number of the request.
-        id: RequestId,
-        /// The request.
-        request: ApiRequest,
-    },
-    /// Give up this request. The server may still process it.
-    Abort(RequestId),
 }
 
 /// As many requests are open.
@@ -133,9 +115,7 @@ impl EventRecorder {
             series: Recent::default(),
             queue: VecDeque::new(),
             timers: BTreeSet::new(),
-            calls: Vec::new(),
-            aborted: Vec::new(),
-            last: RequestId::default(),
+            calls: PendingCalls::default(),
             paused: None,
             is_stopping: false,
             counts: RecorderCounts::default(),
@@ -178,15 +158,14 @@ impl EventRecorder {
     /// Whether all is written or given up, after a [`stop`](Self::stop).
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.is_stopping && self.queue.is_empty() && self.calls.is_empty()
+        self.is_stopping && self.queue.is_empty() && self.calls.len() == 0
     }
 
     /// The answer to a request; one to a request that was given up is ignored.
     pub fn handle_answer(&mut self, now: Instant, id: RequestId, answer: Result<ApiResponse, TransportError>) {
         self.advance(now);
-        if let Some(at) = self.calls.iter().position(|call| call.id == id) {
-            let call = self.calls.swap_remove(at);
-            match answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer)) {
+        if let Some((call, read)) = self.calls.end(id, answer) {
+            match read {
                 Ok(IgnoredAny) => self.on_written(&call),
                 Err(error) => self.on_error(&call, error),
             }
@@ -212,19 +191,18 @@ impl EventRecorder {
     /// When [`handle_timeout`](Self::handle_timeout) has to be called at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let call = self.calls.iter().map(|call| call.until).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         let idle = self.series.oldest().map(|(_, series)| series.idle_since + IDLE).filter(|_| !self.is_stopping);
         let paused = self.paused.filter(|_| !self.queue.is_empty());
-        [timer, idle, paused].into_iter().fold(call, earliest)
+        [timer, idle, paused].into_iter().fold(self.calls.deadline(), earliest)
     }
 
     /// What to do next.
     #[must_use]
-    pub fn poll_action(&mut self, now: Instant) -> Option<RecorderAction> {
+    pub fn poll_action(&mut self, now: Instant) -> Option<CallAction> {
         self.handle_timeout(now);
-        if let Some(id) = self.aborted.pop() {
-            return Some(RecorderAction::Abort(id));
+        if let Some(abort) = self.calls.poll_abort() {
+            return Some(abort);
         }
         while self.paused.is_none() && self.calls.len() < CALLS {
             let key = self.queue.pop_front()?;
@@ -255,11 +233,8 @@ impl EventRecorder {
     }
 
     fn on_call_deadlines(&mut self) {
-        while let Some(at) = self.calls.iter().position(|call| call.until <= self.now) {
-            let call = self.calls.swap_remove(at);
-            self.aborted.push(call.id);
-            let late = TransportError::new(TransportErrorKind::Timeout, "no answer within request_timeout");
-            self.on_error(&call, ApiError::Transport(late));
+        while let Some((call, late)) = self.calls.end_late(self.now) {
+            self.on_error(&call, late);
         }
     }
 
@@ -289,45 +264,45 @@ impl EventRecorder {
         }
     }
 
-    fn on_written(&mut self, call: &Call) {
+    fn on_written(&mut self, call: &Asked<Write>) {
         self.counts.requests += 1;
-        self.note_written(call, call.count);
+        self.note_written(call, call.about.count);
     }
 
     /// The server knows this count, by this request or by an earlier one.
-    fn note_written(&mut self, call: &Call, count: u32) {
+    fn note_written(&mut self, call: &Asked<Write>, count: u32) {
         let Some(series) = series_of(&mut self.series, call) else { return };
         series.on_written(self.now, count);
         if series.is_closing && series.unwritten() == 0 {
-            self.end(&call.key);
+            self.end(&call.about.key);
         } else {
-            self.decide(&call.key);
+            self.decide(&call.about.key);
         }
     }
 
-    fn on_error(&mut self, call: &Call, error: ApiError) {
+    fn on_error(&mut self, call: &Asked<Write>, error: ApiError) {
         let may_pass = error.is_transient() || matches!(error, ApiError::Unreadable(_));
         if may_pass {
             self.pause(&error);
         }
         let Some(series) = series_of(&mut self.series, call) else { return };
-        let is_taken = !call.is_patch && error.is_already_exists();
+        let is_taken = !call.about.is_patch && error.is_already_exists();
         if let Some(count) = series.tried.filter(|_| is_taken) {
             // The answer to an earlier attempt was lost.
             return self.note_written(call, count);
         }
         series.stage = Stage::Idle;
-        if call.is_patch && error.is_not_found() {
+        if call.about.is_patch && error.is_not_found() {
             series.on_gone();
-            self.decide(&call.key);
+            self.decide(&call.about.key);
         } else if is_taken && series.attempts < RETRIES.attempts {
             series.attempts += 1;
             series.name = self.names.other(series.regarding().name());
-            self.decide(&call.key);
+            self.decide(&call.about.key);
         } else if may_pass {
             self.on_failure(call, error);
         } else {
-            self.on_refused(&call.key, error);
+            self.on_refused(&call.about.key, error);
         }
     }
 
@@ -340,19 +315,19 @@ impl EventRecorder {
     }
 
     /// A failure that may pass. The server may have processed the request, unless it said that it has too many.
-    fn on_failure(&mut self, call: &Call, error: ApiError) {
+    fn on_failure(&mut self, call: &Asked<Write>, error: ApiError) {
         let attempts = self.retries().attempts;
-        let Some(series) = self.series.peek_mut(&call.key) else { return };
+        let Some(series) = self.series.peek_mut(&call.about.key) else { return };
         series.attempts += 1;
-        if !call.is_patch && !error.is_too_many_requests() {
+        if !call.about.is_patch && !error.is_too_many_requests() {
             // The first one that arrived counts: the later ones find its Event.
-            series.tried.get_or_insert(call.count);
+            series.tried.get_or_insert(call.about.count);
         }
         if series.attempts < attempts {
-            return self.decide(&call.key);
+            return self.decide(&call.about.key);
         }
         self.counts.failed += series.unwritten();
-        self.forget(&call.key, Some(error));
+        self.forget(&call.about.key, Some(error));
     }
 
     fn on_refused(&mut self, key: &Arc<Key>, error: ApiError) {
@@ -420,7 +395,7 @@ impl EventRecorder {
     }
 
     /// The request for a series that was queued; `None` if there is none any more, or it cannot be sent.
-    fn open(&mut self, key: Arc<Key>) -> Option<RecorderAction> {
+    fn open(&mut self, key: Arc<Key>) -> Option<CallAction> {
         let series = self.series.peek_mut(&key).filter(|series| series.stage == Stage::Queued)?;
         let events = Resource::new("/apis/events.k8s.io/v1/events").in_namespace(series.namespace());
         let (events, is_patch) = (Api::<IgnoredAny>::new(&events), series.written > 0);
@@ -428,19 +403,18 @@ impl EventRecorder {
             true => events.patch(&series.name, &Patch::Merge(&series.patch())),
             false => events.create(&series.event(&key, &self.config)),
         };
-        let request = match call.request() {
-            Ok(request) => request.clone(),
+        let write = Write { key: key.clone(), count: series.count, is_patch };
+        match self.calls.open(self.now, self.config.request_timeout, call, write) {
+            Ok((id, open)) => {
+                series.stage = Stage::Open(id);
+                Some(open)
+            }
             Err(error) => {
                 series.stage = Stage::Idle;
                 self.on_refused(&key, error);
-                return None;
+                None
             }
-        };
-        self.last = RequestId(self.last.0 + 1);
-        series.stage = Stage::Open(self.last);
-        let (id, count, until) = (self.last, series.count, self.now + self.config.request_timeout);
-        self.calls.push(Call { id, key, call, count, is_patch, until });
-        Some(RecorderAction::Open { id, request })
+        }
     }
 
     fn set_timer(&mut self, key: &Arc<Key>, at: Option<Instant>) {
@@ -487,6 +461,49 @@ impl EventRecorder {
 }
 
 /// The series that waits for the answer to this request. Another one may have its key by now.
-fn series_of<'a>(series: &'a mut Recent<Arc<Key>, Series>, call: &Call) -> Option<&'a mut Series> {
-    series.peek_mut(&call.key).filter(|series| series.stage == Stage::Open(call.id))
+fn series_of<'a>(series: &'a mut Recent<Arc<Key>, Series>, call: &Asked<Write>) -> Option<&'a mut Series> {
+    series.peek_mut(&call.about.key).filter(|series| series.stage == Stage::Open(call.id))
+}
+
+/// What a request writes.
+#[derive(Debug)]
+struct Write {
+    key: Arc<Key>,
+    /// The occurrences that it writes.
+    count: u32,
+    is_patch: bool,
+}
+
+/// What became of the occurrences that were recorded. Those that no field counts wait to be written, or are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecorderCounts {
+    /// Occurrences that were recorded.
+    pub recorded: u64,
+    /// Requests that a server took. This field counts no occurrences.
+    pub requests: u64,
+    /// Occurrences that the spam filter held back until their series was over.
+    pub filtered: u64,
+    /// Occurrences that found no room in the queue, or whose series was forgotten, or that came after the stop.
+    pub dropped: u64,
+    /// Occurrences of series that a server refused.
+    pub refused: u64,
+    /// Occurrences that could not be written in a number of attempts.
+    pub failed: u64,
+}
+
+/// An Event that could not be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecorderProblem {
+    /// The object that it was about.
+    pub regarding: ObjectReference,
+    /// The last failure.
+    pub error: ApiError,
+}
+
+impl fmt::Display for RecorderProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an Event about {} was not written: {}", Printable::new(&self.regarding), self.error)
+    }
 }

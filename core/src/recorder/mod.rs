@@ -7,21 +7,14 @@
 //! | [`Occurrence`], [`ObjectReference`] | what happened, and to which object |
 //! | [`RecorderCounts`], [`RecorderProblem`] | what became of the occurrences |
 
-mod call;
 mod config;
-mod counts;
 mod event_recorder;
-mod name;
 mod occurrence;
-mod recent;
-mod reference;
 mod series;
 mod spam;
 #[cfg(test)]
 mod tests;
 
 pub use config::{RecorderConfig, RecorderConfigError};
-pub use counts::{RecorderCounts, RecorderProblem};
-pub use event_recorder::{EventRecorder, RecorderAction};
-pub use occurrence::{EventType, Occurrence};
-pub use reference::ObjectReference;
+pub use event_recorder::{EventRecorder, RecorderCounts, RecorderProblem};
+pub use occurrence::{EventType, ObjectReference, Occurrence};

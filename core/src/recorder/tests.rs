@@ -1,5 +1,5 @@
 use super::*;
-use crate::api::{ApiRequest, ApiResponse, Method};
+use crate::api::{ApiRequest, ApiResponse, CallAction, Method};
 use crate::request::RequestId;
 use crate::time::{Instant, WallTime};
 use crate::transport::{TransportError, TransportErrorKind};
@@ -55,11 +55,11 @@ impl World {
     fn asked(&mut self) -> Option<(RequestId, ApiRequest)> {
         loop {
             match self.recorder.poll_action(self.now)? {
-                RecorderAction::Open { id, request } => {
+                CallAction::Open { id, request } => {
                     self.methods.push(request.method.name());
                     return Some((id, request));
                 }
-                RecorderAction::Abort(_) => {}
+                CallAction::Abort(_) => {}
             }
         }
     }
@@ -490,7 +490,7 @@ fn a_request_that_hangs_is_given_up_and_its_answer_ignored() {
     let (id, _) = world.asked().unwrap();
     world.now = world.now + 10 * SECOND;
     assert_eq!(world.recorder.poll_timeout(), Some(world.now));
-    assert_eq!(world.recorder.poll_action(world.now), Some(RecorderAction::Abort(id)));
+    assert_eq!(world.recorder.poll_action(world.now), Some(CallAction::Abort(id)));
     world.recorder.handle_answer(world.now, id, Ok(ApiResponse::new(201, *b"{}")));
     world.pass(13 * SECOND);
     assert_eq!(world.count(), 1);

@@ -1,15 +1,11 @@
 //! Points in time, which callers pass as arguments: core reads no clock.
 
-mod civil;
-mod http_date;
-mod micro_time;
-mod rfc3339;
+mod date;
 mod wall;
 
-pub(crate) use http_date::MAX_RETRY_AFTER;
-pub use http_date::retry_after;
-pub use micro_time::MicroTime;
-pub use wall::{ParseWallTimeError, WallTime};
+pub(crate) use date::MAX_RETRY_AFTER;
+pub use date::retry_after;
+pub use wall::{MicroTime, ParseWallTimeError, WallTime};
 
 use core::fmt;
 use core::time::Duration;

@@ -1,4 +1,4 @@
-use super::{civil, rfc3339};
+use super::date;
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -98,7 +98,7 @@ impl WallTime {
     /// Writes all of the time but its fraction and its `Z`.
     pub(super) fn write_seconds(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, second) = (self.as_unix_seconds().div_euclid(DAY), self.as_unix_seconds().rem_euclid(DAY));
-        let (year, month, day) = civil::civil_from_days(days);
+        let (year, month, day) = date::civil_from_days(days);
         let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
     }
@@ -144,7 +144,7 @@ impl FromStr for WallTime {
     /// Reads a time by RFC 3339. A leap second is the second before it. If the offset leads past [`MIN`](Self::MIN) or
     /// [`MAX`](Self::MAX), the time is that one.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        rfc3339::micros(text).map(Self::from_unix_micros).ok_or(ParseWallTimeError)
+        date::micros(text).map(Self::from_unix_micros).ok_or(ParseWallTimeError)
     }
 }
 
@@ -162,7 +162,7 @@ impl core::error::Error for ParseWallTimeError {}
 
 #[cfg(feature = "json")]
 mod json {
-    use super::{ParseWallTimeError, WallTime};
+    use super::{MicroTime, ParseWallTimeError, WallTime};
     use core::fmt;
     use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
     use serde::ser::{Serialize, Serializer};
@@ -176,6 +176,18 @@ mod json {
     impl<'de> Deserialize<'de> for WallTime {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserializer.deserialize_str(Text)
+        }
+    }
+
+    impl Serialize for MicroTime {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(self)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for MicroTime {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            WallTime::deserialize(deserializer).map(Self)
         }
     }
 
@@ -203,6 +215,26 @@ impl From<std::time::SystemTime> for WallTime {
             // The next whole microsecond before it.
             Err(before) => Self::UNIX_EPOCH - before.duration().saturating_add(Duration::from_nanos(999)),
         }
+    }
+}
+
+/// A [`WallTime`] that is written with its microseconds, as apimachinery's `metav1.MicroTime`: the times of a `Lease`
+/// and of an `Event` of `events.k8s.io`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MicroTime(pub WallTime);
+
+impl fmt::Display for MicroTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write_seconds(f)?;
+        write!(f, ".{:06}Z", self.0.subsecond_micros())
+    }
+}
+
+impl FromStr for MicroTime {
+    type Err = ParseWallTimeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
     }
 }
 

@@ -60,6 +60,9 @@ impl ResponseHead {
     /// The limit of [`retry_after`](Self::retry_after): an hour. It replaces longer times.
     pub const MAX_RETRY_AFTER: Duration = MAX_RETRY_AFTER;
 
+    /// How many bytes of the body are kept if the response is a refusal: 64 KiB.
+    pub const MAX_REFUSAL: usize = 64 * 1024;
+
     /// Makes the head from the status and the headers. `header` is called with names in lower case.
     pub fn from_headers<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
         Self {

@@ -13,8 +13,8 @@ use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream as _;
-use listwatch_core::api::{ApiError, ApiResponse, Method};
-use listwatch_core::election::{ElectionAction, ElectionEvent, StopReason};
+use listwatch_core::api::{ApiError, ApiResponse, CallAction, Method};
+use listwatch_core::election::{ElectionEvent, StopReason};
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::{FailureClass, FailureReport};
@@ -216,11 +216,11 @@ impl Caller for Driven {
         let (now, wall) = (clock.now(), clock.wall());
         let action = self.machine().elector.poll_action(now, wall);
         match action? {
-            ElectionAction::Open { id, request } => {
+            CallAction::Open { id, request } => {
                 self.asked = request.method;
                 Some(Call::Open(id, request))
             }
-            ElectionAction::Abort(id) => Some(Call::Abort(id)),
+            CallAction::Abort(id) => Some(Call::Abort(id)),
             _ => None,
         }
     }

@@ -8,8 +8,8 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use listwatch_core::Instant;
-use listwatch_core::api::ApiResponse;
-use listwatch_core::recorder::{RecorderAction, RecorderProblem};
+use listwatch_core::api::{ApiResponse, CallAction};
+use listwatch_core::recorder::RecorderProblem;
 use listwatch_core::request::RequestId;
 
 /// Writes the occurrences of a [`Recorder`]: a future for any executor, which ends after [`Recorder::stop`].
@@ -63,8 +63,8 @@ impl Caller for Written {
         let now = self.recorder.clock().now();
         let action = self.recorder.machine().poll_action(now);
         match action? {
-            RecorderAction::Open { id, request } => Some(Call::Open(id, request)),
-            RecorderAction::Abort(id) => Some(Call::Abort(id)),
+            CallAction::Open { id, request } => Some(Call::Open(id, request)),
+            CallAction::Abort(id) => Some(Call::Abort(id)),
             _ => None,
         }
     }

@@ -25,7 +25,7 @@ impl ReplayedCalls {
 
 impl ApiTransport for ReplayedCalls {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        let sender = request.sender().and_then(|number| lock(&self.replay.state).reconciles.get(&number).cloned());
+        let sender = request.sender.and_then(|number| lock(&self.replay.state).reconciles.get(&number).cloned());
         match sender {
             Some(reconcile) => {
                 let ticket = reconcile.on_call(request);

@@ -57,7 +57,7 @@ struct Noting<X> {
 
 impl<X: ApiTransport> ApiTransport for Noting<X> {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        self.sent.lock().unwrap().push((request.method, request.path.clone(), request.trace()));
+        self.sent.lock().unwrap().push((request.method, request.path.clone(), request.trace));
         self.inner.open(id, request);
     }
 

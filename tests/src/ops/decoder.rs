@@ -2,7 +2,7 @@
 
 use listwatch_core::Object;
 use listwatch_core::decode::{
-    Decode, DecodeError, DecodeOptions, Decoder, EventType, ListMeta, MetadataOnly, Part, Raw, Tables, WatchEvent,
+    Decode, DecodeError, DecodeOptions, Decoder, EventType, ListMeta, MetadataOnly, Part, Raw, Tables,
 };
 use listwatch_core::framing::Scanner;
 use listwatch_core::request::Query;
@@ -61,14 +61,14 @@ impl Frame<'_> {
             return;
         }
         match (part, self.decode::<Raw>()) {
-            (Some(Part::Event(event_type, row)), Ok(WatchEvent::Object(expected, object))) => {
+            (Some(Part::Event(event_type, row)), Ok(Part::Event(expected, object))) => {
                 assert_eq!((event_type, row.meta(), &row.object), (expected, &object.meta, &object.value));
                 assert!(row.cells().is_empty());
             }
-            (Some(Part::Bookmark { version, .. }), Ok(WatchEvent::Bookmark { version: expected, .. })) => {
+            (Some(Part::Bookmark { version, .. }), Ok(Part::Bookmark { version: expected, .. })) => {
                 assert_eq!(version, expected);
             }
-            (Some(Part::Error(status)), Ok(WatchEvent::Error(expected))) => assert_eq!(status, expected),
+            (Some(Part::Error(status)), Ok(Part::Error(expected))) => assert_eq!(status, expected),
             (Some(Part::Undecodable(error)), Err(expected)) => assert_eq!(error, expected),
             (part, expected) => panic!("{part:?} for {expected:?}"),
         }
@@ -78,13 +78,13 @@ impl Frame<'_> {
     fn check(&mut self) {
         self.check_without_table();
         let (metadata, raw, value) = (self.decode::<MetadataOnly>(), self.decode::<Raw>(), self.decode::<Value>());
-        if let (Ok(WatchEvent::Object(_, raw)), Ok(WatchEvent::Object(_, value))) = (&raw, &value) {
+        if let (Ok(Part::Event(_, raw)), Ok(Part::Event(_, value))) = (&raw, &value) {
             let text = raw.value.as_str();
             let decoded = raw.value.decode::<Value>().unwrap_or_else(|error| panic!("{error}: {text}"));
             assert_eq!(decoded, value.value, "{text}");
         }
         let named = self.decode::<BTreeMap<Newtype<String>, Newtype<Option<Value>>>>();
-        if let (Ok(WatchEvent::Object(_, named)), Ok(WatchEvent::Object(_, value))) = (&named, &value) {
+        if let (Ok(Part::Event(_, named)), Ok(Part::Event(_, value))) = (&named, &value) {
             let entries = named.value.iter().map(|(name, value)| (name.0.clone(), value.0.clone().unwrap_or_default()));
             assert_eq!(Value::from_iter(entries), value.value);
         }
@@ -98,7 +98,7 @@ impl Frame<'_> {
     /// of the object is told.
     fn check_beside_metadata(&self, decoded: Readable, metadata: &Readable) {
         match (decoded, metadata) {
-            (Err(parts), Ok(WatchEvent::Object(change, object))) => {
+            (Err(parts), Ok(Part::Event(change, object))) => {
                 let version = Some(object.meta.resource_version()).filter(|version| !version.is_empty());
                 assert_eq!((parts.key.as_ref(), parts.version.as_deref()), (Some(object.meta.key()), version));
                 assert_eq!(parts.event_type, Some(*change).filter(|_| self.list.is_none()));
@@ -107,28 +107,23 @@ impl Frame<'_> {
         }
     }
 
-    fn decode<T: DeserializeOwned>(&mut self) -> Result<WatchEvent<T>, DecodeError> {
+    fn decode<T: DeserializeOwned>(&mut self) -> Result<Part<Object<T>>, DecodeError> {
         match &self.list {
-            Some(list) => {
-                self.decoder.item(self.frame, list).map(|object| WatchEvent::Object(EventType::Added, object))
-            }
+            Some(list) => self.decoder.item(self.frame, list).map(|object| Part::Event(EventType::Added, object)),
             None => self.decoder.watch_event(self.frame),
         }
     }
 }
 
 /// What every type must agree on.
-type Readable = Result<WatchEvent<()>, DecodeError>;
+type Readable = Result<Part<Object<()>>, DecodeError>;
 
-fn readable<T>(decoded: Result<WatchEvent<T>, DecodeError>) -> Readable {
+fn readable<T>(decoded: Result<Part<Object<T>>, DecodeError>) -> Readable {
     match decoded {
-        Ok(WatchEvent::Object(change, object)) => {
-            Ok(WatchEvent::Object(change, Object { meta: object.meta, value: () }))
-        }
-        Ok(WatchEvent::Bookmark { version, initial_events_end }) => {
-            Ok(WatchEvent::Bookmark { version, initial_events_end })
-        }
-        Ok(WatchEvent::Error(status)) => Ok(WatchEvent::Error(status)),
+        Ok(Part::Event(change, object)) => Ok(Part::Event(change, Object { meta: object.meta, value: () })),
+        Ok(Part::Bookmark { version, initial_events_end }) => Ok(Part::Bookmark { version, initial_events_end }),
+        Ok(Part::Error(status)) => Ok(Part::Error(status)),
+        Ok(_) => unreachable!("an event is none of the others"),
         Err(undecodable) => Err(DecodeError { error: "".into(), ..undecodable }),
     }
 }

@@ -2,8 +2,8 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use listwatch_core::election::{ElectionAction, ElectionConfig, ElectionEvent, LeaderElector};
+use listwatch_core::api::{ApiRequest, ApiResponse, CallAction, Method};
+use listwatch_core::election::{ElectionConfig, ElectionEvent, LeaderElector};
 use listwatch_core::request::RequestId;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
@@ -170,12 +170,12 @@ impl Elected {
     fn drain(&mut self) {
         while let Some(action) = self.elector.poll_action(self.now, WallTime::UNIX_EPOCH) {
             match action {
-                ElectionAction::Open { id, request } => {
+                CallAction::Open { id, request } => {
                     assert!(self.open.is_none(), "a second request is open");
                     assert!(!self.is_over, "a request after the end");
                     self.open = Some((id, request, self.now));
                 }
-                ElectionAction::Abort(id) => {
+                CallAction::Abort(id) => {
                     self.open.take_if(|(open, _, _)| *open == id);
                 }
                 _ => {}

@@ -3,8 +3,8 @@
 use crate::sim::{EventServer, event_count, read_event};
 use arbitrary::{Arbitrary, Unstructured};
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
+use listwatch_core::api::{ApiRequest, ApiResponse, CallAction, Method};
+use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderConfig};
 use listwatch_core::request::RequestId;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
@@ -160,8 +160,8 @@ impl Recorded {
     fn drain(&mut self) {
         while let Some(action) = self.recorder.poll_action(self.now) {
             match action {
-                RecorderAction::Open { id, request } => self.note(id, request),
-                RecorderAction::Abort(id) => {
+                CallAction::Open { id, request } => self.note(id, request),
+                CallAction::Abort(id) => {
                     self.is_doubtful = true;
                     self.open.retain(|(open, _)| *open != id);
                 }

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 use listwatch_core::decode::{
-    Decode, DecodeOptions, Decoder, FromJson, Json, ListMeta, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
+    Decode, DecodeOptions, Decoder, FromJson, Json, ListMeta, Lz4, MetadataOnly, Packed, Packer, Part, Raw,
 };
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Lanes};
@@ -24,7 +24,7 @@ fn costs<T: DeserializeOwned>(frames: &[Vec<u8>]) -> (u64, u64) {
     let before = dhat::HeapStats::get();
     let objects = frames.iter().filter(|frame| {
         let event = decoder.watch_event::<T>(frame).expect("a captured event");
-        matches!(event, WatchEvent::Object(..))
+        matches!(event, Part::Event(..))
     });
     let objects = objects.count() as u64;
     let after = dhat::HeapStats::get();
@@ -182,7 +182,7 @@ fn an_error_event_was_read_as_a_tree_of_all_its_values() {
             let frame = format!(r#"{{"type":"ERROR","object":{{"code":410,"{field}":{many}}}}}"#);
             let _profiled = profiled();
             let event = Decoder::default().watch_event::<Raw>(frame.as_bytes());
-            assert!(matches!(event, Ok(WatchEvent::Error(status)) if status.is_expired()));
+            assert!(matches!(event, Ok(Part::Error(status)) if status.is_expired()));
             let most = dhat::HeapStats::get().max_bytes;
             assert!(most < frame.len(), "{most} bytes for {} of {field}", frame.len());
         }

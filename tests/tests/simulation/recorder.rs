@@ -7,8 +7,8 @@
 //! ```
 
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse};
-use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
+use listwatch_core::api::{ApiRequest, ApiResponse, CallAction};
+use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderConfig};
 use listwatch_core::time::WallTime;
 use listwatch_tests::sim::{RecorderRun, Seeds, event_count, read_event};
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ impl Server {
     }
 
     fn answer(&mut self, recorder: &mut EventRecorder, now: Instant) {
-        while let Some(RecorderAction::Open { id, request }) = recorder.poll_action(now) {
+        while let Some(CallAction::Open { id, request }) = recorder.poll_action(now) {
             self.requests += 1;
             self.keep(&request);
             recorder.handle_answer(now, id, Ok(ApiResponse::new(200, *b"{}")));

@@ -88,7 +88,7 @@ impl<X: ApiTransport> RecordedCalls<X> {
 
 impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        if request.is_unrecorded() {
+        if request.is_unrecorded {
             return self.transport.open(id, request);
         }
         self.open.insert(id, OpenCall::Unsent(request.clone()));
@@ -147,7 +147,7 @@ fn sent(request: &ApiRequest, hashed: bool) -> RequestRecord<'_> {
     let accept = [("accept".into(), Text(request.accept.into()))];
     let content_type = request.content_type.map(|value| ("content-type".into(), Text(value.into())));
     let headers = accept.into_iter().chain(content_type).collect();
-    let by = request.sender();
+    let by = request.sender;
     RequestRecord { headers, hashed, by, ..RequestRecord::new(request.method.name(), request.to_string()) }
 }
 

@@ -19,9 +19,6 @@ pub(crate) struct Answer {
     is_refusal: bool,
 }
 
-/// The bytes of a refusal that are read. The machines keep as many.
-const LONGEST_REFUSAL: usize = 64 * 1024;
-
 impl Answer {
     /// Sends a request, and waits for the head of the response. A redirect is an error.
     pub(crate) fn ask(
@@ -42,7 +39,7 @@ impl Answer {
         let redactor = self.redactor.of_answer(&self.head, self.is_refusal);
         let content = Content::of(self.response)?;
         let size = content.read_size();
-        let left = if self.is_refusal { LONGEST_REFUSAL } else { usize::MAX };
+        let left = if self.is_refusal { ResponseHead::MAX_REFUSAL } else { usize::MAX };
         Ok(Pieces { content, size, redactor, left })
     }
 }

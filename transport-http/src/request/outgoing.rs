@@ -42,7 +42,7 @@ impl OutgoingRequest {
     pub(crate) fn single(request: &ApiRequest, limits: &Limits) -> Self {
         let mut headers = vec![("accept", request.accept.into()), ("accept-encoding", "gzip".into())];
         headers.extend(request.content_type.map(|content_type| ("content-type", content_type.into())));
-        let trace = request.trace().map(|trace| trace.headers()).into_iter().flatten();
+        let trace = request.trace.map(|trace| trace.headers()).into_iter().flatten();
         headers.extend(trace.map(|(name, value)| (name, value.into())));
         Self {
             method: method(request.method),
@@ -51,7 +51,7 @@ impl OutgoingRequest {
             body: request.body.clone(),
             proper: 200..300,
             idle: limits.idle_timeout,
-            gate: request.gate().cloned(),
+            gate: request.gate.clone(),
         }
     }
 

@@ -115,13 +115,18 @@ pub(super) struct Resources {
     pub(super) resources: Entries<Listed>,
 }
 
+/// A kind, in either form of discovery.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Listed {
+    #[serde(alias = "resource")]
     pub(super) name: String,
+    #[serde(alias = "singularResource")]
     singular_name: String,
     namespaced: bool,
+    scope: String,
     kind: String,
+    response_kind: ResponseKind,
     verbs: Names,
     short_names: Names,
 }
@@ -132,10 +137,10 @@ impl Listed {
             group: group.to_owned(),
             version: version.to_owned(),
             plural: self.name,
-            kind: self.kind,
+            kind: if self.kind.is_empty() { self.response_kind.kind } else { self.kind },
             singular: self.singular_name,
             short_names: self.short_names.0,
-            namespaced: self.namespaced,
+            namespaced: self.namespaced || self.scope == "Namespaced",
             verbs: self.verbs.0,
         }
     }
@@ -178,34 +183,8 @@ pub(super) struct AggregatedVersion<'a> {
 }
 
 impl AggregatedVersion<'_> {
-    pub(super) fn resources(&self) -> Result<Vec<AggregatedResource>, ApiError> {
+    pub(super) fn resources(&self) -> Result<Vec<Listed>, ApiError> {
         nested(self.resources)
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct AggregatedResource {
-    pub(super) resource: String,
-    response_kind: ResponseKind,
-    scope: String,
-    singular_resource: String,
-    short_names: Names,
-    verbs: Names,
-}
-
-impl AggregatedResource {
-    pub(super) fn into_resource(self, group: &str, version: &str) -> ApiResource {
-        ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            plural: self.resource,
-            kind: self.response_kind.kind,
-            singular: self.singular_resource,
-            short_names: self.short_names.0,
-            namespaced: self.scope == "Namespaced",
-            verbs: self.verbs.0,
-        }
     }
 }
 

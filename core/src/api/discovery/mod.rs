@@ -146,7 +146,7 @@ impl Discovery {
                 if version.freshness == "Stale" {
                     stale.push(on_stale(&name, &version_name));
                 } else {
-                    let named = resources.into_iter().filter(|resource| !resource.resource.is_empty());
+                    let named = resources.into_iter().filter(|resource| !resource.name.is_empty());
                     kinds.extend(named.map(|resource| resource.into_resource(&name, &version_name)));
                 }
                 self.check_room(kinds.len() + stale.len())?;

@@ -2,8 +2,8 @@
 
 use super::ReconcilerIn;
 use crate::controller::lifecycle::SourceId;
+use crate::controller::record::{Phase, WorkItem};
 use crate::controller::report::KeyState;
-use crate::controller::work::{Phase, WorkItem};
 use crate::queue::{Added, Priority, RateLimiter};
 use crate::storage::{Heap, never_full};
 use crate::time::Instant;

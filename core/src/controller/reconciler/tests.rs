@@ -1,5 +1,5 @@
 use super::*;
-use crate::controller::work::Ended;
+use crate::controller::record::Ended;
 use crate::queue::{Added, ExponentialBackoff, Finished, Outcome, Priority};
 use alloc::vec::Vec;
 

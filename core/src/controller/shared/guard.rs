@@ -1,6 +1,6 @@
 use super::SharedReconciler;
 use crate::controller::cause::{Cause, Write};
-use crate::controller::work::{Ended, WorkItem};
+use crate::controller::record::{Ended, WorkItem};
 use crate::queue::{ExponentialBackoff, Finished, Outcome, RateLimiter};
 use crate::sync::Lock;
 use crate::time::Instant;

@@ -1,7 +1,7 @@
 use super::SharedReconciler;
 use super::guard::ReconcileGuard;
 use crate::controller::cause::{Cause, Write};
-use crate::controller::work::{Ended, WorkItem};
+use crate::controller::record::{Ended, WorkItem};
 use crate::queue::{ExponentialBackoff, Outcome, RateLimiter};
 use crate::sync::Lock;
 use crate::sync::dispatch::Waiting;

@@ -2,9 +2,8 @@
 
 use super::{LeaderElector, before};
 use crate::api::ApiCall;
-use crate::election::call::Intent;
-use crate::election::known::Known;
-use crate::election::lease::{self, MAX_INT32, Record};
+use crate::election::elector::Intent;
+use crate::election::lease::{self, Known, MAX_INT32, Record};
 use crate::time::{Instant, WallTime};
 use core::time::Duration;
 use serde_json::Value;

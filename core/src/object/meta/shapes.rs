@@ -11,13 +11,13 @@ use foldhash::fast::FixedState;
 /// exceed.
 #[derive(Default)]
 pub(super) struct Shapes {
-    places: Vec<Place>,
+    places: Vec<ShapeSlot>,
     /// The places that were taken, by a new hash, since they were last doubled.
     taken: usize,
 }
 
 #[derive(Clone, Default)]
-struct Place {
+struct ShapeSlot {
     hash: u64,
     shape: Option<Arc<str>>,
 }
@@ -41,7 +41,7 @@ impl Shapes {
             Some(known) if place.hash == hash && **known == *shape => Arc::clone(known),
             _ if place.hash == hash => Arc::clone(place.shape.insert(shape.into())),
             _ => {
-                *place = Place { hash, shape: None };
+                *place = ShapeSlot { hash, shape: None };
                 self.taken += 1;
                 shape.into()
             }
@@ -55,7 +55,7 @@ impl Shapes {
         }
         let len = (self.places.len() * 2).max(4);
         let known = core::mem::take(&mut self.places);
-        self.places.resize(len, Place::default());
+        self.places.resize(len, ShapeSlot::default());
         self.taken = 0;
         for place in known {
             let at = self.index_of(place.hash);

@@ -28,9 +28,9 @@ fn any(random: &mut Random) -> WallTime {
     if random.next().is_multiple_of(2) {
         return time;
     }
-    let (year, _, _) = civil::civil_from_days(time.as_unix_seconds().div_euclid(DAY));
+    let (year, _, _) = date::civil_from_days(time.as_unix_seconds().div_euclid(DAY));
     let around = random.next() as i64 % (36 * 3_600 * MICROS);
-    let march = civil::days_from_civil(i32::try_from(year).unwrap(), 3, 1);
+    let march = date::days_from_civil(i32::try_from(year).unwrap(), 3, 1);
     WallTime::from_unix_micros(i64::from(march) * DAY * MICROS + around)
 }
 
@@ -44,9 +44,9 @@ fn every_day_of_ten_thousand_years_is_the_one_of_jiff() {
     let mut date = jiff::civil::date(0, 1, 1);
     for days in WallTime::MIN.as_unix_seconds() / DAY..=WallTime::MAX.as_unix_seconds() / DAY {
         let (year, month, day) = (i32::from(date.year()), i32::from(date.month()), i32::from(date.day()));
-        assert_eq!(civil::civil_from_days(days), (year.into(), month.into(), day.into()));
-        assert_eq!(i64::from(civil::days_from_civil(year, month, day)), days);
-        assert_eq!(civil::days_of_month(year, month), i32::from(date.days_in_month()));
+        assert_eq!(date::civil_from_days(days), (year.into(), month.into(), day.into()));
+        assert_eq!(i64::from(date::days_from_civil(year, month, day)), days);
+        assert_eq!(date::days_of_month(year, month), i32::from(date.days_in_month()));
         date = date.tomorrow().unwrap_or(date);
     }
     assert_eq!(date, jiff::civil::Date::MAX);

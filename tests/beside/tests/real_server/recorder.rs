@@ -4,8 +4,8 @@ use crate::real_server::plane::{Plane, plane};
 use listwatch::World;
 use listwatch::controller::{Controller, ControllerHandle, Outcome, Report};
 use listwatch::decode::MetadataOnly;
-use listwatch_core::api::{Api, ApiClient};
-use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
+use listwatch_core::api::{Api, ApiClient, CallAction};
+use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderConfig};
 use listwatch_core::time::WallTime;
 use listwatch_core::{Instant, Resource};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 /// Sends what the recorder asks for; nothing is refused.
 fn settle(plane: &Plane, recorder: &mut EventRecorder) {
     while let Some(action) = recorder.poll_action(Instant::ZERO) {
-        let RecorderAction::Open { id, request } = action else { continue };
+        let CallAction::Open { id, request } = action else { continue };
         let answer = plane.client.send(&request);
         assert!(answer.as_ref().is_ok_and(|answer| answer.status < 300), "{request:?}: {answer:?}");
         recorder.handle_answer(Instant::ZERO, id, answer);

@@ -8,8 +8,8 @@ use super::dice::Dice;
 use super::store::Store;
 use candidate::{Candidate, Clock, SECOND, Time, Work};
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use listwatch_core::election::{ElectionAction, ElectionConfig, StopReason};
+use listwatch_core::api::{ApiRequest, ApiResponse, CallAction, Method};
+use listwatch_core::election::{ElectionConfig, StopReason};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 pub use scope::{Explored, explore};
@@ -231,7 +231,7 @@ impl Election {
     /// Takes what a candidate wants and tells.
     fn pump(&mut self, candidate: &mut Candidate) {
         while let Some(action) = candidate.elector.poll_action(candidate.local(self.now), candidate.wall(self.now)) {
-            if let ElectionAction::Open { id, request } = action {
+            if let CallAction::Open { id, request } = action {
                 self.tally.requests += 1;
                 self.send(candidate, id, request);
             }

@@ -4,8 +4,8 @@ use super::broken;
 use super::candidate::{Clock, SECOND, Time};
 use crate::sim::store::Store;
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use listwatch_core::election::{ElectionAction, ElectionConfig, ElectionEvent, LeaderElector};
+use listwatch_core::api::{ApiRequest, ApiResponse, CallAction, Method};
+use listwatch_core::election::{ElectionConfig, ElectionEvent, LeaderElector};
 use listwatch_core::request::RequestId;
 use listwatch_core::time::WallTime;
 use serde_json::Value;
@@ -288,11 +288,11 @@ impl Candidate {
         let now = self.local(now);
         while let Some(action) = self.elector.poll_action(now, WallTime::UNIX_EPOCH) {
             match action {
-                ElectionAction::Open { id, request } => {
+                CallAction::Open { id, request } => {
                     let before = self.open.replace(Open { id, request, sent: now, hangs: false });
                     assert!(before.is_none() && !self.is_over, "a request beside another one, or after the end");
                 }
-                ElectionAction::Abort(id) => {
+                CallAction::Abort(id) => {
                     let given_up = self.open.take_if(|open| open.id == id);
                     self.late = given_up
                         .filter(|open| !open.hangs && open.request.method != Method::Get)

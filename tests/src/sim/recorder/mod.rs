@@ -5,8 +5,8 @@ mod tally;
 use super::dice::Dice;
 use super::event_server::{EventServer, read_event};
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderAction, RecorderConfig};
+use listwatch_core::api::{ApiRequest, ApiResponse, CallAction, Method};
+use listwatch_core::recorder::{EventRecorder, ObjectReference, Occurrence, RecorderConfig};
 use listwatch_core::request::RequestId;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
@@ -126,8 +126,8 @@ impl RecorderRun {
     fn pump(&mut self) {
         while let Some(action) = self.program.recorder.poll_action(self.now) {
             match action {
-                RecorderAction::Open { id, request } => self.send(id, request),
-                RecorderAction::Abort(id) => {
+                CallAction::Open { id, request } => self.send(id, request),
+                CallAction::Abort(id) => {
                     self.tally.aborted += 1;
                     self.program.is_doubtful = true;
                     self.program.open.remove(&id);

@@ -66,7 +66,7 @@ pub(crate) fn follow(
         let mut changes = pods.subscribe(Subscription::new().quiet());
         while let Some(told) = changes.next().await {
             if let Told::Event(event) = told {
-                event.key().into_iter().for_each(|key| queue.post(key.clone()));
+                event.key().into_iter().for_each(|key| queue.add(key.clone()));
             }
         }
         Ok(())

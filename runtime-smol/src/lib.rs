@@ -185,7 +185,7 @@
 //!     });
 //!     run(&clock, &executor, async {
 //!         while let Some(event) = events.next().await {
-//!             event.key().into_iter().for_each(|key| queue.post(key.clone()));
+//!             event.key().into_iter().for_each(|key| queue.add(key.clone()));
 //!         }
 //!         queue.shut_down();
 //!         workers.join().await;

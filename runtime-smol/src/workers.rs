@@ -123,9 +123,6 @@ impl<K> Workers<K> {
     /// assert!(queue.is_drained() && unfinished.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Panics
-    /// As [`join`](Self::join).
     pub fn run<'a, Lk, L, D, R, F>(
         queue: &Arc<SharedWorkQueue<K, Lk, L, D>>,
         clock: &Clock,
@@ -154,8 +151,11 @@ impl<K> Workers<K> {
     /// Where the executor is dropped first, its workers have ended with it, and the keys they had are among the
     /// [dropped](Unfinished::dropped).
     ///
+    /// If the program's code panics in the queue itself, as a key's `Hash` or the rate limiter may, the queue
+    /// [has failed](Unfinished::failed), and its workers end.
+    ///
     /// # Panics
-    /// Where a key's `Clone` or `Drop` panicked under a worker, and not while the worker put the key back.
+    /// Where a key's `Clone` or `Drop` panicked in a worker.
     pub async fn join(self) -> Unfinished<K> {
         let unfinished = self.states.join(&self.clock).await;
         if unfinished.blocked.is_empty() {
@@ -184,9 +184,6 @@ pub struct WorkersBuilder<'q, K, Lk: Lock = StdLock, L = ExponentialBackoff, D: 
 
 impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P> {
     /// Calls `on_panic` with the key and the message of each reconcile that panics.
-    ///
-    /// It is called too if the rate limiter, or the key's `Drop`, panics while the key is given back. The key of a
-    /// limiter that panics is retried after a second.
     ///
     /// ```
     /// # use listwatch::SharedWorkQueue;
@@ -223,7 +220,6 @@ impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P>
     {
         let (count, clock) = (count.max(1), self.clock.clone());
         self.queue.set_clock(move || clock.now());
-        self.queue.wake_all_workers();
         let states = WorkerStates::on(0..count);
         let (queue, turn) = (Arc::clone(self.queue), Mutex::new(()));
         let context = Arc::new(Context { queue, clock: self.clock.clone(), on_panic: self.on_panic, turn });

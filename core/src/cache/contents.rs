@@ -7,7 +7,6 @@ use crate::decode::DecodeErrorOf;
 use crate::fanout::EventLog;
 use crate::reflector::FailureReport;
 use crate::storage::{Keyed, Versioned, never_full};
-use crate::sync::on_panic::on_panic;
 use crate::sync::wakers::Wakers;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -76,18 +75,15 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
         change: Change<'_, V>,
         (woken, freed): (&mut Vec<Waker>, &mut Vec<V>),
     ) -> Option<V> {
+        let mut free = |state| freed.push(state);
+        // Marks and index functions may panic, so each of them runs before its part changes.
+        never_full(self.log.try_make_room(&mut free));
         let known = never_full(self.objects.try_change(change));
         let key = change.delta.object().key();
         if self.log.subscribers() > 0
             && let Some(transition) = transition(change.delta.clone(), change.initial, known.clone())
         {
-            let Self { log, objects, .. } = self;
-            let restore = || match &known {
-                Some(known) => _ = objects.insert(known.clone()),
-                None => _ = objects.remove(key),
-            };
-            let push = || log.try_push_freeing(change.at, transition, &mut |state| freed.push(state));
-            never_full(on_panic(push, restore));
+            never_full(self.log.try_push_freeing(change.at, transition, &mut free));
             woken.append(&mut self.readers.take_all());
         }
         self.waiting.wake(key, woken);

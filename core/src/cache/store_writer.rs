@@ -175,7 +175,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
     #[inline]
     fn wake(&mut self) {
         if !self.woken.is_empty() {
-            wake_each(&mut core::mem::take(&mut self.woken).into_iter());
+            wake_each(core::mem::take(&mut self.woken));
         }
         self.freed.clear();
     }
@@ -207,7 +207,7 @@ impl<V: Keyed, L: Lock> Drop for StoreWriterIn<V, L> {
             contents.leave(*stream, woken);
             contents.held.remove(held)
         });
-        wake_each(&mut core::mem::take(woken).into_iter());
+        wake_each(core::mem::take(woken));
     }
 }
 

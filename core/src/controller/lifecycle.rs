@@ -15,6 +15,8 @@ pub enum Lifecycle {
     Stopped,
     /// It has never run: the deadline of the start passed before all sources had synced.
     NotSynced,
+    /// The program's code [panicked](crate::sync) in it, so its keys are lost.
+    Failed,
 }
 
 /// The id of a source of keys.
@@ -35,6 +37,7 @@ pub(super) enum Stage {
     Draining(Instant),
     Stopped,
     NotSynced,
+    Failed,
 }
 
 impl Stage {
@@ -45,6 +48,7 @@ impl Stage {
             Self::Draining(_) => Lifecycle::Draining,
             Self::Stopped => Lifecycle::Stopped,
             Self::NotSynced => Lifecycle::NotSynced,
+            Self::Failed => Lifecycle::Failed,
         }
     }
 
@@ -52,13 +56,18 @@ impl Stage {
         match self {
             Self::Starting(deadline) => deadline,
             Self::Draining(deadline) => Some(deadline),
-            Self::Created | Self::Running | Self::Stopped | Self::NotSynced => None,
+            Self::Created | Self::Running | Self::Stopped | Self::NotSynced | Self::Failed => None,
         }
     }
 
     /// Whether additions are refused, and no key is handed out any more.
     pub(super) fn is_closed(self) -> bool {
-        matches!(self, Self::Draining(_) | Self::Stopped | Self::NotSynced)
+        matches!(self, Self::Draining(_)) || self.is_over()
+    }
+
+    /// Whether no reconcile is waited for any more.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, Self::Stopped | Self::NotSynced | Self::Failed)
     }
 }
 

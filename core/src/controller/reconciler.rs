@@ -79,7 +79,7 @@ pub struct ReconcilerIn<K, C, W, L, M: Mem> {
     /// The works that are held.
     holds: Timers<M>,
     sources: Sources<M>,
-    stage: Stage,
+    pub(super) stage: Stage,
     /// The latest time that the reconciler was given.
     now: Instant,
     /// The number of reconciles that were begun.
@@ -258,12 +258,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     #[must_use]
     pub fn has_item(&self) -> bool {
         self.stage == Stage::Running && !self.queue.is_empty()
-    }
-
-    /// How many workers that ask now get a key.
-    #[cfg(feature = "alloc")]
-    pub(super) fn items(&self) -> usize {
-        if self.has_item() { self.queue.len() } else { 0 }
     }
 
     /// The latest time that the reconciler was given.

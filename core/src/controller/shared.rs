@@ -1,20 +1,16 @@
-mod guard;
-mod next;
-mod timeouts;
-
-pub use guard::ReconcileGuard;
-pub use next::NextReconcile;
-pub use timeouts::Timeouts;
-
 use super::Reconciler;
 use super::cause::{Cause, Write};
 use super::lifecycle::{Lifecycle, SourceId};
 use super::record::{Ended, HoldId, WorkItem};
 use super::report::KeyReport;
-use crate::queue::{Added, ExponentialBackoff, Outcome, Posted, Priority, QueueMetrics, QueueStats, RateLimiter};
+use crate::queue::{
+    Added, ExponentialBackoff, Finished, Outcome, Posted, Priority, QueueMetrics, QueueStats, RateLimiter,
+};
 use crate::sync::Lock;
-use crate::sync::dispatch::{Dispatch, Dispense, Machine};
+use crate::sync::dispatch::{Dispatch, Machine};
+use crate::sync::worker::{Follower, Lent, Shares, Wait};
 use crate::time::Instant;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
@@ -26,9 +22,10 @@ use core::time::Duration;
 /// Workers wait for the [`next`](Self::next) key, and a task follows the [`timeouts`](Self::timeouts). No executor is
 /// named: the futures work on any. Each change has the time of the clock that the constructor takes.
 ///
-/// For each ready key, an addition wakes a sleeping worker, unless one that was woken is yet to come for it, or it wakes
-/// [all](Self::waking_all). What runs under the lock, and what happens if it panics, is as for a
-/// [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A `Drop` of a cause or of a write runs under the lock too.
+/// A key that is ready wakes all workers that sleep. Where many share a thread, let one of them wait at a time. What runs
+/// under the lock is as for a [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A
+/// `Drop` of a cause or of a write runs under the lock too. If such code [panics](crate::sync), the controller has
+/// [failed](Lifecycle::Failed).
 ///
 /// ```
 /// use listwatch_core::Instant;
@@ -59,6 +56,20 @@ pub struct SharedReconciler<K, Lk: Lock, C = Cause, W = Write, L = ExponentialBa
     dispatch: Dispatch<Reconciler<K, C, W, L>, Lk>,
 }
 
+/// A future that waits for the next key. [`SharedReconciler::next`] returns it.
+pub type NextReconcile<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
+    Wait<'a, SharedReconciler<K, Lk, C, W, L>>;
+
+/// A key that a worker reconciles.
+///
+/// If the guard is dropped, the reconcile counts as [failed](Outcome::Retry): the key is retried by its rate limit.
+pub type ReconcileGuard<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
+    Lent<'a, SharedReconciler<K, Lk, C, W, L>>;
+
+/// The place of a task that follows a reconciler's timeouts. [`SharedReconciler::timeouts`] returns it.
+pub type Timeouts<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
+    Follower<'a, SharedReconciler<K, Lk, C, W, L>>;
+
 impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, Lk, C, W, L> {
     /// Shares a reconciler. `now` returns the time; it runs under the lock, and must not come back to the reconciler.
     #[must_use]
@@ -68,15 +79,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
         Self { dispatch }
     }
 
-    /// Wakes all sleeping workers when a key is ready, and not one of them after the other. It suits workers on several
-    /// threads: a worker that is woken on a thread that computes holds up no key. So that few are woken in vain, let
-    /// one worker of each thread wait at a time.
-    #[must_use]
-    pub fn waking_all(self) -> Self {
-        self.dispatch.wake_all_workers();
-        self
-    }
-
     /// See [`Reconciler::add`].
     pub fn add(&self, key: K, priority: Priority, cause: C) -> Added {
         self.update(|reconciler, now| reconciler.add(now, key, priority, cause))
@@ -84,12 +86,12 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
 
     /// Waits for a key that is to be reconciled; `None` once the controller drains.
     pub fn next(&self) -> NextReconcile<'_, K, Lk, C, W, L> {
-        NextReconcile::new(self, None)
+        Wait::new(self, None)
     }
 
     /// Follows the timeouts. Without a task that polls this, no delayed key becomes ready, no hold and no drain ends.
     pub fn timeouts(&self) -> Timeouts<'_, K, Lk, C, W, L> {
-        Timeouts::new(self)
+        Follower::new(self)
     }
 
     /// See [`Reconciler::fulfil`].
@@ -185,6 +187,87 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
     }
 }
 
+impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'_, K, Lk, C, W, L> {
+    /// The result of [`finish`](crate::controller::ReconcilerIn::finish), once the first poll has taken back an item.
+    #[must_use]
+    pub fn ended(&self) -> Option<Ended> {
+        self.answer()
+    }
+}
+
+impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a, K, Lk, C, W, L> {
+    /// The key to reconcile.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.told.0
+    }
+
+    /// See [`deadline`](crate::controller::ReconcilerIn::deadline).
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.told.1
+    }
+
+    /// See [`causes`](crate::controller::ReconcilerIn::causes).
+    #[must_use]
+    pub fn causes(&self) -> Vec<(C, Instant)>
+    where
+        C: Clone,
+    {
+        self.read(|reconciler, item| reconciler.causes(item).map(|(cause, at)| (cause.clone(), at)).collect())
+    }
+
+    /// The number of the key's failures since it last succeeded.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.shared.dispatch.read(|reconciler| reconciler.failures(self.key()))
+    }
+
+    /// See [`dropped_causes`](crate::controller::ReconcilerIn::dropped_causes).
+    #[must_use]
+    pub fn dropped_causes(&self) -> u64 {
+        self.read(Reconciler::dropped_causes)
+    }
+
+    /// See [`late_writes`](crate::controller::ReconcilerIn::late_writes).
+    #[must_use]
+    pub fn late_writes(&self) -> Vec<W>
+    where
+        W: Clone,
+    {
+        self.read(|reconciler, item| reconciler.late_writes(item).cloned().collect())
+    }
+
+    /// Gives the key back with the outcome of its reconcile and the writes to await: see
+    /// [`finish`](crate::controller::ReconcilerIn::finish).
+    pub fn finish(self, outcome: Outcome, writes: impl Into<Vec<W>>) -> Ended {
+        let writes = writes.into();
+        self.give_back(|item| (item, outcome, writes)).unwrap_or(Ended::Finished(Finished::Ignored))
+    }
+
+    /// Gives the key back as [`finish`](Self::finish) does, and waits for the next key, under one lock.
+    ///
+    /// The first poll of the future gives the key back, or its drop if it is never polled.
+    pub fn finish_and_next(self, outcome: Outcome, writes: impl Into<Vec<W>>) -> NextReconcile<'a, K, Lk, C, W, L> {
+        let writes = writes.into();
+        self.give_back_and_wait(|item| (item, outcome, writes))
+    }
+
+    fn read<R: Default>(&self, read: impl FnOnce(&Reconciler<K, C, W, L>, &WorkItem) -> R) -> R {
+        let read = |item| self.shared.dispatch.read(|reconciler| read(reconciler, item));
+        self.job.as_ref().map(read).unwrap_or_default()
+    }
+}
+
+impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Shares for SharedReconciler<K, Lk, C, W, L> {
+    type Machine = Reconciler<K, C, W, L>;
+    type Lock = Lk;
+
+    fn dispatch(&self) -> &Dispatch<Reconciler<K, C, W, L>, Lk> {
+        &self.dispatch
+    }
+}
+
 impl<K, Lk: Lock, C, W, L> fmt::Debug for SharedReconciler<K, Lk, C, W, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedReconciler").finish_non_exhaustive()
@@ -192,37 +275,45 @@ impl<K, Lk: Lock, C, W, L> fmt::Debug for SharedReconciler<K, Lk, C, W, L> {
 }
 
 impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W, L> {
+    type Job = WorkItem;
+    /// The key and the deadline.
+    type Told = (K, Option<Instant>);
     type Last = (WorkItem, Outcome, Vec<W>);
     type Finished = Ended;
     type Stage = Lifecycle;
     type Key = Infallible;
 
-    fn allows_posts(&self) -> bool {
-        false
-    }
-
     fn add(&mut self, posted: Posted<Infallible>) {
         match posted.key {}
     }
 
-    fn add_posted(&mut self, _: &mut Vec<Posted<Infallible>>, _: usize) {}
+    fn add_posted(&mut self, _: &mut VecDeque<Posted<Infallible>>, _: usize) {}
 
     fn note_merged(&mut self, _: u64) {}
+
+    fn take(&mut self) -> Option<(Self::Told, WorkItem)> {
+        let item = self.poll_item(self.now())?;
+        Some(((self.key(&item).clone(), self.deadline(&item)), item))
+    }
+
+    fn given_up(item: WorkItem) -> Self::Last {
+        (item, Outcome::Retry, Vec::new())
+    }
 
     fn take_back(&mut self, (item, outcome, writes): Self::Last) -> Option<Ended> {
         Some(self.finish(self.now(), item, outcome, writes))
     }
 
-    fn answers(&self) -> usize {
-        if self.is_closed() { usize::MAX } else { self.items() }
+    fn has_answer(&self) -> bool {
+        self.stage.is_closed() || self.has_item()
     }
 
     fn is_closed(&self) -> bool {
-        matches!(self.lifecycle(), Lifecycle::Draining | Lifecycle::Stopped | Lifecycle::NotSynced)
+        self.stage.is_closed()
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.lifecycle(), Lifecycle::Stopped | Lifecycle::NotSynced)
+        self.stage.is_over()
     }
 
     fn stage(&self) -> Lifecycle {
@@ -244,21 +335,9 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W,
     fn note_time(&mut self, now: Instant) {
         self.note_time(now);
     }
-}
 
-impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Dispense for Reconciler<K, C, W, L> {
-    /// With the key and the deadline.
-    type Work = (WorkItem, K, Option<Instant>);
-
-    fn take(&mut self) -> Option<Self::Work> {
-        let item = self.poll_item(self.now())?;
-        let deadline = self.deadline(&item);
-        let (key, item) = self.named(item);
-        Some((item, key, deadline))
-    }
-
-    fn put_back(&mut self, (item, ..): Self::Work) {
-        self.put_back(item);
+    fn fail(&mut self) {
+        self.fail();
     }
 }
 

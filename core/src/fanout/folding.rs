@@ -37,7 +37,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// Folds an entry of each subscriber that is too far behind. The others follow when it is told something.
-    pub(super) fn try_make_room(&mut self, freed: &mut impl FnMut(V)) -> Result<(), M::Full<()>> {
+    pub(crate) fn try_make_room(&mut self, freed: &mut impl FnMut(V)) -> Result<(), M::Full<()>> {
         let Some(last) = self.last_overrun() else { return Ok(()) };
         let mut at = self.subscribers.next_used(None);
         while let Some(slot) = at {

@@ -180,7 +180,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
             };
             (answer, released(contents, read.as_ref()), last)
         });
-        wake_each(&mut woken.into_iter());
+        wake_each(woken);
         answer
     }
 }
@@ -222,7 +222,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Drop for Subscriber<V, L> {
             woken.append(&mut contents.joining.take_all());
             (woken, contents.readers.remove(place), marks)
         });
-        wake_each(&mut woken.into_iter());
+        wake_each(woken);
     }
 }
 

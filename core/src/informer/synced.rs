@@ -120,7 +120,7 @@ impl<Lk: Lock> SyncTracker<Lk> {
             change(state);
             if state.synced.is_ready() { state.subscribers.take_all() } else { alloc::vec::Vec::new() }
         });
-        wake_each(&mut woken.into_iter());
+        wake_each(woken);
     }
 }
 

@@ -1,18 +1,21 @@
 use super::inbox::{Inbox, release};
-use super::on_panic::on_panic;
 use super::wakers::{Wakers, wake_each};
 use super::{Due, Lock, Shared};
 use crate::queue::Posted;
 use crate::storage::Slot;
 use crate::time::Instant;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::convert::Infallible;
 use core::task::{Poll, Waker};
 
 /// A machine that hands out jobs to workers, and changes by itself when time passes.
-pub(crate) trait Machine {
+pub trait Machine {
+    /// What a worker has.
+    type Job;
+    /// What it is told of its job.
+    type Told;
     /// What a worker gives back.
     type Last;
     /// The answer to it.
@@ -22,24 +25,25 @@ pub(crate) trait Machine {
     /// A key that can wait in front of the lock.
     type Key: Eq;
 
-    /// Whether keys may wait in front of the lock. A machine that stamps them, or whose additions run code that may
-    /// panic, has to have them at once.
-    fn allows_posts(&self) -> bool;
-
     /// Adds a key, unless the machine is closed.
     fn add(&mut self, key: Posted<Self::Key>);
 
-    /// Adds the last ones of these keys, `most` at most. They came before the machine was closed. Each is out of
-    /// `posted` before it is added: its `Eq` may panic.
-    fn add_posted(&mut self, posted: &mut Vec<Posted<Self::Key>>, most: usize);
+    /// Adds the first of these keys, `most` at most. They came before the machine was closed.
+    fn add_posted(&mut self, posted: &mut VecDeque<Posted<Self::Key>>, most: usize);
 
     /// Counts additions of keys that were posted already.
     fn note_merged(&mut self, merged: u64);
 
+    /// Hands out the next job.
+    fn take(&mut self) -> Option<(Self::Told, Self::Job)>;
+
     fn take_back(&mut self, last: Self::Last) -> Option<Self::Finished>;
 
-    /// How many workers that ask now get a job, or have to be told that none will come.
-    fn answers(&self) -> usize;
+    /// What a worker gives back that drops its job.
+    fn given_up(job: Self::Job) -> Self::Last;
+
+    /// Whether a worker that asks now gets a job, or is told that none will come.
+    fn has_answer(&self) -> bool;
 
     /// Whether a worker that finds no job can end.
     fn is_closed(&self) -> bool;
@@ -53,29 +57,22 @@ pub(crate) trait Machine {
 
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Whether it wants to [know the time](Self::note_time) of each change.
+    /// Whether it wants to [know the time](Self::note_time) of each change. If it does, no key waits in front of the lock.
     fn wants_time(&self) -> bool;
 
     /// The next change happens at `now`.
     fn note_time(&mut self, now: Instant);
-}
 
-/// A machine whose jobs can be handed to workers.
-pub(crate) trait Dispense: Machine {
-    /// A job as a worker gets it.
-    type Work;
-
-    fn take(&mut self) -> Option<Self::Work>;
-
-    /// Takes back a job that no worker has received.
-    fn put_back(&mut self, work: Self::Work);
+    /// A panic left a change unfinished: the machine is empty and closed from now on. None of the program's code runs.
+    fn fail(&mut self);
 }
 
 /// A machine behind a lock of the kind `Lk`, and the wakers of those that wait for it.
 ///
-/// For each job that is ready, a change wakes a sleeping worker, unless one that was woken is yet to come for it. Wakers
-/// are called after the lock is released.
-pub(crate) struct Dispatch<Q, Lk: Lock, K = Infallible> {
+/// A change after which a job is ready wakes all workers that sleep: the thread of one of them may compute. Wakers are
+/// called after the lock is released.
+#[allow(missing_debug_implementations, reason = "nobody outside of this crate has one")]
+pub struct Dispatch<Q, Lk: Lock, K = Infallible> {
     state: Shared<State<Q, K>, Lk>,
     inbox: Inbox<K, Lk>,
 }
@@ -84,31 +81,20 @@ struct State<Q, K> {
     machine: Q,
     /// If the inbox is not open, nothing is in it.
     inbox_is_open: bool,
-    /// Posted keys are being added. It stays so where one panics.
-    is_adding: bool,
-    /// Keys from the inbox that are yet to be added, from the last one on.
-    posted: Vec<Posted<K>>,
+    /// A change is under way. If it is when the next one begins, the last one panicked.
+    is_changing: bool,
+    /// Keys from the inbox that are yet to be added.
+    posted: VecDeque<Posted<K>>,
     /// How many jobs are handed out before posted keys are added, although others are ready.
     turns: usize,
     workers: Wakers,
     /// Those that follow the timeouts.
     followers: Wakers,
     clock: Option<Now>,
-    wakes_all: bool,
-}
-
-/// The tasks to wake after a change, when the lock is released.
-#[derive(Default)]
-struct Concerned {
-    worker: Option<(Slot, Waker)>,
-    followers: bool,
 }
 
 /// How many posted keys are added for a job, so that the machine's memory stays small, and in the caches.
 const BATCH: usize = 64;
-
-/// How many are added under one lock, while workers wait for it.
-const UNDER_ONE_LOCK: usize = 4096;
 
 /// How many jobs are handed out at most before posted keys are added.
 const TURNS: usize = 64;
@@ -119,24 +105,9 @@ type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     pub(crate) fn new(machine: Q) -> Self {
         let (workers, followers) = (Wakers::default(), Wakers::default());
-        let (inbox_is_open, is_adding, posted, turns) = (false, false, Vec::new(), TURNS);
-        let state = State {
-            machine,
-            inbox_is_open,
-            is_adding,
-            posted,
-            turns,
-            workers,
-            followers,
-            clock: None,
-            wakes_all: false,
-        };
+        let (inbox_is_open, is_changing, posted, turns) = (false, false, VecDeque::new(), TURNS);
+        let state = State { machine, inbox_is_open, is_changing, posted, turns, workers, followers, clock: None };
         Self { state: Shared::new(state), inbox: Inbox::new() }
-    }
-
-    /// Wakes every sleeping worker for a job, and not one: the thread of one may compute.
-    pub(crate) fn wake_all_workers(&self) {
-        self.state.with(|state| state.wakes_all = true);
     }
 
     /// Stamps each change with the time that `now` returns, if the machine wants that.
@@ -150,7 +121,8 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     pub(crate) fn read<R>(&self, read: impl FnOnce(&Q) -> R) -> R {
         let mut read = Some(read);
         let mut once = |machine: &Q| read.take().map(|read| read(machine));
-        let answer = self.state.read(|state| if state.has_posts() { None } else { once(&state.machine) });
+        let is_behind = |state: &State<Q, Q::Key>| state.is_changing || state.has_posts();
+        let answer = self.state.read(|state| if is_behind(state) { None } else { once(&state.machine) });
         if let Some(answer) = answer {
             return answer;
         }
@@ -158,37 +130,29 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         self.state.read(|state| once(&state.machine)).expect("it is read once")
     }
 
-    /// Changes the machine under the lock, and wakes the tasks that the change concerns after it. Posted keys are added
-    /// before. Workers get the lock in between, if there are many.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
-        let (mut change, mut has_taken) = (Some(change), false);
-        loop {
-            let answer = self.update_state(|state| {
-                let has_all = !state.has_posts() || state.collect_some(&self.inbox, &mut has_taken);
-                let change = if has_all { change.take() } else { None };
-                change.map(|change| change(&mut state.machine))
-            });
-            if let Some(answer) = answer {
-                return answer;
-            }
-        }
+    #[cfg(all(test, feature = "std"))]
+    pub(super) fn read_bare<R>(&self, read: impl FnOnce(&Q) -> R) -> R {
+        self.state.read(|state| read(&state.machine))
     }
 
-    /// As [`update`](Self::update), without posted keys. Where a worker gives its job back, one that panics would keep
-    /// the job.
+    /// Changes the machine under the lock, and wakes the tasks that the change concerns after it. Posted keys are added
+    /// before.
+    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
+        self.update_state(|state| {
+            state.collect(&self.inbox);
+            change(&mut state.machine)
+        })
+    }
+
+    /// As [`update`](Self::update), without posted keys: a worker that gives a job back does not wait for them.
     pub(crate) fn update_bare<R>(&self, change: impl FnOnce(&mut Q) -> R) -> R {
         self.update_state(|state| change(&mut state.machine))
     }
 
-    /// Whether a posted key has panicked where it was added, since the last call.
-    pub(crate) fn take_lost_post(&self) -> bool {
-        self.state.with(|state| core::mem::take(&mut state.is_adding))
-    }
-
-    /// Leaves a key in front of the lock while the workers are busy, and adds it at once while one sleeps.
-    pub(crate) fn post(&self, key: Posted<Q::Key>) {
+    /// Adds a key: in front of the lock while the workers are busy, and at once while one sleeps.
+    pub(crate) fn add(&self, key: Posted<Q::Key>) {
         let mut key = Some(key);
-        if self.inbox.try_post(&mut key) {
+        if self.inbox.try_add(&mut key) {
             return;
         }
         self.update_state(|state| {
@@ -198,21 +162,17 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         });
     }
 
-    /// As [`update`](Self::update), and wakes everyone.
+    /// Closes the machine, and wakes everyone. Keys that were added before are ready, although no more can come.
     pub(crate) fn close(&self, close: impl FnOnce(&mut Q)) {
-        let repair = Repair::new(self, Whom::Everyone);
-        self.state.with(|state| {
-            repair.has_begun.set(true);
+        self.change(|state, woken| {
             state.note_time();
-            // Keys that were posted before are ready, although no more can be added.
             state.take_posts(&self.inbox, false);
             close(&mut state.machine);
+            state.take_everyone(woken);
         });
-        core::mem::forget(repair);
-        self.wake_everyone();
     }
 
-    /// Takes back what a worker gives back, and counts on it no longer. If it was woken, another one is woken.
+    /// Takes back what a worker gives back, which sleeps no longer.
     pub(crate) fn leave(&self, waiting: &mut Waiting<Q::Last, Q::Finished>) {
         let Waiting { last, place, .. } = waiting;
         if last.is_none() && place.is_none() {
@@ -227,21 +187,20 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
 
     /// Gives the machine the time, and lets the follower that keeps `place` sleep.
     pub(crate) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
-        let ((due, _waker), worker) = self.state.with(|state| {
+        let (due, _waker) = self.change(|state, woken| {
             if state.ends_at(now) {
                 state.collect(&self.inbox);
             }
             state.machine.handle_timeout(now);
-            let answer = if state.is_over() {
-                (Due::Closed, state.followers.remove(place))
-            } else {
-                let due = state.machine.poll_timeout().map_or(Due::Idle, Due::At);
-                (due, state.followers.register(place, waker))
-            };
-            (answer, state.next_worker())
+            state.take_workers(woken);
+            if state.is_over() {
+                woken.append(&mut state.followers.take_all());
+                return (Due::Closed, state.followers.remove(place));
+            }
+            // Other followers sleep until the same moment, or look again then.
+            let due = state.machine.poll_timeout().map_or(Due::Idle, Due::At);
+            (due, state.followers.register(place, waker))
         });
-        // Other followers sleep until the same moment, or look again then.
-        self.wake(Concerned { worker, followers: due == Due::Closed });
         due
     }
 
@@ -253,88 +212,55 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         let _waker = self.state.with(|state| state.followers.remove(place));
     }
 
-    fn update_state<R>(&self, change: impl FnOnce(&mut State<Q, Q::Key>) -> R) -> R {
-        let mut concerned = Concerned::default();
-        let answer = self.change(&mut concerned, change);
-        self.wake(concerned);
-        answer
-    }
-
-    /// Changes the machine under the lock, and notes the tasks to [wake](Self::wake) after it.
+    /// Changes the machine under the lock, and wakes the tasks that the change concerns after it.
     #[inline]
-    fn change<R>(&self, concerned: &mut Concerned, change: impl FnOnce(&mut State<Q, Q::Key>) -> R) -> R {
-        let repair = Repair::new(self, Whom::Next);
-        let answer = self.state.with(|state| {
-            repair.has_begun.set(true);
+    fn update_state<R>(&self, change: impl FnOnce(&mut State<Q, Q::Key>) -> R) -> R {
+        self.change(|state, woken| {
             let before = state.begin();
             let answer = change(state);
-            state.conclude(before, &self.inbox, concerned);
+            state.conclude(before, &self.inbox, woken);
+            answer
+        })
+    }
+
+    /// Changes the state under the lock, and then wakes tasks. If either panics, the machine [fails](Unfinished).
+    #[inline]
+    fn change<R>(&self, change: impl FnOnce(&mut State<Q, Q::Key>, &mut Vec<Waker>) -> R) -> R {
+        let (mut woken, mut unfinished) = (Vec::new(), None);
+        let answer = self.state.with(|state| {
+            unfinished = Some(Unfinished(self));
+            if core::mem::replace(&mut state.is_changing, true) {
+                state.fail(&self.inbox);
+            }
+            let answer = change(state, &mut woken);
+            state.is_changing = false;
             answer
         });
-        core::mem::forget(repair);
+        if !woken.is_empty() {
+            wake_each(woken);
+        }
+        core::mem::forget(unfinished);
         answer
     }
 
-    #[inline]
-    fn wake(&self, concerned: Concerned) {
-        if concerned.worker.is_some() || concerned.followers {
-            self.wake_concerned(concerned);
-        }
-    }
-
-    #[inline(never)]
-    fn wake_concerned(&self, concerned: Concerned) {
-        let wake_followers = || {
-            if concerned.followers {
-                self.wake_all(|state| &mut state.followers);
-            }
-        };
-        let mut next = concerned.worker;
-        while let Some((slot, waker)) = next {
-            on_panic(|| self.wake_worker(slot, waker), wake_followers);
-            next = self.state.with(State::next_worker);
-        }
-        wake_followers();
-    }
-
-    /// Wakes a worker; if its waker panics, the next worker.
-    fn wake_worker(&self, slot: Slot, waker: Waker) {
-        on_panic(|| waker.wake(), || self.update_state(|state| state.workers.give_up(slot)));
-    }
-
-    fn wake_everyone(&self) {
-        on_panic(|| self.wake_all(|state| &mut state.followers), || self.wake_all(|state| &mut state.workers));
-        self.wake_all(|state| &mut state.workers);
-    }
-
-    /// Wakes all that sleep now; if a waker panics, the others all the same.
-    fn wake_all(&self, sleepers: fn(&mut State<Q, Q::Key>) -> &mut Wakers) {
-        wake_each(&mut self.state.with(|state| sleepers(state).take_all()).into_iter());
-    }
-}
-
-impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
-    /// Takes back what the worker gives back, and hands out a job or lets the worker sleep, if it has a waker. If the
-    /// waker of the next worker panics, the job is put back.
+    /// Takes back what the worker gives back, and hands out a job or lets the worker sleep, if it has a waker.
     pub(crate) fn poll_work(
         &self,
         waker: Option<&Waker>,
         waiting: &mut Waiting<Q::Last, Q::Finished>,
-    ) -> Poll<Option<Q::Work>> {
+    ) -> Poll<Option<(Q::Told, Q::Job)>> {
         let Waiting { last, finished, place } = waiting;
-        let mut undelivered = Undelivered { dispatch: self, answer: Poll::Pending };
-        let (mut concerned, mut last_waker) = (Concerned::default(), None);
-        self.change(&mut concerned, |state| {
+        let (mut answer, mut last_waker) = (Poll::Pending, None);
+        self.update_state(|state| {
             if let Some(last) = last.take() {
                 *finished = state.machine.take_back(last);
             }
             state.refill(&self.inbox);
             if let Some(work) = state.machine.take() {
                 state.turns = state.turns.saturating_sub(1);
-                state.workers.note_served(*place);
-                undelivered.answer = Poll::Ready(Some(work));
+                answer = Poll::Ready(Some(work));
             } else if state.machine.is_closed() {
-                undelivered.answer = Poll::Ready(None);
+                answer = Poll::Ready(None);
             } else if let Some(waker) = waker {
                 last_waker = state.workers.register(place, waker);
                 return;
@@ -343,45 +269,24 @@ impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
                 last_waker = state.workers.remove(place);
             }
         });
-        self.wake(concerned);
         drop(last_waker);
-        core::mem::replace(&mut undelivered.answer, Poll::Pending)
+        answer
     }
 }
 
-/// Wakes tasks if it is dropped: a change that panics may have ended a job, or closed the machine, before.
-struct Repair<'a, Q: Machine, Lk: Lock> {
-    dispatch: &'a Dispatch<Q, Lk, Q::Key>,
-    /// A change that comes back to the lock that it is under never begins.
-    has_begun: Cell<bool>,
-    whom: Whom,
-}
+/// A change whose end is not reached. If it panics, the machine fails, and everyone who waits is told.
+struct Unfinished<'a, Q: Machine, Lk: Lock>(&'a Dispatch<Q, Lk, Q::Key>);
 
-/// The tasks that a [`Repair`] wakes.
-enum Whom {
-    /// One worker, and the followers.
-    Next,
-    Everyone,
-}
-
-impl<'a, Q: Machine, Lk: Lock> Repair<'a, Q, Lk> {
-    #[inline]
-    fn new(dispatch: &'a Dispatch<Q, Lk, Q::Key>, whom: Whom) -> Self {
-        Self { dispatch, has_begun: Cell::new(false), whom }
-    }
-}
-
-impl<Q: Machine, Lk: Lock> Drop for Repair<'_, Q, Lk> {
+impl<Q: Machine, Lk: Lock> Drop for Unfinished<'_, Q, Lk> {
     fn drop(&mut self) {
-        let Self { dispatch, has_begun, whom } = self;
-        match whom {
-            _ if !has_begun.get() => {}
-            Whom::Next => {
-                let worker = dispatch.state.with(State::next_worker);
-                dispatch.wake(Concerned { worker, followers: true });
-            }
-            Whom::Everyone => dispatch.wake_everyone(),
-        }
+        let Dispatch { state, inbox } = self.0;
+        let mut woken = Vec::new();
+        state.with(|state| {
+            state.fail(inbox);
+            state.is_changing = false;
+            state.take_everyone(&mut woken);
+        });
+        wake_each(woken);
     }
 }
 
@@ -392,19 +297,31 @@ impl<Q: Machine> State<Q, Q::Key> {
         (self.machine.poll_timeout(), self.machine.stage())
     }
 
-    /// Notes the tasks that a change concerns.
+    /// Takes out the tasks that a change concerns.
     fn conclude(
         &mut self,
         before: (Option<Instant>, Q::Stage),
         inbox: &Inbox<Q::Key, impl Lock>,
-        concerned: &mut Concerned,
+        woken: &mut Vec<Waker>,
     ) {
         self.shut_if_one_sleeps(inbox);
-        // Written when there is one, and no more: the write would be waited for.
-        if let Some(worker) = self.next_worker() {
-            concerned.worker = Some(worker);
+        self.take_workers(woken);
+        if self.concerns_followers(before) {
+            woken.append(&mut self.followers.take_all());
         }
-        concerned.followers = self.concerns_followers(before);
+    }
+
+    /// Takes out the workers that sleep, if one of them gets an answer.
+    #[inline]
+    fn take_workers(&mut self, woken: &mut Vec<Waker>) {
+        if !self.workers.is_empty() && (self.machine.has_answer() || !self.posted.is_empty()) {
+            woken.append(&mut self.workers.take_all());
+        }
+    }
+
+    fn take_everyone(&mut self, woken: &mut Vec<Waker>) {
+        woken.append(&mut self.followers.take_all());
+        woken.append(&mut self.workers.take_all());
     }
 
     /// Whether keys were posted that the machine may not have.
@@ -413,42 +330,36 @@ impl<Q: Machine> State<Q, Q::Key> {
     }
 
     /// Adds all keys that were posted.
-    fn collect(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        let mut has_taken = false;
-        while !self.collect_some(inbox, &mut has_taken) {}
-    }
-
-    /// Adds [`UNDER_ONE_LOCK`] of the keys that were posted before the first call. Returns whether these were all.
     ///
     /// Not part of the callers, of which a firmware image has many.
     #[inline(never)]
-    fn collect_some(&mut self, inbox: &Inbox<Q::Key, impl Lock>, has_taken: &mut bool) -> bool {
-        if !core::mem::replace(has_taken, true) {
-            self.take_posts(inbox, self.inbox_is_open);
-        }
-        self.add_posted(UNDER_ONE_LOCK);
-        self.posted.is_empty()
+    fn collect(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
+        self.take_posts(inbox, self.inbox_is_open);
+        self.add_posted(usize::MAX);
+    }
+
+    /// Empties and closes the machine.
+    #[cold]
+    fn fail(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
+        self.take_posts(inbox, false);
+        core::mem::forget(core::mem::take(&mut self.posted));
+        self.machine.fail();
     }
 
     /// Adds the first of the keys that were taken over, `most` at most.
     #[inline(never)]
     fn add_posted(&mut self, most: usize) {
         if !self.posted.is_empty() {
-            self.is_adding = true;
             self.machine.add_posted(&mut self.posted, most);
-            self.is_adding = false;
             release(&mut self.posted);
         }
     }
 
     /// Adds posted keys until a job is ready. Those that are ready again at once, time after time, must not keep posted
-    /// ones waiting. If many posted keys make no job, as those that back off, the next worker goes on.
+    /// ones waiting.
     #[inline]
     fn refill(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        for _ in 0..UNDER_ONE_LOCK / BATCH {
-            if !self.has_posts() || (self.turns > 0 && self.machine.answers() > 0) {
-                return;
-            }
+        while self.has_posts() && (self.turns == 0 || !self.machine.has_answer()) {
             self.turns = TURNS;
             if self.posted.is_empty() {
                 self.take_posts(inbox, true);
@@ -472,8 +383,8 @@ impl<Q: Machine> State<Q, Q::Key> {
 
     /// Lets keys wait in the inbox from now on, if there is a job and no worker sleeps.
     fn open(&mut self, inbox: &Inbox<Q::Key, impl Lock>) {
-        let is_busy = self.workers.is_empty() && self.machine.answers() > 0 && !self.machine.is_closed();
-        if is_busy && !self.inbox_is_open && self.machine.allows_posts() {
+        let is_busy = self.workers.is_empty() && self.machine.has_answer() && !self.machine.is_closed();
+        if is_busy && !self.inbox_is_open && !self.machine.wants_time() {
             inbox.open();
             self.inbox_is_open = true;
         }
@@ -491,16 +402,6 @@ impl<Q: Machine> State<Q, Q::Key> {
         if let Some(now) = &self.clock {
             self.machine.note_time(now());
         }
-    }
-
-    /// The next worker to wake: none while as many are yet to come as jobs are ready, unless all are woken.
-    fn next_worker(&mut self) -> Option<(Slot, Waker)> {
-        if self.workers.is_empty() {
-            return None;
-        }
-        let jobs = self.machine.answers().saturating_add(self.posted.len());
-        let yet_to_come = if self.wakes_all { 0 } else { self.workers.expected() };
-        if jobs > yet_to_come { self.workers.take_one() } else { None }
     }
 
     fn is_over(&self) -> bool {
@@ -524,20 +425,6 @@ impl<Q: Machine> State<Q, Q::Key> {
             _ if self.machine.stage() != stage => true,
             Some(next) => deadline.is_none_or(|deadline| next < deadline),
             None => deadline.is_some() || self.is_over(),
-        }
-    }
-}
-
-/// A result that its worker has not received yet: if it is dropped, another worker gets the job.
-struct Undelivered<'a, Q: Dispense, Lk: Lock> {
-    dispatch: &'a Dispatch<Q, Lk, Q::Key>,
-    answer: Poll<Option<Q::Work>>,
-}
-
-impl<Q: Dispense, Lk: Lock> Drop for Undelivered<'_, Q, Lk> {
-    fn drop(&mut self) {
-        if let Poll::Ready(Some(work)) = core::mem::replace(&mut self.answer, Poll::Pending) {
-            self.dispatch.update_bare(|machine| machine.put_back(work));
         }
     }
 }

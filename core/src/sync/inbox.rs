@@ -1,28 +1,31 @@
-//! Keys that wait in front of a machine's lock.
+//! Keys that wait in front of a queue's lock.
 
 use super::{Lock, Shared};
 use crate::queue::Posted;
 use crate::storage::sealed::{Empty, Index};
 use crate::storage::{PassingIndex, Slot};
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 use core::mem;
 
-/// Keys in front of a machine's lock, under a lock of their own, each of them once.
+/// Keys that were added while all workers were busy, each of them once. They have a lock of their own.
 ///
-/// A producer that leaves a key here neither waits for a worker nor fetches the machine's memory from the worker's
-/// core. A task that has the machine's lock [takes](Self::take) all keys out. The inbox is open only while no worker
-/// sleeps, so that one is sure to come.
+/// A producer that leaves a key here does not wait for a worker that has the queue's lock. It does not touch the queue's
+/// memory either, which is in the caches of the worker's core. Whoever has the queue's lock [takes](Self::take) the keys
+/// out, and adds them to the queue.
+///
+/// The inbox is open only while no worker sleeps: a worker that is busy looks into it before it sleeps. If the inbox is
+/// shut, or [full](LIMIT), the producer adds its key to the queue itself.
 pub(super) struct Inbox<K, Lk: Lock> {
     posts: Apart<Shared<Posts<K>, Lk>>,
 }
 
-/// In cache lines of its own: each key would take the machine's first line away from the worker else.
+/// A value in cache lines of its own, so that a producer does not take the first line of the queue from a worker.
 #[repr(align(128))]
 struct Apart<T>(T);
 
 struct Posts<K> {
-    keys: Vec<Posted<K>>,
-    /// The keys' places, so that a key which is posted often takes no more memory.
+    keys: VecDeque<Posted<K>>,
+    /// The places of the keys in the array.
     index: Places,
     /// The number of additions that found their key here.
     merged: u64,
@@ -31,36 +34,33 @@ struct Posts<K> {
 
 type Places = PassingIndex;
 
-/// An empty inbox keeps room for so many keys.
+/// The number of keys at which the inbox is full. A producer then adds all of them to the queue.
+const LIMIT: usize = if cfg!(loom) { 2 } else { 1 << 16 };
+
+/// An array with room for more keys than this is given back when it is empty.
 const KEPT: usize = 4096;
 
-/// Fewer keys than this are fewer than the cells of any index that has them.
+/// An index of fewer keys is cleared key by key, because it may have many more cells.
 const FEW: usize = 8;
 
 impl<K, Lk: Lock> Inbox<K, Lk> {
     /// One that is shut.
     pub(super) fn new() -> Self {
-        let posts = Posts { keys: Vec::new(), index: Places::EMPTY, merged: 0, is_open: false };
+        let posts = Posts { keys: VecDeque::new(), index: Places::EMPTY, merged: 0, is_open: false };
         Self { posts: Apart(Shared::new(posts)) }
     }
 
-    /// Leaves a key here, if the inbox is open. If the key is here already, the caller drops its own.
-    pub(super) fn try_post(&self, key: &mut Option<Posted<K>>) -> bool
+    /// Leaves a key here, unless the inbox is shut or full. If the key is here already, the caller drops its own.
+    pub(super) fn try_add(&self, key: &mut Option<Posted<K>>) -> bool
     where
         K: Eq,
     {
-        self.posts.0.with(|posts| posts.try_take_in(key))
+        self.posts.0.with(|posts| posts.try_add(key))
     }
 
-    /// Moves all keys behind those in `taken`, of which the last one is the first to be added. Returns the number of
-    /// additions that found their key here.
-    pub(super) fn take(&self, taken: &mut Vec<Posted<K>>, stays_open: bool) -> u64 {
-        let spare = if taken.is_empty() { mem::take(taken) } else { Vec::new() };
-        let (mut keys, merged) = self.posts.0.with(|posts| posts.take(spare, stays_open));
-        keys.reverse();
-        keys.append(taken);
-        *taken = keys;
-        merged
+    /// Moves all keys behind those in `taken`. Returns the number of additions that found their key here.
+    pub(super) fn take(&self, taken: &mut VecDeque<Posted<K>>, stays_open: bool) -> u64 {
+        self.posts.0.with(|posts| posts.take(taken, stays_open))
     }
 
     /// Opens the inbox.
@@ -70,21 +70,23 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
 }
 
 /// Gives back the memory of an empty array that was large once.
-pub(super) fn release<T>(array: &mut Vec<T>) {
+pub(super) fn release<T>(array: &mut VecDeque<T>) {
     if array.is_empty() && array.capacity() > KEPT {
-        *array = Vec::new();
+        *array = VecDeque::new();
     }
 }
 
 impl<K> Posts<K> {
-    /// Takes all keys out. Those that come from now on are in `spare`.
-    fn take(&mut self, spare: Vec<Posted<K>>, stays_open: bool) -> (Vec<Posted<K>>, u64) {
+    fn take(&mut self, taken: &mut VecDeque<Posted<K>>, stays_open: bool) -> u64 {
         self.is_open = stays_open;
-        if self.keys.is_empty() {
-            return (spare, 0);
-        }
         self.forget_places();
-        (mem::replace(&mut self.keys, spare), mem::take(&mut self.merged))
+        if taken.is_empty() {
+            mem::swap(&mut self.keys, taken);
+        } else {
+            taken.append(&mut self.keys);
+            release(&mut self.keys);
+        }
+        mem::take(&mut self.merged)
     }
 
     /// Clears the index. One that was large has many cells, so few keys are taken out one by one.
@@ -102,8 +104,9 @@ impl<K> Posts<K> {
 
 impl<K: Eq> Posts<K> {
     #[inline]
-    fn try_take_in(&mut self, key: &mut Option<Posted<K>>) -> bool {
-        let Some(posted) = key.as_ref().filter(|_| self.is_open) else { return false };
+    fn try_add(&mut self, key: &mut Option<Posted<K>>) -> bool {
+        let has_room = self.is_open && self.keys.len() < LIMIT;
+        let Some(posted) = key.as_ref().filter(|_| has_room) else { return false };
         let (keys, vacant) = (&self.keys, self.keys.len());
         let is_it = |slot: Slot| keys[slot.index()].key == posted.key;
         match self.index.find_or_insert(posted.hash, is_it, || Slot::at(vacant)) {

@@ -42,8 +42,8 @@ use core::cell::RefCell;
 /// | [`CellLock`], `CriticalSectionLock` | goes on | panics |
 /// | `SpinLock` | goes on | waits for ever |
 ///
-/// A panic in the closure leaves the lock open, and the value as the closure left it. If a function that a machine
-/// calls panics, the machine is left as it was.
+/// A panic in the closure leaves the lock open, and the value as the closure left it. What a machine makes of that is
+/// said [here](crate::sync).
 pub trait Lock {
     /// A value behind a lock.
     type Cell<T>;

@@ -1,40 +1,47 @@
 //! One machine for many tasks or threads, behind a [`Lock`] of the caller's choice. Wakers are called after the lock is
 //! released.
+//!
+//! # If the program's code panics
+//!
+//! There are two kinds of code.
+//!
+//! Functions that a program hands over to be called: reconciles, mappers, handlers, index functions, marks, predicates,
+//! a `Deserialize`, a transport. A machine calls them before it changes anything. If one panics, the call panics with
+//! it, and the machine is as before. The caller can go on.
+//!
+//! Code that runs where a machine is being changed: a key's or an object's `Hash`, `Eq`, `Clone` and `Drop`, group
+//! functions, rate limiters, clocks, and wakers. It must not panic. If it does:
+//!
+//! - A work queue or a controller behind its lock has failed, as a poisoned `std::sync::Mutex` has. It has lost its
+//!   keys, it refuses others, and its workers end as after a shut-down. All that sleep are woken.
+//!   [`has_failed`](SharedWorkQueue::has_failed), or
+//!   [`Lifecycle::Failed`](crate::controller::Lifecycle::Failed), says so.
+//! - A store looks for its keys before it changes, and drops objects after its lock. Its informer makes the change again,
+//!   as after an index function that panicked.
+//! - A machine that its caller owns is as a collection of `std` is then: its content is not specified. A `&mut` to it
+//!   does not pass `catch_unwind` unless the caller asserts that.
+//!
+//! A change sets a mark when it begins, and clears it at its end. Whoever finds the mark set empties the machine. Nothing
+//! is repaired, and the emptied memory is not dropped, since that would call the same code again. Core catches nothing.
 
-#[cfg(feature = "alloc")]
-mod delays;
 #[cfg(feature = "alloc")]
 pub(crate) mod dispatch;
 #[cfg(feature = "alloc")]
 mod due;
 #[cfg(feature = "alloc")]
-mod get;
-#[cfg(feature = "alloc")]
-mod guarded;
-#[cfg(feature = "alloc")]
 mod inbox;
-#[cfg(feature = "alloc")]
-mod job_guard;
 mod lock;
-#[cfg(feature = "alloc")]
-pub(crate) mod on_panic;
 #[cfg(feature = "std")]
 mod std_lock;
 #[cfg(feature = "alloc")]
 pub(crate) mod wakers;
 #[cfg(feature = "alloc")]
 mod work_queue;
+#[cfg(feature = "alloc")]
+pub(crate) mod worker;
 
 #[cfg(feature = "alloc")]
-pub use delays::Delays;
-#[cfg(feature = "alloc")]
 pub use due::Due;
-#[cfg(feature = "alloc")]
-pub use get::Get;
-#[cfg(feature = "alloc")]
-pub use guarded::SharedWorkQueue;
-#[cfg(feature = "alloc")]
-pub use job_guard::JobGuard;
 #[cfg(feature = "critical-section")]
 pub use lock::CriticalSectionLock;
 #[cfg(feature = "spin")]
@@ -42,6 +49,10 @@ pub use lock::SpinLock;
 pub use lock::{CellLock, Lock};
 #[cfg(feature = "std")]
 pub use std_lock::StdLock;
+#[cfg(feature = "alloc")]
+pub use work_queue::{Delays, Get, JobGuard, SharedWorkQueue};
+#[cfg(feature = "alloc")]
+pub use worker::{Follower, Lent, Shares, Wait};
 
 use core::fmt;
 

@@ -1,51 +1,124 @@
-use super::guarded::SharedWorkQueue;
-use super::{Delays, Get, Lock};
+use super::Lock;
+use super::dispatch::{Dispatch, Machine};
+use super::worker::{Follower, Lent, Shares, Wait};
 use crate::queue::{
-    Added, Discipline, Drained, Lanes, Posted, Priority, QueueMetrics, QueueStats, RateLimiter, WorkQueue,
+    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Job, Lanes, Outcome, Posted, Priority,
+    QueueMetrics, QueueStats, RateLimiter, WorkQueue,
 };
 use crate::time::Instant;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
+use core::task::Poll;
 use core::time::Duration;
 
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
-    /// See [`WorkQueue::try_add`].
-    pub fn add(&self, key: K) -> Added {
-        self.dispatch.update(|queue| queue.add(key))
+/// A [`WorkQueue`] for any number of workers, behind a lock of the kind `Lk`.
+///
+/// Workers [`get`](Self::get) keys, and a task follows the [`delays`](Self::delays). The futures work on any executor.
+/// The caller shares the queue in an `Arc` or by reference.
+///
+/// A key that is ready wakes all workers that sleep: the thread of one may compute, and another one comes then. Where
+/// many share a thread, let one of them wait at a time. The others [look](Get::poll_now).
+///
+/// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock. They must not
+/// call the queue, and not [panic](crate::sync): a queue in which one of them panicked [has failed](Self::has_failed).
+/// Wakers are called after the lock is released.
+///
+/// ```
+/// use listwatch_core::Instant;
+/// use listwatch_core::queue::Outcome;
+/// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+///
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+/// #     match std::pin::pin!(future).poll(&mut cx) {
+/// #         std::task::Poll::Ready(output) => output,
+/// #         std::task::Poll::Pending => unreachable!(),
+/// #     }
+/// # }
+/// let queue = SharedWorkQueue::<u32, StdLock>::default();
+/// queue.add(7);
+/// queue.shut_down();
+/// block_on(async {
+///     while let Some(job) = queue.get().await {
+///         assert_eq!(*job.key(), 7);
+///         job.finish(Instant::ZERO, Outcome::Done);
+///     }
+/// });
+/// assert!(queue.is_drained());
+/// ```
+///
+/// The default limiter is [`ExponentialBackoff`]: from 5 ms to 1000 s for a key, and no bucket for all together. For
+/// client-go's, with 10 retries a second, name
+/// [`DefaultControllerRateLimiter`](crate::queue::DefaultControllerRateLimiter).
+pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K> = Fifo> {
+    dispatch: Dispatch<WorkQueue<K, L, D>, Lk, K>,
+    /// That of the queue's hashes: keys are hashed in front of the lock.
+    seed: u64,
+}
+
+/// A future that waits for a ready key. [`SharedWorkQueue::get`] returns it.
+pub type Get<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Wait<'a, SharedWorkQueue<K, Lk, L, D>>;
+
+/// A key that a worker holds: client-go's `defer queue.Done(key)`.
+///
+/// Dropping the guard gives the key back, also if the worker panics or is cancelled.
+pub type JobGuard<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Lent<'a, SharedWorkQueue<K, Lk, L, D>>;
+
+/// The place of a task that follows a queue's delays. [`SharedWorkQueue::delays`] returns it.
+pub type Delays<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Follower<'a, SharedWorkQueue<K, Lk, L, D>>;
+
+impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
+    /// Shares a queue.
+    #[must_use]
+    pub fn new(queue: WorkQueue<K, L, D>) -> Self {
+        let seed = queue.seed();
+        Self { dispatch: Dispatch::new(queue), seed }
     }
 
-    /// Adds a key without an answer: client-go's `Add`. It costs a producer less than [`add`](Self::add), which waits
-    /// until no worker has the queue's lock.
+    /// Stamps each addition and each job with the time that `now` returns, for the [metrics](WorkQueue::with_metrics):
+    /// client-go's `WithClock`. A queue without metrics does not call it. `now` runs under the lock, and must not come
+    /// back to the queue.
     ///
-    /// While all workers are busy, the key waits in front of the lock, each key once and in the order of the calls. A
-    /// worker takes such keys into the queue if it has no ready key, and each time that 64 keys were handed out. While
-    /// a worker sleeps, this is [`add`](Self::add). A queue with [metrics](WorkQueue::with_metrics) notes when each key
-    /// came, and one with [`Lanes`] calls the program: there, this is always `add`.
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_core::{Instant, WorkQueue};
     ///
-    /// Every other call takes the key in first, but for those by which workers give back and get, and for
-    /// [`delays`](Self::delays). A key that is ready, delayed, or with a worker while it waits here may come out once
-    /// more than by `add`. If its reconcile ends meanwhile, the key counts as added after that end.
+    /// let begun = std::time::Instant::now();
+    /// let now = move || Instant::ZERO + begun.elapsed();
+    /// let queue = SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default().with_metrics());
+    /// queue.set_clock(now);
+    /// queue.add(7);
+    /// # assert_eq!(queue.metrics(now()).unwrap().latency.count, 0);
+    /// ```
+    pub fn set_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) {
+        self.dispatch.set_clock(now);
+    }
+
+    /// Adds a key: client-go's `Add`. See [`WorkQueue::try_add`].
     ///
-    /// If the key's `Eq` panics, the panic reaches the call that takes the key in. That call does nothing else, and the
-    /// key is not added.
+    /// While all workers are busy, the key waits in front of the lock, each key once and in the order of the calls. So a
+    /// producer does not wait for a worker that has the lock. A worker takes such keys into the queue if it has no ready
+    /// key, and each time that 64 keys were handed out. If 65,536 keys wait, the call takes all of them in. While a
+    /// worker sleeps, the key goes into the queue at once, and so does each key of a queue with
+    /// [metrics](WorkQueue::with_metrics).
+    ///
+    /// Every other call takes the keys in first, but for those by which workers give back and get, and for
+    /// [`delays`](Self::delays). A key that is ready, delayed, or with a worker while it waits in front of the lock may
+    /// come out once more. If its reconcile ends meanwhile, the key counts as added after that end. So there is no
+    /// answer; [`WorkQueue::add`] has one.
     ///
     /// ```
     /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
     ///
     /// let queue = SharedWorkQueue::<u32, StdLock>::default();
-    /// [1, 2, 1, 3].into_iter().for_each(|key| queue.post(key));
+    /// [1, 2, 1, 3].into_iter().for_each(|key| queue.add(key));
     /// assert_eq!((queue.len(), queue.stats().merged), (3, 1));
     /// ```
-    pub fn post(&self, key: K) {
-        self.dispatch.post(Posted::new(key, self.seed));
-    }
-
-    /// Whether a key that was [posted](Self::post) has panicked where a call took it in, since the last call of this.
-    /// The worker whose call that was can ask for a job again.
-    #[doc(hidden)]
-    pub fn take_lost_post(&self) -> bool {
-        self.dispatch.take_lost_post()
+    pub fn add(&self, key: K) {
+        self.dispatch.add(Posted::new(key, self.seed));
     }
 
     /// See [`WorkQueue::try_add_after`].
@@ -82,12 +155,12 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// Waits for a key that is ready and hands it out; `None` when the queue is shut down and no key is ready:
     /// client-go's `Get`.
     pub fn get(&self) -> Get<'_, K, Lk, L, D> {
-        Get::new(self, None)
+        Wait::new(self, None)
     }
 
     /// Follows the delays. Without a task that polls this, no delayed key becomes ready, and no drain ends.
     pub fn delays(&self) -> Delays<'_, K, Lk, L, D> {
-        Delays::new(self)
+        Follower::new(self)
     }
 
     /// See [`WorkQueue::note_panic`].
@@ -122,10 +195,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
 
     /// The parked keys; see [`WorkQueue::with_max_retries`].
     #[must_use]
-    pub fn parked(&self) -> Vec<K>
-    where
-        K: Clone,
-    {
+    pub fn parked(&self) -> Vec<K> {
         self.dispatch.read(|queue| queue.parked().cloned().collect())
     }
 
@@ -157,16 +227,179 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     pub fn is_drained(&self) -> bool {
         self.dispatch.read(|queue| queue.is_drained())
     }
+
+    /// Whether the program's code [panicked](crate::sync) in the queue. Its keys are lost, and it is shut down.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.dispatch.read(|queue| queue.has_failed())
+    }
 }
 
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>> {
+impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>> {
     /// See [`WorkQueue::try_add_with_priority`].
     pub fn add_with_priority(&self, key: K, priority: Priority) -> Added {
         self.dispatch.update(|queue| queue.add_with_priority(key, priority))
     }
 }
 
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter + Default, D: Discipline<K> + Default> Default
+impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk, L, D> {
+    /// As a poll, without waiting: if no key is ready, the future is woken for none until it is polled.
+    ///
+    /// ```
+    /// use core::task::Poll;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    ///
+    /// let queue = SharedWorkQueue::<u32, StdLock>::default();
+    /// let mut get = queue.get();
+    /// assert!(get.poll_now().is_pending());
+    /// queue.add(7);
+    /// assert!(matches!(get.poll_now(), Poll::Ready(Some(job)) if *job.key() == 7));
+    /// ```
+    #[must_use = "dropping the job gives its key back"]
+    pub fn poll_now(&mut self) -> Poll<Option<JobGuard<'a, K, Lk, L, D>>> {
+        self.poll_with(None)
+    }
+
+    /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
+    /// [outcome](JobGuard::finish_and_get).
+    #[must_use]
+    pub fn finished(&self) -> Option<Finished> {
+        self.answer()
+    }
+}
+
+impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, K, Lk, L, D> {
+    /// The key to work on.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.told
+    }
+
+    /// Gives the key back with the outcome of the work on it: see
+    /// [`WorkQueue::finish`](crate::queue::WorkQueueIn::finish).
+    ///
+    /// The queue is locked once. A worker that goes on to its next key can have both under one lock:
+    /// [`finish_and_get`](Self::finish_and_get).
+    pub fn finish(self, now: Instant, outcome: Outcome) -> Finished {
+        self.give_back(|job| (job, Some((now, outcome)))).unwrap_or(Finished::Ignored)
+    }
+
+    /// Gives the key back without an outcome: client-go's `Done`. Its failures stay, and it is not retried.
+    pub fn done(self) {}
+
+    /// Gives the key back with the outcome of the work on it, and waits for the next key, under one lock.
+    ///
+    /// The first poll of the future gives the key back, or its drop if it is never polled.
+    ///
+    /// ```
+    /// use listwatch_core::queue::Outcome;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_core::Instant;
+    ///
+    /// async fn work(queue: &SharedWorkQueue<u32, StdLock>, now: impl Fn() -> Instant) {
+    ///     let mut next = queue.get();
+    ///     while let Some(job) = next.await {
+    ///         println!("reconciling {}", job.key());
+    ///         next = job.finish_and_get(now(), Outcome::Done);
+    ///     }
+    /// }
+    /// ```
+    pub fn finish_and_get(self, now: Instant, outcome: Outcome) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_wait(|job| (job, Some((now, outcome))))
+    }
+
+    /// Gives the key back without an outcome and waits for the next key, under one lock.
+    pub fn done_and_get(self) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_wait(|job| (job, None))
+    }
+}
+
+impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Shares for SharedWorkQueue<K, Lk, L, D> {
+    type Machine = WorkQueue<K, L, D>;
+    type Lock = Lk;
+
+    fn dispatch(&self) -> &Dispatch<WorkQueue<K, L, D>, Lk, K> {
+        &self.dispatch
+    }
+}
+
+impl<K: Hash + Eq + Clone, L: RateLimiter, D: Discipline<K>> Machine for WorkQueue<K, L, D> {
+    type Job = Job;
+    type Told = K;
+    /// Without an outcome if the work was given up, else with its end.
+    type Last = (Job, Option<(Instant, Outcome)>);
+    type Finished = Finished;
+    /// The timeouts tell all that concerns a follower.
+    type Stage = ();
+    type Key = K;
+
+    fn add(&mut self, key: Posted<K>) {
+        self.add_hashed(key);
+    }
+
+    fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
+        self.add_posted(posted, most);
+    }
+
+    fn note_merged(&mut self, merged: u64) {
+        self.note_merged(merged);
+    }
+
+    fn take(&mut self) -> Option<(K, Job)> {
+        let job = self.poll_job()?;
+        Some((self.key(&job).clone(), job))
+    }
+
+    fn take_back(&mut self, (job, outcome): Self::Last) -> Option<Finished> {
+        match outcome {
+            Some((now, outcome)) => Some(self.finish(now, job, outcome)),
+            None => {
+                self.done(job);
+                None
+            }
+        }
+    }
+
+    fn given_up(job: Job) -> Self::Last {
+        (job, None)
+    }
+
+    fn has_answer(&self) -> bool {
+        !self.is_empty()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_shutting_down()
+    }
+
+    fn is_over(&self) -> bool {
+        self.drained().is_some()
+    }
+
+    fn stage(&self) {}
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.poll_timeout()
+    }
+
+    fn wants_time(&self) -> bool {
+        self.has_metrics()
+    }
+
+    fn note_time(&mut self, now: Instant) {
+        self.note_time(now);
+    }
+
+    fn fail(&mut self) {
+        self.fail();
+    }
+}
+
+impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter + Default, D: Discipline<K> + Default> Default
     for SharedWorkQueue<K, Lk, L, D>
 {
     fn default() -> Self {

@@ -105,7 +105,7 @@ fn no_wake_up_is_lost_where_a_worker_goes_on_to_its_next_key() {
             });
         });
         let other = spawn(&queue, take_one);
-        (1..=3).for_each(|key| _ = queue.add(key));
+        (1..=3).for_each(|key| queue.add(key));
         busy.join().unwrap();
         other.join().unwrap();
         assert!(queue.is_empty());
@@ -124,7 +124,7 @@ fn no_wake_up_is_lost_where_an_outcome_is_given_back_with_the_wait_for_the_next_
             });
         });
         let other = spawn(&queue, take_one);
-        (1..=2).for_each(|key| _ = queue.add(key));
+        (1..=2).for_each(|key| queue.add(key));
         busy.join().unwrap();
         other.join().unwrap();
         assert_eq!(queue.len(), 0);
@@ -136,8 +136,8 @@ fn no_wake_up_is_lost_where_an_outcome_is_given_back_with_the_wait_for_the_next_
 fn no_wake_up_is_lost_where_keys_are_posted() {
     explore(|queue| {
         let workers = [spawn(&queue, keep_one), spawn(&queue, keep_one)];
-        queue.post(1);
-        queue.post(2);
+        queue.add(1);
+        queue.add(2);
         let mut taken = workers.map(|worker| worker.join().unwrap());
         taken.sort_unstable();
         assert_eq!(taken, [1, 2]);
@@ -153,22 +153,10 @@ fn stall(queue: &Queue) -> Get<'_, u32, LoomLock> {
 }
 
 #[test]
-fn no_key_but_one_waits_for_a_worker_that_was_woken_and_does_not_come() {
-    for come in [|queue: &Queue, key| _ = queue.add(key), |queue: &Queue, key| queue.post(key)] {
+fn no_key_waits_for_a_worker_that_was_woken_and_does_not_come() {
+    let after = |queue: &Queue, key| _ = queue.add_after(Instant::ZERO, key, Duration::ZERO);
+    for come in [|queue: &Queue, key| queue.add(key), after] {
         explore(move |queue| {
-            let _stalled = stall(&queue);
-            let worker = spawn(&queue, |queue| [keep_one(queue), keep_one(queue), keep_one(queue)]);
-            (1..=3).for_each(|key| come(&queue, key));
-            assert_eq!(worker.join().unwrap(), [1, 2, 3]);
-        });
-    }
-}
-
-#[test]
-fn no_key_waits_for_a_worker_that_does_not_come_where_all_workers_are_woken() {
-    for come in [|queue: &Queue, key| _ = queue.add(key), |queue: &Queue, key| queue.post(key)] {
-        explore(move |queue| {
-            queue.wake_all_workers();
             let _stalled = stall(&queue);
             let worker = spawn(&queue, |queue| [keep_one(queue), keep_one(queue)]);
             come(&queue, 1);
@@ -190,11 +178,11 @@ fn a_worker_that_is_dropped_passes_posted_keys_on() {
             let mut get = pin!(queue.get());
             let first_look = block_on(poll_fn(|cx| Poll::Ready(get.as_mut().poll(cx))));
             if let Poll::Ready(Some(job)) = first_look {
-                queue.post(*job.key());
+                queue.add(*job.key());
             }
         });
-        queue.post(7);
-        queue.post(8);
+        queue.add(7);
+        queue.add(8);
         fickle.join().unwrap();
         let mut taken = worker.join().unwrap();
         taken.sort_unstable();
@@ -218,8 +206,8 @@ fn all_posted_keys_come_out_before_the_end() {
             taken
         };
         let worker = spawn(&queue, work);
-        let producer = spawn(&queue, |queue| [1, 2].into_iter().for_each(|key| queue.post(key)));
-        queue.post(3);
+        let producer = spawn(&queue, |queue| [1, 2].into_iter().for_each(|key| queue.add(key)));
+        queue.add(3);
         producer.join().unwrap();
         queue.shut_down();
         let mut taken = worker.join().unwrap();
@@ -249,11 +237,25 @@ fn a_drain_is_over_with_the_last_posted_key() {
             }));
             queue.drained()
         });
-        queue.post(1);
-        queue.post(2);
+        queue.add(1);
+        queue.add(2);
         queue.shut_down_with_drain(Instant::ZERO, Duration::from_secs(1));
         worker.join().unwrap();
         assert_eq!(timer.join().unwrap(), Some(Drained::default()));
+    });
+}
+
+/// An inbox has room for two keys under loom: more are added to the queue by the producers.
+#[test]
+fn no_key_is_lost_where_the_inbox_is_full() {
+    explore(|queue| {
+        let worker = spawn(&queue, |queue| (0..5).map(|_| keep_one(queue)).collect::<Vec<_>>());
+        let producer = spawn(&queue, |queue| [1, 2].into_iter().for_each(|key| queue.add(key)));
+        (3..=5).for_each(|key| queue.add(key));
+        producer.join().unwrap();
+        let mut taken = worker.join().unwrap();
+        taken.sort_unstable();
+        assert_eq!(taken, [1, 2, 3, 4, 5]);
     });
 }
 
@@ -263,12 +265,12 @@ fn every_call_but_that_of_a_worker_finds_posted_keys() {
     explore(|queue| {
         let worker = spawn(&queue, |queue| {
             let first = block_on(queue.get()).unwrap();
-            queue.post(8);
+            queue.add(8);
             let waiting = queue.len();
             (*first.key(), waiting)
         });
-        queue.post(7);
-        queue.post(9);
+        queue.add(7);
+        queue.add(9);
         let (first, waiting) = worker.join().unwrap();
         assert!((first, waiting) == (7, 1) || (first, waiting) == (7, 2), "{first} {waiting}");
         assert_eq!(queue.len(), 2);

@@ -113,7 +113,7 @@ impl Ending {
         state.machine.drain(grace);
         or(timeouts, lost_while_draining(state, elected)).await;
         workers.end(state.clock.now());
-        let Unfinished { dropped, mut blocked } = workers.join(&state.clock).await;
+        let Unfinished { dropped, mut blocked, .. } = workers.join(&state.clock).await;
         if let Some(elected) = elected {
             blocked.extend(elected.unblocked_by(until).await);
         }

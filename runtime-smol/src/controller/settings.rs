@@ -77,7 +77,7 @@ impl Settings {
             reconciler = reconciler.with_time_limit(limit);
         }
         let clock = clock.clone();
-        Machine::new(reconciler, move || clock.now()).waking_all()
+        Machine::new(reconciler, move || clock.now())
     }
 }
 

@@ -117,7 +117,7 @@ impl ControllerState {
     }
 
     pub(super) fn has_not_ended(&self) -> bool {
-        !matches!(self.machine.lifecycle(), Lifecycle::Stopped | Lifecycle::NotSynced)
+        !matches!(self.machine.lifecycle(), Lifecycle::Stopped | Lifecycle::NotSynced | Lifecycle::Failed)
     }
 
     /// A client of these informers, which sends writes only while this controller leads.

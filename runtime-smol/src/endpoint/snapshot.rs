@@ -173,6 +173,7 @@ fn lifecycle(lifecycle: Lifecycle) -> &'static str {
         Lifecycle::Draining => "draining",
         Lifecycle::Stopped => "stopped",
         Lifecycle::NotSynced => "notSynced",
+        Lifecycle::Failed => "failed",
         _ => "other",
     }
 }

@@ -26,6 +26,7 @@ struct States<K> {
     over_at: Option<Instant>,
     /// The keys whose reconcile was dropped.
     dropped: Vec<K>,
+    has_failed: bool,
     /// The task that waits for the end.
     waiting: Option<Waker>,
 }
@@ -50,13 +51,16 @@ pub struct Unfinished<K> {
     /// The keys whose reconcile could not be dropped. It blocked its thread, and still did so 100 ms after the deadline;
     /// or it waits on a thread that another one blocks. It is dropped when the thread is free, which may be never.
     pub blocked: Vec<K>,
+    /// The queue [has failed](crate::SharedWorkQueue::has_failed): the program's code panicked in it. The panic hook got
+    /// the message.
+    pub failed: bool,
 }
 
 impl<K> Unfinished<K> {
-    /// Whether every reconcile that began has finished.
+    /// Whether every reconcile that began has finished, and the queue has not failed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.dropped.is_empty() && self.blocked.is_empty()
+        self.dropped.is_empty() && self.blocked.is_empty() && !self.failed
     }
 }
 
@@ -68,7 +72,8 @@ impl<K> WorkerStates<K> {
     pub(crate) fn on(threads: impl IntoIterator<Item = usize>) -> Arc<Self> {
         let worker = |thread| WorkerState { thread, key: None, is_polled: false, has_left: false, waker: None };
         let workers = threads.into_iter().map(worker).collect();
-        let states = Mutex::new(States { workers, over_at: None, dropped: Vec::new(), waiting: None });
+        let states =
+            Mutex::new(States { workers, over_at: None, dropped: Vec::new(), has_failed: false, waiting: None });
         Arc::new(Self { states, is_over: AtomicBool::new(false) })
     }
 
@@ -136,7 +141,7 @@ impl<K> WorkerStates<K> {
             return Poll::Pending;
         }
         let blocked = states.workers.iter_mut().filter_map(|worker| worker.key.take()).collect();
-        Poll::Ready(Unfinished { dropped: core::mem::take(&mut states.dropped), blocked })
+        Poll::Ready(Unfinished { dropped: core::mem::take(&mut states.dropped), blocked, failed: states.has_failed })
     }
 }
 
@@ -181,6 +186,11 @@ impl<K> WorkerHandle<K> {
     /// The worker is done with its key. If it does not wait before it takes the next one, it need not call this.
     pub(crate) fn put_down(&self) -> Option<K> {
         self.with(|states, number| states.workers[number].key.take())
+    }
+
+    /// The queue has failed.
+    pub(crate) fn fail(&self) {
+        self.with(|states, _| states.has_failed = true);
     }
 
     /// The worker's reconcile was dropped.
@@ -240,7 +250,7 @@ mod tests {
         }));
         drop(worker);
         let unfinished = states.poll_join(&cx, end);
-        assert_eq!(unfinished, Poll::Ready(Unfinished { dropped: [7].to_vec(), blocked: Vec::new() }));
+        assert_eq!(unfinished, Poll::Ready(Unfinished { dropped: [7].to_vec(), blocked: Vec::new(), failed: false }));
     }
 
     #[test]
@@ -273,7 +283,7 @@ mod tests {
             worker.take(7);
             assert_eq!(
                 states.poll_join(&cx, late),
-                Poll::Ready(Unfinished { dropped: Vec::new(), blocked: [7].to_vec() })
+                Poll::Ready(Unfinished { dropped: Vec::new(), blocked: [7].to_vec(), failed: false })
             );
         }));
     }
@@ -292,7 +302,10 @@ mod tests {
             drop(other);
             assert!(states.poll_join(&cx, Instant::ZERO).is_pending());
             let unfinished = states.poll_join(&cx, late);
-            assert_eq!(unfinished, Poll::Ready(Unfinished { dropped: [9].to_vec(), blocked: [7, 8].to_vec() }));
+            assert_eq!(
+                unfinished,
+                Poll::Ready(Unfinished { dropped: [9].to_vec(), blocked: [7, 8].to_vec(), failed: false })
+            );
         }));
     }
 }

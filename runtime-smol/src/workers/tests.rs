@@ -44,7 +44,7 @@ fn workers_go_on_after_a_panic_and_the_key_is_tried_again() {
         clock.sleep(Duration::from_millis(1)).await;
         assert_eq!((queue.stats().panics, queue.num_requeues(&1)), (2, 0));
         queue.shut_down();
-        assert_eq!(workers.join().await, Unfinished { dropped: Vec::new(), blocked: Vec::new() });
+        assert_eq!(workers.join().await, Unfinished { dropped: Vec::new(), blocked: Vec::new(), failed: false });
     });
     assert!(clock.now() >= Instant::ZERO + Duration::from_millis(15), "after back-offs of 5 and 10 ms");
     let told: Vec<(u32, String)> = told.lock().unwrap().clone();
@@ -88,7 +88,7 @@ fn a_drain_ends_at_its_deadline_although_a_reconcile_hangs() {
     });
     assert_eq!(
         (until, unfinished),
-        (Instant::ZERO + seconds(11), Unfinished { dropped: [7].to_vec(), blocked: Vec::new() })
+        (Instant::ZERO + seconds(11), Unfinished { dropped: [7].to_vec(), blocked: Vec::new(), failed: false })
     );
     assert!(is_dropped.load(SeqCst), "the request is dropped with its reconcile");
     assert_eq!((queue.is_drained(), queue.num_requeues(&7)), (true, 0));
@@ -155,7 +155,7 @@ fn a_reconcile_that_blocks_its_thread_does_not_hold_up_the_end() {
         blocks.block();
         Outcome::Done
     });
-    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec() });
+    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec(), failed: false });
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_reconcile_that_blocks_before_its_future_is_made_does_not_hold_up_the_end() 
         blocks.block();
         core::future::ready(Outcome::Done)
     });
-    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec() });
+    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec(), failed: false });
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_reconcile_that_blocks_where_it_is_dropped_does_not_hold_up_the_end() {
         blocks.started.send(()).unwrap();
         core::future::pending().await
     });
-    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec() });
+    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec(), failed: false });
 }
 
 #[test]
@@ -365,163 +365,26 @@ fn a_reconcile_that_panics_where_it_is_dropped_at_the_deadline_is_among_the_drop
     assert_eq!((unfinished.dropped, queue.stats().panics), ([7].to_vec(), 1));
 }
 
-/// A key that panics in its `Hash`, or where it is dropped, as often as it is told to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Flawed(u32);
-
-std::thread_local! {
-    static PANICS_IN_HASH: Cell<bool> = const { Cell::new(false) };
-    static PANICS_WHERE_DROPPED: Cell<bool> = const { Cell::new(false) };
-    static PANICS_IN_EQ: Cell<bool> = const { Cell::new(false) };
-}
-
-impl Hash for Flawed {
-    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        assert!(!PANICS_IN_HASH.get() || self.0 != 7, "in hash");
-        self.0.hash(state);
-    }
-}
-
-impl Drop for Flawed {
-    fn drop(&mut self) {
-        assert!(!PANICS_WHERE_DROPPED.replace(false), "in drop");
-    }
-}
-
 #[test]
-fn a_key_that_panics_where_the_deadline_drops_it_does_not_hold_up_the_end() {
-    let (clock, executor) = (Clock::simulated(), Executor::new());
-    let queue = Arc::new(SharedWorkQueue::<Flawed, StdLock>::default());
-    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::pending());
-    (1..=3).for_each(|key| _ = queue.add(Flawed(key)));
-    let unfinished = run(&clock, &executor, async {
-        clock.sleep(seconds(1)).await;
-        queue.shut_down_with_drain(clock.now(), seconds(10));
-        PANICS_WHERE_DROPPED.set(true);
-        let late = async {
-            clock.sleep(seconds(60)).await;
-            None
-        };
-        smol::future::or(async { Some(workers.join().await) }, late).await
-    });
-    assert_eq!(unfinished.expect("it ends before a minute is over").dropped, [Flawed(1)]);
-}
-
-#[test]
-fn a_key_whose_hash_panics_each_time_does_not_end_the_workers() {
-    let told = Mutex::new(Vec::new());
-    let (clock, executor) = (Clock::simulated(), Executor::new());
-    let queue = Arc::new(SharedWorkQueue::<Flawed, StdLock>::default());
-    let workers = Workers::builder(&queue, &clock)
-        .on_panic(|key: &Flawed, message: &str| told.lock().unwrap().push((key.0, message.to_owned())))
-        .spawn(&executor, 1, |_| core::future::ready(Outcome::Retry));
-    queue.add(Flawed(7));
-    PANICS_IN_HASH.set(true);
-    run(&clock, &executor, async {
-        clock.sleep(seconds(1)).await;
-        queue.add(Flawed(8));
-        clock.sleep(seconds(1)).await;
-    });
-    PANICS_IN_HASH.set(false);
-    assert!(queue.num_requeues(&Flawed(7)) > 1, "a key that is known is retried without its hash");
-    assert!(queue.num_requeues(&Flawed(8)) > 0, "the worker goes on with another key");
-    assert_eq!((queue.stats().panics, told.lock().unwrap().clone()), (0, Vec::new()));
-    drop(workers);
-}
-
-/// A key that has the hash of each other one, and panics in its `Eq` when it is told to, unless it is below 100.
-#[derive(Clone, Debug)]
-struct Unequal(u32);
-
-impl Hash for Unequal {
-    fn hash<H: core::hash::Hasher>(&self, _: &mut H) {}
-}
-
-impl PartialEq for Unequal {
-    fn eq(&self, other: &Self) -> bool {
-        assert!(!PANICS_IN_EQ.get() || self.0.max(other.0) < 100, "in eq");
-        self.0 == other.0
-    }
-}
-
-impl Eq for Unequal {}
-
-#[test]
-fn several_posted_keys_that_panicked_ended_their_worker() {
-    let reconciled = Mutex::new(Vec::new());
-    let (clock, executor) = (Clock::simulated(), Executor::new());
-    let queue = Arc::new(SharedWorkQueue::<Unequal, StdLock>::default());
-    let workers = Workers::spawn(&executor, &queue, &clock, 1, |key: Unequal| {
-        reconciled.lock().unwrap().push(key.0);
-        core::future::ready(Outcome::Done)
-    });
-    // One that the posted keys are compared with, and one that opens the inbox.
-    queue.add_after(clock.now(), Unequal(1), seconds(60));
-    queue.post(Unequal(2));
-    [101, 102, 3, 103, 4].into_iter().for_each(|key| queue.post(Unequal(key)));
-    PANICS_IN_EQ.set(true);
-    let unfinished = run(&clock, &executor, async {
-        clock.sleep(seconds(1)).await;
-        queue.shut_down_with_drain(clock.now(), seconds(10));
-        workers.join().await
-    });
-    PANICS_IN_EQ.set(false);
-    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: Vec::new() });
-    assert_eq!((queue.stats().panics, reconciled.lock().unwrap().as_slice()), (3, [2, 3, 4].as_slice()));
-}
-
-std::thread_local!(static CLONES: Cell<u32> = const { Cell::new(0) });
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Uncloned;
-
-impl Clone for Uncloned {
-    fn clone(&self) -> Self {
-        CLONES.set(CLONES.get() + 1);
-        panic!("in clone");
-    }
-}
-
-#[test]
-fn a_key_whose_clone_panicked_was_asked_for_a_thousand_times() {
-    let (clock, executor) = (Clock::simulated(), Executor::new());
-    let queue = Arc::new(SharedWorkQueue::<Uncloned, StdLock>::default());
-    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::ready(Outcome::Done));
-    queue.add(Uncloned);
-    queue.shut_down();
-    let panic = caught_call(|| run(&clock, &executor, workers.join())).unwrap_err();
-    assert_eq!((CLONES.get(), queue.stats().adds, queue.len()), (1, 1, 1), "{panic}");
-}
-
-#[test]
-fn a_rate_limiter_that_panics_is_told_of_and_its_key_is_retried_after_a_second() {
-    struct Flawed(u32);
+fn workers_of_a_queue_in_which_the_programs_code_panicked_end_and_say_so() {
+    struct Flawed;
     impl RateLimiter for Flawed {
         fn delay(&mut self, _: Instant, _: u32) -> Duration {
-            self.0 += 1;
-            assert_ne!(self.0, 1, "in the limiter");
-            seconds(1000)
+            panic!("in the limiter");
         }
     }
-    let (times, told) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let reconciled = AtomicU32::new(0);
     let (clock, executor) = (Clock::simulated(), Executor::new());
-    let queue = Arc::new(SharedWorkQueue::<u32, StdLock, Flawed>::new(WorkQueue::new(Flawed(0))));
-    let (times_of, now) = (&times, clock.clone());
-    let _workers = Workers::builder(&queue, &clock)
-        .on_panic(|key: &u32, message: &str| {
-            told.lock().unwrap().push((*key, message.lines().next().map(str::to_owned)));
-        })
-        .spawn(&executor, 1, move |key| {
-            times_of.lock().unwrap().push((key, now.now()));
-            core::future::ready(if key == 7 { Outcome::Retry } else { Outcome::Done })
-        });
-    [7, 8].into_iter().for_each(|key| _ = queue.add(key));
-    run(&clock, &executor, clock.sleep(seconds(100)));
-    let (begun, later) = (Instant::ZERO, Instant::ZERO + seconds(1));
-    assert_eq!(*times.lock().unwrap(), [(7, begun), (8, begun), (7, later)]);
-    let message = "assertion `left != right` failed: in the limiter".to_owned();
-    assert_eq!(*told.lock().unwrap(), [(7, Some(message))]);
-    assert_eq!((queue.stats().panics, queue.num_requeues(&7)), (1, 1), "the second retry is a failure that counts");
+    let queue = Arc::new(SharedWorkQueue::<u32, StdLock, Flawed>::new(WorkQueue::new(Flawed)));
+    let workers = Workers::spawn(&executor, &queue, &clock, 2, |key| {
+        reconciled.fetch_add(1, SeqCst);
+        core::future::ready(if key == 1 { Outcome::Retry } else { Outcome::Done })
+    });
+    queue.add(1);
+    let unfinished = run(&clock, &executor, workers.join());
+    assert_eq!((reconciled.load(SeqCst), unfinished.is_empty(), unfinished.failed), (1, false, true));
+    queue.add(2);
+    assert!(queue.has_failed() && queue.is_drained());
 }
 
 /// A lock that a user has written.
@@ -591,7 +454,7 @@ fn workers_whose_executor_was_dropped_end_and_name_the_keys_they_had() {
     run(&clock, &executor, clock.sleep(seconds(1)));
     drop(executor);
     let unfinished = smol::block_on(workers.join());
-    assert_eq!(unfinished, Unfinished { dropped: [7].to_vec(), blocked: Vec::new() });
+    assert_eq!(unfinished, Unfinished { dropped: [7].to_vec(), blocked: Vec::new(), failed: false });
 }
 
 #[test]

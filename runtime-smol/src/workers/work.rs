@@ -57,10 +57,13 @@ where
             if !budget.try_spend() {
                 // Other workers can have the key while this one is not polled.
                 let finished = core::mem::replace(&mut next, self.queue.get());
-                let given_back = caught_call(|| drop(finished));
-                self.report(worker.put_down(), given_back);
+                let _failed = caught_call(|| drop(finished));
+                worker.put_down();
                 yield_now().await;
             }
+        }
+        if self.queue.has_failed() {
+            worker.fail();
         }
     }
 
@@ -100,8 +103,8 @@ where
         }
     }
 
-    /// Asks for the next key by `poll`. The first time gives the last one back, in which the rate limiter may panic. Each
-    /// posted key that panics is gone then, and others get their turn after it.
+    /// Asks for the next key by `poll`. The first time gives the last one back. If the program's code panics in the queue,
+    /// the queue has failed, and no key comes.
     #[inline]
     fn poll_next<'q>(
         &self,
@@ -110,36 +113,12 @@ where
         cx: &mut task::Context<'_>,
         poll: impl FnOnce(&mut Get<'q, K, Lk, L, D>, &mut task::Context<'_>) -> Next<'q, K, Lk, L, D>,
     ) -> Next<'q, K, Lk, L, D> {
-        let mut polled = Poll::Pending;
-        let caught = caught_call(|| polled = poll(next, cx));
-        if let Poll::Ready(Some(_)) = polled {
-            return polled;
-        }
-        // Its key is given back in any case.
-        let last = worker.put_down();
-        if let Err(panic) = caught {
-            self.on_panic_between(next, last, &panic);
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+        let polled = caught_call(|| poll(next, cx)).unwrap_or(Poll::Ready(None));
+        if !matches!(polled, Poll::Ready(Some(_))) {
+            // Its key is given back.
+            worker.put_down();
         }
         polled
-    }
-
-    /// A panic that came while the `last` key was given back is the rate limiter's, or that of a posted key, which the
-    /// queue does not have then. Any other one, as of a key's clone, would come again.
-    fn on_panic_between(&self, next: &Get<'_, K, Lk, L, D>, last: Option<K>, panic: &str) {
-        match last.filter(|_| next.finished().is_none()) {
-            Some(key) => self.call_on_panic(&key, panic),
-            None if self.queue.take_lost_post() => self.queue.note_panic(),
-            None => panic!("the next key cannot be handed out: {panic}"),
-        }
-    }
-
-    /// Reports a panic while the key was given back.
-    fn report(&self, key: Option<K>, given_back: Result<(), String>) {
-        if let (Some(key), Err(panic)) = (key, given_back) {
-            self.call_on_panic(&key, &panic);
-        }
     }
 
     fn call_on_panic(&self, key: &K, panic: &str) {
@@ -152,15 +131,10 @@ where
         let (mut delays, mut sleep) = (self.queue.delays(), None);
         poll_fn(|cx| {
             loop {
-                let due = match caught_call(|| delays.poll_due(cx, self.clock.now())) {
-                    Ok(Due::Closed) => return Poll::Ready(()),
-                    Ok(Due::Idle) => None,
-                    Ok(Due::At(at)) => Some(at),
-                    // A key panicked where it was dropped, or a waker did: without this task no drain ends.
-                    Err(_) => {
-                        cx.waker().wake_by_ref();
-                        return Poll::Pending;
-                    }
+                let due = match caught_call(|| delays.poll_due(cx, self.clock.now())).unwrap_or(Due::Closed) {
+                    Due::Closed => return Poll::Ready(()),
+                    Due::Idle => None,
+                    Due::At(at) => Some(at),
                 };
                 ready!(self.clock.poll_at(&mut sleep, due, cx));
             }

@@ -12,20 +12,15 @@ const KEYS: usize = 1_000_000;
 const WORKERS: usize = 8;
 
 pub(crate) fn table(settings: &Settings) -> String {
-    let (mut posted, mut added, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..settings.turns {
-        posted.push(nanoseconds(&settings.ours, &["workers"]));
-        added.push(nanoseconds(&settings.ours, &["workers", "answered"]));
+        ours.push(nanoseconds(&settings.ours, &["workers"]));
         theirs.push(nanoseconds(&settings.peers, &["workers"]));
     }
-    let theirs = median(theirs);
-    let line = |title: String, ours: Vec<f64>| {
-        let ours = median(ours);
-        row([title, format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)])
-    };
+    let (ours, theirs) = (median(ours), median(theirs));
+    let title = format!("one producer, {WORKERS} workers, {KEYS} keys");
     head(["ns a key", "listwatch", "client-go", "ratio"])
-        + &line(format!("one producer, {WORKERS} workers, {KEYS} keys"), posted)
-        + &line("the same, by `add`, which has an answer".to_owned(), added)
+        + &row([title, format!("{ours:.0}"), format!("{theirs:.0}"), ratio(ours, theirs)])
 }
 
 fn nanoseconds(program: &str, arguments: &[&str]) -> f64 {
@@ -34,7 +29,7 @@ fn nanoseconds(program: &str, arguments: &[&str]) -> f64 {
 
 /// Our side: the workers are tasks of one thread.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-pub(crate) fn measure(is_answered: bool) {
+pub(crate) fn measure() {
     let keys: Vec<Key> =
         (0..KEYS).map(|n| Key::new(Some(&format!("ns-{:03}", n % 100)), &format!("pod-{n:07}"))).collect();
     let (clock, executor, queue) = (Clock::real(), Executor::new(), Arc::new(SharedWorkQueue::<Key>::default()));
@@ -42,11 +37,7 @@ pub(crate) fn measure(is_answered: bool) {
     let workers = Workers::spawn(&executor, &queue, &clock, WORKERS, |_key: Key| async { Outcome::Done });
     thread::scope(|scope| {
         scope.spawn(|| {
-            if is_answered {
-                keys.iter().for_each(|key| _ = queue.add(key.clone()));
-            } else {
-                keys.iter().for_each(|key| queue.post(key.clone()));
-            }
+            keys.iter().for_each(|key| queue.add(key.clone()));
             queue.shut_down();
         });
         run(&clock, &executor, workers.join())

@@ -119,7 +119,7 @@ impl Followed<'_> {
                     assert!(self.versions.len() > 1, "{report}");
                 }
                 let Some(object) = event.object() else { continue };
-                queue.post(object.key().clone());
+                queue.add(object.key().clone());
                 if let [next, rest @ ..] = versions
                     && object.meta().resource_version() == *next
                 {

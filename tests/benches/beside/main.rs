@@ -49,8 +49,7 @@ fn main() {
         }
         ["follow", ref follow @ ..] => follow::command(follow, None),
         ["growth", ref sizes @ ..] => growth::measure(sizes),
-        ["workers"] => busy::measure(false),
-        ["workers", "answered"] => busy::measure(true),
+        ["workers"] => busy::measure(),
         // Who runs all benchmarks does not mean one of a quarter of an hour.
         _ => println!("tests/benches/peers runs this"),
     }

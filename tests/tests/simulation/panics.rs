@@ -1,4 +1,4 @@
-//! Controllers whose own code panics wherever it is called, at random: index and group functions, handlers, reconciles.
+//! Controllers whose own code panics wherever it is called, at random: index functions, handlers, reconciles.
 //!
 //! The informer, the queue, the workers and the clock are those of users; the server and the network are simulated. When
 //! nothing panics any more, every key has been reconciled after its last change, nothing is stuck, and the counts are right.
@@ -12,8 +12,8 @@ use listwatch::cache::{Indexer, Store, StoreWriter};
 use listwatch::decode::MetadataOnly;
 use listwatch::events::SharedEvents;
 use listwatch::object::ObjectHandle;
+use listwatch::queue::ExponentialBackoff;
 use listwatch::queue::WorkQueue;
-use listwatch::queue::{ExponentialBackoff, Lanes};
 use listwatch::time::Instant;
 use listwatch::workers::Unfinished;
 use listwatch::{
@@ -21,7 +21,6 @@ use listwatch::{
 };
 use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, Write};
 use smol::stream::StreamExt;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 type Pod = ObjectHandle<MetadataOnly>;
 type Pods = Store<MetadataOnly>;
-type Queue = Arc<SharedWorkQueue<Key, ExponentialBackoff, Lanes<Key>>>;
+type Queue = Arc<SharedWorkQueue<Key>>;
 
 #[test]
 fn every_key_is_reconciled_after_its_last_change_whatever_panics() {
@@ -50,13 +49,12 @@ fn every_key_is_reconciled_after_its_last_change_whatever_panics() {
     for seed in seeds.first..seeds.first + seeds.count {
         let tally = catch_unwind(|| play(seed)).unwrap_or_else(|_| panic!("SIM_SEED={seed}"));
         met.index += tally.index;
-        met.group += tally.group;
         met.handler += tally.handler;
         met.reconcile += tally.reconcile;
     }
     println!("{met:?}");
     if seeds.count >= SEEDS {
-        assert!([met.index, met.group, met.handler, met.reconcile].iter().all(|times| *times > SEEDS), "{met:?}");
+        assert!([met.index, met.handler, met.reconcile].iter().all(|times| *times > SEEDS), "{met:?}");
     }
 }
 
@@ -64,7 +62,6 @@ fn every_key_is_reconciled_after_its_last_change_whatever_panics() {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     index: u64,
-    group: u64,
     handler: u64,
     reconcile: u64,
 }
@@ -186,20 +183,9 @@ impl Drop for Busy<'_> {
     }
 }
 
-thread_local! {
-    /// Whose group function is called: it is a `fn`.
-    static GROUPS: RefCell<Option<User>> = const { RefCell::new(None) };
-}
-
-fn queue(user: &User) -> Queue {
-    GROUPS.set(Some(user.clone()));
-    let lanes = Lanes::default().with_groups(|key: &Key, group| {
-        let user = GROUPS.with_borrow(Clone::clone);
-        user.into_iter().for_each(|user| user.may_panic(|tally| &mut tally.group));
-        group.write(key.name().as_bytes());
-    });
+fn queue() -> Queue {
     let limiter = ExponentialBackoff::new(Duration::from_millis(5), Duration::from_secs(20));
-    Arc::new(SharedWorkQueue::new(WorkQueue::with_discipline(limiter, lanes, 0)))
+    Arc::new(SharedWorkQueue::new(WorkQueue::new(limiter)))
 }
 
 fn cache(user: &User) -> StoreWriter<MetadataOnly> {
@@ -229,7 +215,7 @@ async fn follow(mut events: SharedEvents<MetadataOnly, Line>, user: &User, queue
 fn play(seed: u64) -> Tally {
     let mut dice = Dice::new(seed);
     let user = User::new(Dice::new(dice.throw()));
-    let (cache, queue, clock) = (cache(&user), queue(&user), Clock::simulated());
+    let (cache, queue, clock) = (cache(&user), queue(), Clock::simulated());
     let pods = cache.store();
     let site = Site::new(Server::new(ServerConfig::sound(KEYS)));
     let line = Line::new(Arc::clone(&site), Dice::new(dice.throw()), 30);
@@ -253,7 +239,6 @@ fn play(seed: u64) -> Tally {
     });
     assert_eq!(ended.dropped, [Key::from("ns-0/pod-000")], "named when it was dropped");
     assert!(queue.is_drained() && ended.blocked.is_empty());
-    GROUPS.set(None);
     user.flaws().tally
 }
 

@@ -22,18 +22,15 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
             return self.queue.try_add(key);
         }
         let slot = self.try_record(key)?;
-        let unfinished = Unfinished { reconciler: self, slot };
-        let added = unfinished.reconciler.enter(slot, priority);
-        core::mem::forget(unfinished);
+        let added = self.enter(slot, priority);
         let causes = &mut self.records[slot].causes;
         self.causes.push_newest(causes, (cause, self.now), Self::MAX_CAUSES);
         Ok(added)
     }
 
-    /// Adds the keys whose changes were gathered. The group function, which is the caller's and may panic, is called
-    /// before anything changes.
+    /// Adds the keys whose changes were gathered.
     pub(super) fn settle_due(&mut self) {
-        while let Some(slot) = self.settling.first_due(self.now) {
+        while let Some(slot) = self.settling.pop_due(&mut self.records, self.now) {
             let priority = self.records[slot].priority;
             self.enqueue(slot, priority);
         }
@@ -94,17 +91,5 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
         if let Some(place) = self.records[slot].timer {
             self.settling.disarm(&mut self.records, place);
         }
-    }
-}
-
-/// A key that is being added. If its clone or its group function panics, nothing is left of it.
-struct Unfinished<'a, K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> {
-    reconciler: &'a mut ReconcilerIn<K, C, W, L, M>,
-    slot: Slot,
-}
-
-impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> Drop for Unfinished<'_, K, C, W, L, M> {
-    fn drop(&mut self) {
-        self.reconciler.remove_if_blank(self.slot);
     }
 }

@@ -1,7 +1,7 @@
 //! How reconciles end.
 
 use super::ReconcilerIn;
-use crate::controller::record::{Ended, HoldId, Phase, Work, WorkItem};
+use crate::controller::record::{Ended, HoldId, Phase, WorkItem};
 use crate::controller::report::KeyState;
 use crate::queue::{Finished, Job, Outcome, RateLimiter};
 use crate::storage::{Mem, Slot};
@@ -19,9 +19,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     ///
     /// In a drain no writes are awaited, and nothing is retried. In fixed memory, if there is no room for a write, its
     /// key waits for the end of the hold.
-    ///
-    /// If the rate limiter panics, the call panics with it. The item is taken back all the same. If it has writes, its
-    /// key waits for the end of the hold.
     pub fn finish(
         &mut self,
         now: Instant,
@@ -35,23 +32,18 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
             return Ended::Finished(Finished::Ignored);
         }
         self.on_ended(id.work, outcome);
-        let writes = writes.into_iter();
-        if self.stage.is_closed() || writes.size_hint() == (0, Some(0)) {
+        if !self.stage.is_closed() {
+            self.await_writes(id.work, writes);
+        }
+        let work = &mut self.works[id.work];
+        if work.writes.is_empty() {
             return self.finish_now(id.work, job, outcome);
         }
-        // The job has its place before the iterator, which is the caller's, and the rate limiter can panic.
+        self.queue.hold(self.now, &job, outcome);
         let until = self.now + Duration::from_nanos(self.longest_hold.get());
-        let work = &mut self.works[id.work];
         (work.phase, work.since) = (Phase::Held(job), self.now);
         self.holds.arm(&mut self.works, id.work, until);
-        self.await_writes(id.work, writes);
-        match &self.works[id.work] {
-            Work { phase: Phase::Held(job), writes, .. } if !writes.is_empty() => {
-                self.queue.hold(self.now, job, outcome);
-                Ended::Held { hold: id, until }
-            }
-            _ => self.finish_unheld(id.work, outcome),
-        }
+        Ended::Held { hold: id, until }
     }
 
     /// A store has shown the write of this number, in the order in which they were passed to [`finish`](Self::finish).
@@ -85,7 +77,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
 
     /// Ends the waits whose time has come: their keys are reconciled.
     pub(super) fn release_due(&mut self) {
-        while let Some(slot) = self.holds.first_due(self.now) {
+        while let Some(slot) = self.holds.pop_due(&mut self.works, self.now) {
             self.wake(self.works[slot].record);
             let work = &mut self.works[slot];
             work.late = core::mem::take(&mut work.writes);
@@ -108,15 +100,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
 
     fn is_running(&self, id: HoldId) -> bool {
         self.find(id).is_some_and(|work| matches!(work.phase, Phase::Running))
-    }
-
-    /// Takes the job back of a reconcile that turned out to have no writes.
-    fn finish_unheld(&mut self, slot: Slot, outcome: Outcome) -> Ended {
-        self.stop_holding(slot);
-        match core::mem::replace(&mut self.works[slot].phase, Phase::Over) {
-            Phase::Held(job) => self.finish_now(slot, job, outcome),
-            Phase::Running | Phase::Over => unreachable!("the work holds its job"),
-        }
     }
 
     /// Takes the job back of a reconcile without writes.
@@ -149,8 +132,8 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
         }
     }
 
-    fn await_writes(&mut self, slot: Slot, writes: impl Iterator<Item = W>) {
-        for write in writes.enumerate() {
+    fn await_writes(&mut self, slot: Slot, writes: impl IntoIterator<Item = W>) {
+        for write in writes.into_iter().enumerate() {
             self.writes.push(&mut self.works[slot].writes, write);
         }
     }

@@ -82,7 +82,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
         match self.stage {
             Stage::Created | Stage::Starting(_) | Stage::Running => self.close(Stage::Draining(deadline)),
             Stage::Draining(first) => self.stage = Stage::Draining(first.min(deadline)),
-            Stage::Stopped | Stage::NotSynced => return,
+            Stage::Stopped | Stage::NotSynced | Stage::Failed => return,
         }
         self.pass_stage();
     }

@@ -13,7 +13,6 @@ crate::storage::in_both_memories!(
     causes_are_the_newest_and_stay_with_a_key_that_fails,
     a_source_that_is_removed_is_not_waited_for_whether_it_has_synced_or_not,
     writes_that_turn_out_to_be_none_hold_no_key,
-    an_iterator_of_writes_that_panics_leaves_the_key_to_the_end_of_the_hold,
     an_item_of_another_reconciler_is_ignored,
     a_time_that_goes_back_changes_nothing,
     a_key_that_is_handed_out_is_not_gathered_any_more,
@@ -228,19 +227,6 @@ fn writes_that_turn_out_to_be_none_hold_no_key<M: Mem>() {
     assert_eq!((machine.stats().held, machine.poll_timeout()), (0, Some(at(5))));
 }
 
-fn an_iterator_of_writes_that_panics_leaves_the_key_to_the_end_of_the_hold<M: Mem>() {
-    let mut machine = started(Machine::<M>::default().with_longest_hold(millis(50)));
-    add(&mut machine, 0, 1);
-    let item = take(&mut machine, 0);
-    let writes = core::iter::from_fn(|| panic!("on purpose"));
-    let finish = core::panic::AssertUnwindSafe(|| machine.finish(at(0), item, Outcome::Done, writes));
-    assert!(std::panic::catch_unwind(finish).is_err());
-    assert!(is_idle(&mut machine, 49));
-    let item = take(&mut machine, 50);
-    assert_eq!(finish_done(&mut machine, 50, item), Finished::Done);
-    assert_eq!(machine.report().count(), 0);
-}
-
 fn finish_done<M: Mem>(machine: &mut Machine<M>, now: u64, item: WorkItem) -> Finished {
     finish(machine, now, item, Outcome::Done)
 }
@@ -273,40 +259,6 @@ fn a_key_that_is_handed_out_is_not_gathered_any_more<M: Mem>() {
     assert_eq!(causes(&machine, &item), ["now", "changed"], "the retry has seen the change");
     assert_eq!(finish_done(&mut machine, 5, item), Finished::Done);
     assert_eq!((machine.poll_timeout(), machine.report().count()), (None, 0));
-}
-
-std::thread_local!(static IS_FLAWED: core::cell::Cell<bool> = const { core::cell::Cell::new(false) });
-
-/// A reconciler with room for one key, whose group function panics while it is flawed.
-fn fragile() -> ReconcilerIn<u32, (), (), ExponentialBackoff, crate::storage::Fixed<1>> {
-    let groups = Lanes::default().with_groups(|_: &u32, _| assert!(!IS_FLAWED.get(), "on purpose"));
-    let mut machine = ReconcilerIn::new(WorkQueueIn::with_discipline(ExponentialBackoff::default(), groups, 0), 0);
-    machine.start(at(0), None);
-    machine
-}
-
-fn while_flawed(call: impl FnOnce()) {
-    IS_FLAWED.set(true);
-    assert!(std::panic::catch_unwind(core::panic::AssertUnwindSafe(call)).is_err());
-    IS_FLAWED.set(false);
-}
-
-#[test]
-fn a_key_whose_addition_panicked_takes_no_room() {
-    let mut machine = fragile();
-    while_flawed(|| _ = machine.try_add(at(0), 1, Priority::Normal, ()));
-    assert_eq!(machine.try_add(at(0), 2, Priority::Normal, ()), Ok(Added::Queued));
-    assert_eq!(machine.try_add(at(0), 3, Priority::Normal, ()), Err(crate::storage::Full(3)));
-}
-
-#[test]
-fn a_group_function_that_panics_at_the_end_of_a_debounce_loses_no_key() {
-    let mut machine = fragile().with_debounce(Debounce { quiet: millis(5), longest: millis(5) });
-    assert_eq!(machine.try_add(at(0), 1, Priority::Normal, ()), Ok(Added::Delayed));
-    while_flawed(|| machine.handle_timeout(at(5)));
-    assert_eq!(machine.poll_timeout(), Some(at(5)));
-    machine.handle_timeout(at(5));
-    assert!(machine.has_item());
 }
 
 fn jitter_adds_a_tenth_at_most_and_follows_from_the_seed<M: Mem>() {

@@ -15,7 +15,6 @@ type Next<'a> = NextReconcile<'a, u32, StdLock, &'static str, &'static str, Flaw
 type Guard<'a> = ReconcileGuard<'a, u32, StdLock, &'static str, &'static str, Flawed>;
 
 std::thread_local! {
-    static CLONES_PANIC: Cell<bool> = const { Cell::new(false) };
     static LIMITERS_PANIC: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -28,25 +27,6 @@ impl RateLimiter for Flawed {
         assert!(!LIMITERS_PANIC.get(), "on purpose");
         self.0.delay(now, failures)
     }
-}
-
-/// A key whose clone panics while this is set.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Fragile(u32);
-
-impl Clone for Fragile {
-    fn clone(&self) -> Self {
-        assert!(!CLONES_PANIC.get(), "on purpose");
-        Self(self.0)
-    }
-}
-
-/// Whether `call` panics while `flag` is set.
-fn panics<R>(flag: &'static std::thread::LocalKey<Cell<bool>>, call: impl FnOnce() -> R) -> bool {
-    flag.set(true);
-    let answer = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| _ = call()));
-    flag.set(false);
-    answer.is_err()
 }
 
 /// A controller that runs, and its clock in milliseconds.
@@ -202,21 +182,13 @@ fn a_guard_that_is_dropped_counts_as_failed() {
 }
 
 #[test]
-fn a_worker_that_leaves_gives_its_last_key_back_and_passes_its_wake_up_on() {
+fn a_worker_that_leaves_gives_its_last_key_back() {
     let (controller, _) = running();
     add(&controller, 1);
     let leaving = take(&controller).finish_and_next(Outcome::Done, []);
     assert_eq!(controller.report().len(), 1);
     drop(leaving);
     assert_eq!(controller.report().len(), 0);
-
-    let mut workers = [(); 2].map(|()| Worker::new(controller.next()));
-    assert!(workers.iter_mut().all(|worker| worker.poll().is_pending()));
-    add(&controller, 2);
-    let [one, other] = workers;
-    assert_eq!((one.wakes.count(), other.wakes.count()), (1, 0));
-    drop(one);
-    assert_eq!(other.wakes.count(), 1);
 }
 
 #[test]
@@ -270,44 +242,40 @@ fn parked_keys_are_listed_and_the_metrics_have_the_clocks_times() {
 }
 
 #[test]
-fn a_key_whose_clone_panics_is_not_added_or_is_ready_again() {
-    let (clock, _) = clock();
-    let controller = SharedReconciler::<Fragile, StdLock, &str, &str>::new(Reconciler::default(), clock);
-    controller.start(None);
-    let add = || controller.add(Fragile(1), Priority::Normal, "changed");
-    assert!(panics(&CLONES_PANIC, add));
-    assert_eq!(controller.report(), [], "nothing changed");
-    add();
-
-    let poll = || {
-        let mut next = controller.next();
-        let polled = Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop()));
-        if let Poll::Ready(Some(guard)) = polled {
-            assert_eq!(guard.causes().len(), 1);
-            guard.finish(Outcome::Done, []);
-        }
-    };
-    assert!(panics(&CLONES_PANIC, poll));
-    assert_eq!(controller.report()[0].state, KeyState::Ready);
-    poll();
-    assert_eq!(controller.report(), []);
+fn a_controller_in_which_the_programs_code_panicked_has_failed_and_says_so() {
+    let (controller, _) = running();
+    (1..=2).for_each(|key| _ = add(&controller, key));
+    let (guard, other) = (take(&controller), take(&controller));
+    let (mut worker, (wakes, waker)) = (Worker::new(controller.next()), counting());
+    let (mut timeouts, mut cx) = (controller.timeouts(), Context::from_waker(&waker));
+    assert!(worker.poll().is_pending() && timeouts.poll_due(&mut cx, at(0)) == Due::Idle);
+    LIMITERS_PANIC.set(true);
+    let finish = core::panic::AssertUnwindSafe(|| guard.finish(Outcome::Retry, ["a"]));
+    assert!(std::panic::catch_unwind(finish).is_err());
+    LIMITERS_PANIC.set(false);
+    assert_eq!((controller.lifecycle(), worker.wakes.count(), wakes.count()), (Lifecycle::Failed, 1, 1));
+    assert!(matches!(worker.poll(), Poll::Ready(None)));
+    assert_eq!((timeouts.poll_due(&mut cx, at(0)), add(&controller, 1)), (Due::Closed, Added::Closed));
+    assert_eq!(other.finish(Outcome::Done, ["a"]), Ended::Finished(Finished::Ignored));
+    assert_eq!((controller.report(), controller.parked()), ([].into(), [].into()));
+    controller.drain(Duration::from_millis(50));
+    assert_eq!(controller.lifecycle(), Lifecycle::Failed);
 }
 
+/// The first sleeper's thread computes: it was woken, and does not come.
 #[test]
-fn a_limiter_that_panics_loses_no_key_with_and_without_writes() {
-    let (controller, _) = running();
-    for (key, writes) in [(1, &[][..]), (2, &["a"])] {
-        add(&controller, key);
-        let guard = take(&controller);
-        assert!(panics(&LIMITERS_PANIC, || guard.finish(Outcome::Retry, writes)));
-    }
-    let mut states: Vec<_> = controller.report().into_iter().map(|report| (report.key, report.state)).collect();
-    states.sort_unstable_by_key(|(key, _)| *key);
-    let until = Instant::ZERO + Duration::from_secs(30);
-    assert_eq!(
-        states,
-        [(1, KeyState::Delayed { until: at(1000) }), (2, KeyState::Held { since: at(0), until, writes: 1 })]
-    );
+fn a_ready_key_waited_for_a_worker_that_was_woken_and_did_not_come() {
+    let reconciler = Reconciler::<&str, (), ()>::default();
+    let shared = SharedReconciler::<_, StdLock, _, _>::new(reconciler, || Instant::ZERO);
+    shared.start(None);
+    let ((first, busy), (second, idle)) = (counting(), counting());
+    let (mut one, mut other) = (shared.next(), shared.next());
+    assert!(Pin::new(&mut one).poll(&mut Context::from_waker(&busy)).is_pending());
+    assert!(Pin::new(&mut other).poll(&mut Context::from_waker(&idle)).is_pending());
+    shared.add("a", Priority::Normal, ());
+    assert_eq!((first.count(), second.count()), (1, 1));
+    let next = Pin::new(&mut other).poll(&mut Context::from_waker(&idle));
+    assert!(matches!(next, Poll::Ready(Some(_))));
 }
 
 /// A program that promises it of the shared reconciler alone spawns what waits for it.

@@ -26,7 +26,6 @@ impl Sealed for Fifo {}
 impl<K> Discipline<K> for Fifo {
     type Mark = ();
     type Ready<M: Mem> = List<Ready>;
-    const RUNS_CODE: bool = false;
 
     #[inline]
     fn mark(&self, _: &K) {}

@@ -78,8 +78,7 @@ impl<K> Lanes<K> {
 
     /// Puts keys in one group if `group` feeds the hasher the same for them. The groups take turns.
     ///
-    /// The function is called for a key that is new to the queue, under the lock of a shared queue. If it panics, the
-    /// addition panics with it, and the queue is as before.
+    /// The function is called for a key that is new to the queue, under the lock of a shared queue.
     #[must_use]
     pub const fn with_groups(mut self, group: fn(&K, &mut dyn Hasher)) -> Self {
         self.group = Some(group);
@@ -145,7 +144,6 @@ impl<K> Sealed for Lanes<K> {}
 impl<K> Discipline<K> for Lanes<K> {
     type Mark = Mark;
     type Ready<M: Mem> = ReadyLanes<M>;
-    const RUNS_CODE: bool = true;
 
     fn mark(&self, key: &K) -> Mark {
         let mut hasher = FixedState::with_seed(0).build_hasher();

@@ -21,12 +21,8 @@ pub trait Discipline<K>: sealed::Sealed {
     /// The ready keys.
     #[doc(hidden)]
     type Ready<M: Mem>: Empty;
-    /// Whether a mark runs the user's code.
-    #[doc(hidden)]
-    const RUNS_CODE: bool;
 
-    /// The mark of a key of which nothing is known yet. This alone runs the user's code, so it comes before anything
-    /// changes.
+    /// The mark of a key of which nothing is known yet.
     #[doc(hidden)]
     fn mark(&self, key: &K) -> Self::Mark;
 

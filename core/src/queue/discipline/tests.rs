@@ -13,7 +13,6 @@ crate::storage::in_both_memories!(
     a_priority_that_was_empty_between_two_keys_has_not_aged,
     a_higher_priority_raises_a_ready_key_and_a_lower_one_does_not,
     a_retry_keeps_the_priority_until_the_key_is_added_with_another,
-    a_group_function_that_panics_leaves_no_key_stuck,
 );
 
 type Queue<M> = WorkQueueIn<u32, ExponentialBackoff, M, Lanes<u32>>;
@@ -138,34 +137,4 @@ fn fixed_memory_has_a_lane_for_each_of_its_keys() {
         add_with(&mut queue, Priority::High, &[first + 3, first]);
         assert_eq!(drain(&mut queue), [first + 3, first, first + 1, first + 2]);
     }
-}
-
-std::thread_local! {
-    static FLAWED: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
-}
-
-/// What `call` returns while group functions panic; `None` where it panics with them.
-fn while_flawed<R>(call: impl FnOnce() -> R) -> Option<R> {
-    FLAWED.set(true);
-    let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).ok();
-    FLAWED.set(false);
-    answer
-}
-
-fn a_group_function_that_panics_leaves_no_key_stuck<M: Mem>() {
-    let lanes = Lanes::default().with_groups(|_, _| assert!(!FLAWED.get(), "on purpose"));
-    let mut queue = Queue::<M>::with_discipline(ExponentialBackoff::default(), lanes, 0);
-    let now = Instant::ZERO;
-    assert!(while_flawed(|| queue.try_add(1)).is_none());
-    assert!(while_flawed(|| queue.try_add_with_priority(1, Priority::High)).is_none());
-    assert!(while_flawed(|| queue.try_add_rate_limited(now, 1)).is_none());
-    assert_eq!((queue.len(), queue.stats().adds, queue.num_requeues(&1)), (0, 0, 0), "nothing changed");
-    add(&mut queue, &[1, 2]);
-    let job = queue.poll_job().unwrap();
-    add(&mut queue, &[1]);
-    assert!(while_flawed(|| queue.done(job)).is_some(), "a key that is known has its group already");
-    assert_eq!((queue.len(), drain(&mut queue)), (2, alloc::vec![2, 1]));
-    assert!(queue.try_add_after(now, 3, Duration::from_millis(1)).is_ok());
-    assert!(while_flawed(|| queue.handle_timeout(now + Duration::from_millis(1))).is_some());
-    assert_eq!((queue.len(), drain(&mut queue)), (1, alloc::vec![3]));
 }

@@ -16,6 +16,8 @@ pub(super) enum Closing {
     DrainUntil(Instant),
     /// The deadline of the drain is over.
     Over,
+    /// A panic left a change unfinished.
+    Failed,
 }
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
@@ -83,7 +85,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// Drops the delayed keys. No deadline is lost or moved out.
     fn close(&mut self, closing: Closing) {
         self.closing = match (self.closing, closing) {
-            (Closing::Over, _) => Closing::Over,
+            (last @ (Closing::Over | Closing::Failed), _) => last,
             (Closing::DrainUntil(first), Closing::DrainUntil(second)) => Closing::DrainUntil(first.min(second)),
             (Closing::DrainUntil(deadline), _) => Closing::DrainUntil(deadline),
             (Closing::Open | Closing::ShutDown, closing) => closing,
@@ -95,7 +97,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
     }
 
-    /// Drops the ready and the deferred keys. If a key panics where it is dropped, another call goes on.
+    /// Drops the ready and the deferred keys.
     pub(super) fn drop_ready(&mut self) {
         self.left.ready += core::mem::take(&mut self.deferred);
         let mut at = None;

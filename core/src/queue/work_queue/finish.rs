@@ -9,9 +9,6 @@ use crate::time::Instant;
 use core::hash::Hash;
 use core::time::Duration;
 
-/// The delay before a retry for which the rate limiter panicked.
-const DELAY_WITHOUT_LIMITER: Duration = Duration::from_secs(1);
-
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
     /// Takes a job back with its outcome, and returns when its key is handed out next.
     ///
@@ -19,9 +16,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// key again by way of the rate limiter; then it gives the key back. A key that was added since is ready again,
     /// behind all others. The key has its place in the queue, so this does not fail in fixed memory either. It neither
     /// hashes nor clones the key.
-    ///
-    /// If the rate limiter panics, the call panics with it. The job is taken back all the same: the panic is
-    /// [counted](crate::queue::QueueStats::panics), no failure is, and the key is retried after a second.
     ///
     /// ```
     /// use core::time::Duration;
@@ -46,7 +40,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.now = self.now.max(now);
         let slot = job.slot;
         // The outcome of a held job is applied already.
-        let added = if self.is_held(slot) { None } else { self.try_settle(slot, outcome) };
+        let added = if self.is_held(slot) { None } else { self.settle(slot, outcome) };
         self.on_done(slot);
         self.next_of(slot, added)
     }
@@ -57,8 +51,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// This suits a worker whose writes the cache has not seen yet. The key occupies no worker and does not count as
     /// running in the [metrics](Self::metrics). If it is added, or its delay ends, it is ready when the job is given
     /// back. An outcome is applied once: a job that is held already, or is another queue's, is ignored.
-    ///
-    /// If the rate limiter panics, the outcome is applied as by [`finish`](Self::finish), and the job is held.
     ///
     /// ```
     /// use listwatch_core::queue::{Added, Outcome};
@@ -79,7 +71,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
         self.now = self.now.max(now);
         self.on_worked(job.slot);
-        self.try_settle(job.slot, outcome);
+        self.settle(job.slot, outcome);
     }
 
     /// Takes a job back without an outcome: client-go's `Done`. A key that was added since is ready again, behind all
@@ -98,15 +90,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     fn is_held(&self, slot: Slot) -> bool {
         matches!(self.records[slot].phase, Phase::Running { is_held: true, .. })
-    }
-
-    /// Applies the outcome to the key, without the rate limiter if that panics. Returns the result of the addition, if
-    /// the key is added again.
-    fn try_settle(&mut self, slot: Slot, outcome: Outcome) -> Option<Added> {
-        let mut unsettled = Unsettled { queue: self, slot, is_settled: false };
-        let added = unsettled.queue.settle(slot, outcome);
-        unsettled.is_settled = true;
-        added
     }
 
     /// Applies the outcome to the key. Returns the result of the addition, if the key is added again.
@@ -205,25 +188,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             Some((Phase::Parked, None)) => Finished::GaveUp,
             _ if added == Some(Added::Closed) => Finished::Closed,
             _ => Finished::Done,
-        }
-    }
-}
-
-/// A job whose outcome is being settled. If the rate limiter panics, the key is retried without it.
-struct Unsettled<'a, K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> {
-    queue: &'a mut WorkQueueIn<K, L, M, D>,
-    slot: Slot,
-    is_settled: bool,
-}
-
-impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> Drop for Unsettled<'_, K, L, M, D> {
-    fn drop(&mut self) {
-        if !self.is_settled {
-            self.queue.panics += 1;
-            self.queue.requeue(self.slot, DELAY_WITHOUT_LIMITER);
-            if !self.queue.is_held(self.slot) {
-                self.queue.on_done(self.slot);
-            }
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use super::WorkQueueIn;
 use super::closing::Closing;
+use crate::queue::discipline::Records;
 use crate::queue::metrics::Stopwatch;
-use crate::queue::{Added, Discipline, Job, Lanes, Priority, RateLimiter};
-use crate::storage::{Heap, InPlace, never_full};
+use crate::queue::{Added, Discipline, Lanes, Priority, RateLimiter};
+use crate::storage::sealed::Empty;
+use crate::storage::{Heap, InPlace, Timers, never_full};
 use crate::time::Instant;
 use core::hash::Hash;
 use core::time::Duration;
@@ -59,26 +61,17 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         never_full(self.try_when(now, key))
     }
 
-    /// Takes back a job that no worker has received: its key is ready again, behind all others, unless the time to
-    /// drain is over.
-    pub(crate) fn put_back(&mut self, job: Job) {
-        if self.closing != Closing::Over {
-            // Nobody adds it: it never left the queue.
-            let counts = (self.adds, self.merged);
-            self.mark(job.slot);
-            (self.adds, self.merged) = counts;
-        }
-        self.done(job);
+    /// Forgets all keys without the program's code, and refuses others from now on: a panic left a change unfinished.
+    pub(crate) fn fail(&mut self) {
+        let records = Records::<_, _, Heap>::with_seed(self.records.seed());
+        core::mem::forget(core::mem::replace(&mut self.records, records));
+        (self.ready, self.delays) = (<D::Ready<Heap> as Empty>::EMPTY, Timers::EMPTY);
+        (self.running, self.held, self.deferred, self.parked) = (0, 0, 0, 0);
+        self.closing = Closing::Failed;
     }
 
-    /// The job, with its key. If the key's clone panics, the key is ready again, behind all others.
-    pub(crate) fn named(&mut self, job: Job) -> (K, Job)
-    where
-        K: Clone,
-    {
-        let mut unnamed = Unnamed { queue: self, job: Some(job) };
-        let key = unnamed.job.as_ref().map(|job| unnamed.queue.key(job).clone());
-        key.zip(unnamed.job.take()).expect("the job is there until it is named")
+    pub(crate) fn has_failed(&self) -> bool {
+        self.closing == Closing::Failed
     }
 }
 
@@ -86,19 +79,5 @@ impl<K: Hash + Eq, L: RateLimiter> WorkQueueIn<K, L, Heap, Lanes<K>> {
     /// See [`try_add_with_priority`](Self::try_add_with_priority).
     pub fn add_with_priority(&mut self, key: K, priority: Priority) -> Added {
         never_full(self.try_add_with_priority(key, priority))
-    }
-}
-
-/// A job that was handed out, and whose key is not known yet.
-struct Unnamed<'a, K: Hash + Eq, L: RateLimiter, D: Discipline<K>> {
-    queue: &'a mut WorkQueueIn<K, L, Heap, D>,
-    job: Option<Job>,
-}
-
-impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> Drop for Unnamed<'_, K, L, D> {
-    fn drop(&mut self) {
-        if let Some(job) = self.job.take() {
-            self.queue.put_back(job);
-        }
     }
 }

@@ -4,12 +4,12 @@ use super::WorkQueueIn;
 use crate::queue::discipline::Records;
 use crate::queue::{Discipline, RateLimiter};
 use crate::storage::{Heap, never_full};
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 use core::hash::Hash;
 
 /// A key that is to be added, with its hash in the table of records.
 #[derive(Debug)]
-pub(crate) struct Posted<K> {
+pub struct Posted<K> {
     pub(crate) key: K,
     pub(crate) hash: u32,
 }
@@ -39,17 +39,14 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         }
     }
 
-    /// Adds the last ones of these keys, `most` at most. They came before a shut-down, if there was one. A key whose `Eq`
-    /// or `Drop` panics is out of `posted` already.
-    pub(crate) fn add_posted(&mut self, posted: &mut Vec<Posted<K>>, most: usize) {
+    /// Adds the first of these keys, `most` at most. They came before a shut-down, if there was one.
+    pub(crate) fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
         let mut left = most.min(posted.len());
         while left > 0 {
             let together = left.min(TOGETHER);
-            let mut ahead = posted.iter().rev().take(together);
+            let mut ahead = posted.iter().take(together);
             self.records.look_ahead(&[(); TOGETHER].map(|()| ahead.next().map(|posted| posted.hash)));
-            for Posted { key, hash } in core::iter::from_fn(|| posted.pop()).take(together) {
-                self.mark_hashed(key, hash);
-            }
+            posted.drain(..together).for_each(|Posted { key, hash }| self.mark_hashed(key, hash));
             left -= together;
         }
     }

@@ -150,8 +150,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.parked -= 1;
     }
 
-    /// Counts a failure, and returns the key's delay. The limiter, which may be the caller's own and may panic, is
-    /// called before anything changes.
+    /// Counts a failure, and returns the key's delay.
     pub(super) fn try_count_failure(&mut self, now: Instant, key: K) -> Result<(Slot, Duration), M::Full<K>> {
         self.now = self.now.max(now);
         let failures = self.num_requeues(&key);

@@ -26,7 +26,6 @@ crate::storage::in_both_memories!(
     keeping_a_key_waiting_concerns_back_off_alone,
     a_key_that_fails_too_often_is_parked_until_it_changes,
     five_retries_are_five_and_none_is_none,
-    a_rate_limiter_that_panics_leaves_the_queue_as_it_was,
     a_change_during_the_last_failure_keeps_a_key_from_being_parked,
     forgetting_a_parked_key_releases_it,
     parking_ends_the_delay,
@@ -358,27 +357,6 @@ fn five_retries_are_five_and_none_is_none<M: Mem>() {
         assert_eq!(tries.len(), 1 + retries as usize, "the first try and its retries: {tries:?}");
         assert_eq!((tries.last(), queue.num_requeues(&1)), (Some(&Added::Parked), retries + 1));
     }
-}
-
-/// A limiter that panics in the end.
-struct Flawed(u32);
-
-impl RateLimiter for Flawed {
-    fn delay(&mut self, _: Instant, _: u32) -> Duration {
-        self.0 = self.0.checked_sub(1).expect("on purpose");
-        Duration::from_millis(5)
-    }
-}
-
-fn a_rate_limiter_that_panics_leaves_the_queue_as_it_was<M: Mem>() {
-    let mut queue = WorkQueueIn::<u32, _, M>::new(Flawed(1));
-    let retry = |queue: &mut WorkQueueIn<u32, Flawed, M>, key| {
-        let retry = std::panic::AssertUnwindSafe(|| queue.try_add_rate_limited(at(0), key).ok());
-        std::panic::catch_unwind(retry).ok().flatten()
-    };
-    assert!(queue.try_add(1).is_ok());
-    assert_eq!((retry(&mut queue, 1), retry(&mut queue, 1), retry(&mut queue, 2)), (Some(Added::Delayed), None, None));
-    assert_eq!((queue.num_requeues(&1), queue.num_requeues(&2), queue.records.len()), (1, 0, 1));
 }
 
 fn a_change_during_the_last_failure_keeps_a_key_from_being_parked<M: Mem>() {

@@ -63,22 +63,22 @@ fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn a_burst_wakes_a_worker_for_each_key() {
+fn a_ready_key_wakes_all_workers_that_sleep() {
     let queue = Queue::default();
     let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
-    (1..=2).for_each(|key| _ = queue.add(key));
     queue.add(1);
-    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, true, false]);
-    let (one, two) = (workers[0].take(), workers[1].take());
-    assert_eq!(*two.key(), 2);
-    assert!(workers[2].is_asleep());
-    drop(one);
+    assert!(workers.iter().all(Worker::is_woken));
+    let job = workers[1].take();
+    assert!(workers[0].poll().is_pending() && workers[0].is_asleep());
+    queue.add(2);
+    assert!(workers[0].is_woken());
+    drop(job);
 }
 
 /// The ways in which keys come.
 const WAYS: [fn(&Queue, u32); 3] = [
-    |queue, key| _ = queue.add(key),
-    |queue, key| queue.post(key),
+    |queue, key| queue.add(key),
+    |queue, key| _ = queue.add_after(at(0), key, Duration::ZERO),
     |queue, key| {
         let due = 10 * u64::from(key);
         queue.add_after(at(due - 1), key, Duration::from_millis(1));
@@ -88,30 +88,9 @@ const WAYS: [fn(&Queue, u32); 3] = [
 
 /// The thread of the first worker computes: it was woken, and does not come.
 #[test]
-fn one_key_at_most_waits_for_a_worker_that_was_woken_and_does_not_come() {
+fn no_key_waits_for_a_worker_that_was_woken_and_does_not_come() {
     for come in WAYS {
         let queue = Queue::default();
-        let (stalled, mut idle) = (Worker::asleep(&queue), Worker::asleep(&queue));
-        come(&queue, 1);
-        assert!(stalled.is_woken() && idle.is_asleep());
-        come(&queue, 2);
-        for key in 1..10 {
-            assert!(key == 2 || idle.is_woken(), "{key}");
-            assert_eq!(*idle.take().key(), key);
-            idle = Worker::new(queue.get());
-            if key > 1 {
-                assert!(idle.poll().is_pending());
-                come(&queue, key + 1);
-            }
-        }
-    }
-}
-
-#[test]
-fn no_key_waits_for_a_worker_that_does_not_come_where_all_workers_are_woken() {
-    for come in WAYS {
-        let queue = Queue::default();
-        queue.wake_all_workers();
         let (stalled, mut idle) = (Worker::asleep(&queue), Worker::asleep(&queue));
         for key in 1..10 {
             come(&queue, key);
@@ -123,61 +102,52 @@ fn no_key_waits_for_a_worker_that_does_not_come_where_all_workers_are_woken() {
 }
 
 #[test]
-fn what_is_due_at_once_wakes_a_worker_for_each_key() {
-    let queue = Queue::default();
-    let workers = [(); 4].map(|()| Worker::asleep(&queue));
-    (1..=3).for_each(|key| _ = queue.add_after(at(0), key, Duration::from_millis(20)));
-    assert_eq!(queue.delays().poll_due(&mut Context::from_waker(Waker::noop()), at(20)), Due::Idle);
-    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, true, true, false]);
-}
-
-#[test]
 fn a_worker_that_looks_is_not_woken_and_gives_its_key_back() {
     let queue = Queue::default();
     queue.add(1);
     let mut next = Worker::new(queue.get()).take().finish_and_get(at(0), Outcome::Retry);
     assert!(next.poll_now().is_pending());
     assert_eq!(next.finished(), Some(Finished::RetryAt(at(5))));
-    let (mut woken, sleeper) = (Worker::asleep(&queue), Worker::asleep(&queue));
+    let mut woken = Worker::asleep(&queue);
     queue.add(2);
-    assert!(woken.is_woken() && sleeper.is_asleep());
+    assert!(woken.is_woken());
     assert!(matches!(next.poll_now(), Poll::Ready(Some(job)) if *job.key() == 2));
+    let wakes = woken.wakes.count();
     assert!(woken.get.poll_now().is_pending());
     queue.add(3);
-    assert!(sleeper.is_woken(), "the one that looked sleeps no longer");
+    assert_eq!(woken.wakes.count(), wakes, "the one that looked sleeps no longer");
 }
 
 #[test]
-fn posted_keys_wake_a_worker_for_each_key() {
+fn a_key_that_is_posted_again_while_a_worker_has_it_wakes_a_worker_afterwards() {
     let queue = Queue::default();
-    let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
-    [7, 8, 7].into_iter().for_each(|key| queue.post(key));
-    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, true, false]);
-    let one = workers[0].take();
-    let two = workers[1].take();
+    let mut workers = [(); 2].map(|()| Worker::asleep(&queue));
+    [7, 8, 7].into_iter().for_each(|key| queue.add(key));
+    let [one, two] = workers.each_mut().map(Worker::take);
     assert_eq!([&one, &two].map(|job| *job.key()), [7, 8]);
-    queue.post(7);
-    assert!(workers[2].is_asleep());
+    let idle = Worker::asleep(&queue);
+    queue.add(7);
+    assert!(idle.is_asleep());
     one.done();
-    assert!(workers[2].is_woken(), "7 was posted again while a worker had it");
+    assert!(idle.is_woken());
 }
 
-/// What is asked of the queue finds all keys, so they are as if they had been added.
+/// What is asked of the queue finds all keys. In a queue with metrics, none waits in front of the lock.
 #[test]
-fn posted_keys_are_as_added_ones_for_everyone_who_asks() {
-    let (posted, added) = (Queue::default(), Queue::default());
+fn posted_keys_are_as_others_for_everyone_who_asks() {
+    let (posted, added) = (Queue::default(), Queue::new(WorkQueue::default().with_metrics()));
     let running = [&posted, &added].map(|queue| {
         queue.add(3);
         queue.add(200);
         [Worker::new(queue.get()).take(), Worker::new(queue.get()).take()]
     });
     for (n, key) in (0..1000).map(|n| n * 7919 % 300).enumerate() {
-        posted.post(key);
+        posted.add(key);
         added.add(key);
         if n % 97 == 0 {
             assert_eq!((posted.stats(), posted.len()), (added.stats(), added.len()));
-            assert_eq!(posted.add(key), Added::Merged);
-            added.add(key);
+            let again = [&posted, &added].map(|queue| queue.add_after(at(0), key, Duration::ZERO));
+            assert_eq!(again, [Added::Merged; 2]);
         }
     }
     running.into_iter().flatten().for_each(JobGuard::done);
@@ -193,9 +163,9 @@ fn posted_keys_are_as_added_ones_for_everyone_who_asks() {
 #[test]
 fn posted_keys_come_out_in_their_order_each_of_them_once() {
     let queue = Queue::default();
-    queue.post(9_999);
+    queue.add(9_999);
     for round in 1..4 {
-        (0..5_000).for_each(|key| queue.post(key * round % 5_003));
+        (0..5_000).for_each(|key| queue.add(key * round % 5_003));
     }
     let mut next = queue.get();
     let taken = core::iter::from_fn(|| {
@@ -211,12 +181,23 @@ fn posted_keys_come_out_in_their_order_each_of_them_once() {
 }
 
 #[test]
+fn a_full_inbox_is_added_to_the_queue_with_the_key_that_found_it_full() {
+    let queue = SharedWorkQueue::<Counted, StdLock>::default();
+    queue.add(Counted(0));
+    (1..=1 << 16).for_each(|key| queue.add(Counted(key)));
+    COMPARED.set(0);
+    queue.add(Counted(1));
+    assert_eq!(queue.dispatch.read_bare(|queue| queue.len()), (1 << 16) + 1);
+    assert_eq!((queue.stats().merged, COMPARED.get() > 0), (1, true));
+}
+
+#[test]
 fn a_shut_down_hands_out_what_was_posted_before_and_refuses_the_rest() {
     let queue = Queue::default();
     let worker = Worker::asleep(&queue);
-    (0..200).for_each(|key| queue.post(key));
+    (0..200).for_each(|key| queue.add(key));
     queue.shut_down();
-    (200..203).for_each(|key| queue.post(key));
+    (200..203).for_each(|key| queue.add(key));
     assert!(worker.is_woken());
     let keys = core::iter::from_fn(|| match Worker::new(queue.get()).poll() {
         Poll::Ready(job) => job.map(|job| *job.key()),
@@ -230,7 +211,7 @@ fn a_shut_down_hands_out_what_was_posted_before_and_refuses_the_rest() {
 fn what_was_posted_counts_at_the_deadline_of_a_drain() {
     let queue = Queue::default();
     let (mut delays, mut cx) = (queue.delays(), Context::from_waker(Waker::noop()));
-    (0..200).for_each(|key| queue.post(key));
+    (0..200).for_each(|key| queue.add(key));
     queue.shut_down_with_drain(at(0), Duration::from_millis(20));
     assert_eq!(delays.poll_due(&mut cx, at(1)), Due::At(at(20)));
     Worker::new(queue.get()).take().done();
@@ -241,9 +222,9 @@ fn what_was_posted_counts_at_the_deadline_of_a_drain() {
 #[test]
 fn a_key_that_was_ready_again_at_once_kept_posted_keys_waiting() {
     let queue = Queue::default();
-    queue.post(0);
+    queue.add(0);
     let mut job = Worker::new(queue.get()).take();
-    (1..=200).for_each(|key| queue.post(key));
+    (1..=200).for_each(|key| queue.add(key));
     let mut taken = BTreeSet::new();
     for _ in 0..1_000 {
         taken.insert(*job.key());
@@ -256,9 +237,9 @@ fn a_key_that_was_ready_again_at_once_kept_posted_keys_waiting() {
 #[test]
 fn a_posted_key_that_was_delayed_is_ready_at_once_and_comes_out_again() {
     let queue = Queue::default();
-    queue.post(1);
+    queue.add(1);
     queue.add_after(at(0), 2, Duration::from_millis(5));
-    queue.post(2);
+    queue.add(2);
     let taken = [(); 2].map(|()| *Worker::new(queue.get()).take().key());
     assert_eq!(taken, [1, 2]);
     let mut delays = queue.delays();
@@ -274,7 +255,7 @@ fn a_queue_with_metrics_notes_when_a_key_was_posted() {
     queue.set_clock(move || at(clock.load(SeqCst) as u64));
     for millis in [1, 3] {
         now.store(millis, SeqCst);
-        queue.post(millis as u32);
+        queue.add(millis as u32);
     }
     now.store(10, SeqCst);
     (0..2).for_each(|_| Worker::new(queue.get()).take().done());
@@ -301,104 +282,9 @@ impl PartialEq for Counted {
     }
 }
 
-#[test]
-fn a_worker_took_in_all_posted_keys_that_back_off_under_one_lock() {
-    let queue = WorkQueue::default().with_while_delayed(WhileDelayed::KeepWaiting);
-    let queue = SharedWorkQueue::<Counted, StdLock>::new(queue);
-    (0..10_000).for_each(|key| _ = queue.add_rate_limited(at(0), Counted(key)));
-    queue.post(Counted(10_000));
-    (0..10_000).for_each(|key| queue.post(Counted(key)));
-    let (wakes, waker) = counting();
-    let first = Pin::new(&mut queue.get()).poll(&mut Context::from_waker(&waker));
-    let Poll::Ready(Some(job)) = first else { panic!("a key is ready") };
-    job.done();
-    let mut at_once = Vec::new();
-    let mut get = queue.get();
-    loop {
-        let woken = wakes.count();
-        COMPARED.set(0);
-        assert!(Pin::new(&mut get).poll(&mut Context::from_waker(&waker)).is_pending());
-        at_once.push(COMPARED.get());
-        if wakes.count() == woken {
-            break;
-        }
-    }
-    assert_eq!(at_once, [4096, 4096, 1808]);
-}
-
-/// A key that is equal to none while this is set: it panics.
-#[derive(Debug, Clone)]
-struct Unlike(u32);
-
-std::thread_local!(static UNLIKE: Cell<bool> = const { Cell::new(false) });
-
-impl PartialEq for Unlike {
-    fn eq(&self, other: &Self) -> bool {
-        assert!(!UNLIKE.get(), "on purpose");
-        self.0 == other.0
-    }
-}
-
-impl Eq for Unlike {}
-
-impl Hash for Unlike {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
-    }
-}
-
-#[test]
-fn a_key_whose_eq_panics_where_it_is_posted_or_taken_in_leaves_the_others() {
-    let queue = SharedWorkQueue::<Unlike, StdLock>::default();
-    let mut cx = Context::from_waker(Waker::noop());
-    let mut take = |queue: &SharedWorkQueue<Unlike, StdLock>| match Pin::new(&mut queue.get()).poll(&mut cx) {
-        Poll::Ready(Some(job)) => {
-            let number = job.key().0;
-            core::mem::forget(job);
-            Some(number)
-        }
-        _ => None,
-    };
-    queue.post(Unlike(1));
-    queue.post(Unlike(2));
-    UNLIKE.set(true);
-    assert!(panics(|| queue.post(Unlike(2))), "where it is posted");
-    UNLIKE.set(false);
-    queue.post(Unlike(1));
-    queue.post(Unlike(3));
-    assert_eq!((take(&queue), take(&queue)), (Some(1), Some(2)));
-    queue.post(Unlike(2));
-    queue.post(Unlike(4));
-    UNLIKE.set(true);
-    assert!(panics(|| queue.len()), "2 is with a worker, and is taken in");
-    UNLIKE.set(false);
-    assert_eq!((take(&queue), take(&queue), take(&queue)), (Some(3), Some(4), None));
-}
-
-#[test]
-fn a_posted_key_that_panics_where_it_is_taken_in_does_not_keep_a_job_that_is_given_back() {
-    let queue = SharedWorkQueue::<Unlike, StdLock>::default();
-    let mut cx = Context::from_waker(Waker::noop());
-    queue.post(Unlike(1));
-    let Poll::Ready(Some(job)) = Pin::new(&mut queue.get()).poll(&mut cx) else { panic!("a key is ready") };
-    queue.post(Unlike(2));
-    queue.post(Unlike(1));
-    UNLIKE.set(true);
-    job.done();
-    UNLIKE.set(false);
-    let keys = core::iter::from_fn(|| match Pin::new(&mut queue.get()).poll(&mut cx) {
-        Poll::Ready(job) => job.map(|job| job.key().0),
-        Poll::Pending => None,
-    });
-    assert!(keys.eq([2, 1]));
-    queue.shut_down();
-    assert!(queue.is_drained());
-}
-
-/// While workers sleep, as many others were woken as keys are ready.
+/// No worker sleeps while a key is ready.
 fn assert_enough_are_woken(ready: usize, workers: &[Worker<'_>], seed: u64) {
-    let woken = workers.iter().filter(|worker| worker.is_woken()).count();
-    assert!(ready <= woken || !workers.iter().any(Worker::is_asleep), "seed {seed}: {ready} ready, {woken} woken");
+    assert!(ready == 0 || !workers.iter().any(Worker::is_asleep), "seed {seed}: {ready} ready");
 }
 
 /// The workers alone are polled, and those alone that were woken.
@@ -411,7 +297,7 @@ fn no_posted_key_is_left_whatever_the_workers_do() {
             match random() % 8 {
                 0..=2 => {
                     let key = (random() % 6) as u32;
-                    queue.post(key);
+                    queue.add(key);
                     waiting.insert(key);
                 }
                 3 if workers.len() < 4 => workers.push(Worker::new(queue.get())),
@@ -446,7 +332,7 @@ fn nobody_is_woken_for_what_is_not_ready() {
     queue.add(1);
     let _job = Worker::new(queue.get()).take();
     let worker = Worker::asleep(&queue);
-    assert_eq!(queue.add(1), Added::Deferred);
+    queue.add(1);
     assert_eq!(queue.add_after(at(0), 2, Duration::from_secs(1)), Added::Delayed);
     assert!(worker.is_asleep());
 }
@@ -461,17 +347,6 @@ fn a_key_that_is_given_back_dirty_wakes_a_worker() {
     job.done();
     assert!(worker.is_woken());
     assert_eq!(*worker.take().key(), 1);
-}
-
-#[test]
-fn a_worker_that_leaves_passes_its_wake_up_on() {
-    let queue = Queue::default();
-    let (one, two, three) = (Worker::asleep(&queue), Worker::asleep(&queue), Worker::asleep(&queue));
-    drop(two);
-    queue.add(1);
-    assert!(one.is_woken() && three.is_asleep());
-    drop(one);
-    assert!(three.is_woken());
 }
 
 #[test]
@@ -650,7 +525,7 @@ fn no_wake_up_is_lost_whatever_the_workers_do() {
         let mut jobs = Vec::new();
         for _ in 0..200 {
             match random() % 8 {
-                0..=2 => _ = queue.add((random() % 6) as u32),
+                0..=2 => queue.add((random() % 6) as u32),
                 3 if workers.len() < 4 => workers.push(Worker::new(queue.get())),
                 4 if !jobs.is_empty() => drop(jobs.swap_remove(random() as usize % jobs.len())),
                 5..=6 if !workers.is_empty() => {
@@ -693,8 +568,8 @@ fn threads_work_on_every_key_and_never_two_on_one() {
             }
         }
         for round in 0..3 {
-            (0..KEYS).for_each(|key| _ = queue.add((key + round) % KEYS));
-            (0..KEYS).for_each(|key| queue.post((key * 7 + round) % KEYS));
+            (0..KEYS).for_each(|key| queue.add((key + round) % KEYS));
+            (0..KEYS).for_each(|key| queue.add((key * 7 + round) % KEYS));
         }
         queue.shut_down();
     });
@@ -728,136 +603,8 @@ fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
     }
 }
 
-/// A waker of an executor that has an error: it panics, as often as that.
-fn flawed(times: usize) -> Waker {
-    struct Flawed(AtomicUsize);
-    impl Wake for Flawed {
-        fn wake(self: Arc<Self>) {
-            let sound = self.0.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_err();
-            assert!(sound, "on purpose");
-        }
-    }
-    Waker::from(Arc::new(Flawed(AtomicUsize::new(times))))
-}
-
 fn panics<R>(call: impl FnOnce() -> R) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| _ = call())).is_err()
-}
-
-#[test]
-fn a_waker_that_panics_takes_nobody_elses_wake_up_with_it() {
-    let queue = Queue::default();
-    let (mut lost, flawed) = (queue.get(), flawed(1));
-    assert!(Pin::new(&mut lost).poll(&mut Context::from_waker(&flawed)).is_pending());
-    let mut next = Worker::asleep(&queue);
-    assert!(panics(|| queue.add(1)));
-    assert!(next.is_woken(), "another worker is woken in its place");
-    let job = next.take();
-    let last = Worker::asleep(&queue);
-    queue.add(2);
-    assert!(last.is_woken(), "the one that is lost holds nobody up");
-    drop(job);
-}
-
-#[test]
-fn a_waker_that_panics_does_not_keep_others_from_hearing_of_the_end() {
-    let queue = Queue::default();
-    let (mut lost, flawed) = (queue.get(), flawed(1));
-    assert!(Pin::new(&mut lost).poll(&mut Context::from_waker(&flawed)).is_pending());
-    let workers = [(); 2].map(|()| Worker::asleep(&queue));
-    assert!(panics(|| queue.shut_down()));
-    assert!(workers.iter().all(Worker::is_woken));
-}
-
-#[test]
-fn a_waker_that_panics_does_not_keep_the_key_that_was_handed_out_before() {
-    let queue = Queue::default();
-    queue.add(2);
-    let job = Worker::new(queue.get()).take();
-    assert_eq!(queue.add(2), Added::Deferred);
-    let (woken, mut lost, flawed) = (Worker::asleep(&queue), queue.get(), flawed(1));
-    assert!(Pin::new(&mut lost).poll(&mut Context::from_waker(&flawed)).is_pending());
-    queue.add(1);
-    assert!(woken.is_woken());
-    let mut worker = Worker::new(job.done_and_get());
-    assert!(panics(|| worker.poll().is_ready()), "it has 1, and wakes a worker for 2");
-    queue.shut_down();
-    let jobs = [(); 2].map(|()| Worker::new(queue.get()).poll());
-    let keys = jobs.each_ref().map(|job| if let Poll::Ready(Some(job)) = job { Some(*job.key()) } else { None });
-    assert_eq!(keys, [Some(2), Some(1)]);
-    drop(jobs);
-    assert!(queue.is_drained());
-}
-
-/// A key that cannot be cloned while this is set.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Fragile(u32);
-
-std::thread_local!(static BREAKS: Cell<bool> = const { Cell::new(false) });
-
-impl Clone for Fragile {
-    fn clone(&self) -> Self {
-        assert!(!BREAKS.get(), "on purpose");
-        Self(self.0)
-    }
-}
-
-#[test]
-fn a_key_whose_clone_panics_stays_ready() {
-    let queue = SharedWorkQueue::<Fragile, StdLock>::default();
-    queue.add(Fragile(1));
-    let get = || Pin::new(&mut queue.get()).poll(&mut Context::from_waker(Waker::noop()));
-    BREAKS.set(true);
-    assert!(panics(get));
-    BREAKS.set(false);
-    assert!(matches!(get(), Poll::Ready(Some(_))));
-    queue.shut_down();
-    assert!(queue.is_drained());
-}
-
-/// A key that panics where it is dropped, once for each of these.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct PanicsInDrop(u32);
-
-std::thread_local!(static PANICS_IN_DROP: Cell<u32> = const { Cell::new(0) });
-
-impl Drop for PanicsInDrop {
-    fn drop(&mut self) {
-        let left = PANICS_IN_DROP.get();
-        PANICS_IN_DROP.set(left.saturating_sub(1));
-        assert_eq!(left, 0, "on purpose");
-    }
-}
-
-impl Clone for PanicsInDrop {
-    fn clone(&self) -> Self {
-        Self(self.0)
-    }
-}
-
-#[test]
-fn a_key_that_panics_where_a_shut_down_drops_it_does_not_keep_others_from_hearing_of_the_end() {
-    let queue = SharedWorkQueue::<PanicsInDrop, StdLock>::default();
-    let ((worker_wakes, waker), (wakes, delays_waker)) = (counting(), counting());
-    let (mut sleeper, mut delays) = (queue.get(), queue.delays());
-    queue.add_after(at(0), PanicsInDrop(1), Duration::from_secs(1));
-    assert!(Pin::new(&mut sleeper).poll(&mut Context::from_waker(&waker)).is_pending());
-    assert_eq!(delays.poll_due(&mut Context::from_waker(&delays_waker), at(0)), Due::At(at(1000)));
-    PANICS_IN_DROP.set(1);
-    assert!(panics(|| queue.shut_down()));
-    assert_eq!((worker_wakes.count(), wakes.count(), queue.is_drained()), (1, 1, true));
-}
-
-#[test]
-fn keys_that_panic_where_the_end_of_a_drain_drops_them_are_all_dropped_when_it_goes_on() {
-    let queue = SharedWorkQueue::<PanicsInDrop, StdLock>::default();
-    let (mut delays, mut cx) = (queue.delays(), Context::from_waker(Waker::noop()));
-    (1..=3).for_each(|key| _ = queue.add(PanicsInDrop(key)));
-    queue.shut_down_with_drain(at(0), Duration::from_millis(20));
-    PANICS_IN_DROP.set(1);
-    assert!(panics(|| delays.poll_due(&mut cx, at(20))));
-    assert_eq!((delays.poll_due(&mut cx, at(20)), queue.len()), (Due::Closed, 0));
-    assert_eq!(queue.drained(), Some(Drained { ready: 3, ..Drained::default() }));
 }
 
 #[test]
@@ -876,21 +623,107 @@ fn two_tasks_that_follow_the_delays_both_hear_of_an_earlier_one_and_of_the_end()
     assert_eq!((wakes.count(), other_wakes.count()), (2, 2));
 }
 
+/// What panics while it is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Flaw {
+    Eq,
+    Clone,
+    Drop,
+    Limiter,
+    Waker,
+}
+
+std::thread_local!(static FLAW: Cell<Option<Flaw>> = const { Cell::new(None) });
+
+/// Panics once.
+fn may_panic(flaw: Flaw) {
+    if FLAW.get() == Some(flaw) {
+        FLAW.set(None);
+        panic!("on purpose");
+    }
+}
+
+/// A key, its limiter and its waker. All keys have one hash.
+#[derive(Debug)]
+struct Flawed(u32);
+
+impl Hash for Flawed {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl PartialEq for Flawed {
+    fn eq(&self, other: &Self) -> bool {
+        may_panic(Flaw::Eq);
+        self.0 == other.0
+    }
+}
+
+impl Eq for Flawed {}
+
+impl Clone for Flawed {
+    fn clone(&self) -> Self {
+        may_panic(Flaw::Clone);
+        Self(self.0)
+    }
+}
+
+impl Drop for Flawed {
+    fn drop(&mut self) {
+        may_panic(Flaw::Drop);
+    }
+}
+
+impl RateLimiter for Flawed {
+    fn delay(&mut self, _: Instant, _: u32) -> Duration {
+        may_panic(Flaw::Limiter);
+        Duration::from_millis(5)
+    }
+}
+
+impl Wake for Flawed {
+    fn wake(self: Arc<Self>) {
+        may_panic(Flaw::Waker);
+    }
+}
+
 #[test]
-fn a_key_whose_clone_panics_when_another_is_given_back_wakes_a_worker() {
-    let queue = SharedWorkQueue::<Fragile, StdLock>::default();
-    queue.add(Fragile(1));
-    let Poll::Ready(Some(job)) = Pin::new(&mut queue.get()).poll(&mut Context::from_waker(Waker::noop())) else {
-        panic!("a key is ready")
-    };
-    let ((wakes, waker), mut sleeper) = (counting(), queue.get());
-    assert!(Pin::new(&mut sleeper).poll(&mut Context::from_waker(&waker)).is_pending());
-    assert_eq!(queue.add(Fragile(1)), Added::Deferred);
-    let mut next = job.done_and_get();
-    BREAKS.set(true);
-    assert!(panics(|| Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop())).is_ready()));
-    BREAKS.set(false);
-    assert_eq!((queue.len(), wakes.count()), (1, 1), "a key is ready and the other worker is woken");
+fn a_queue_in_which_the_programs_code_panicked_has_failed_and_says_so() {
+    for flaw in [Flaw::Eq, Flaw::Clone, Flaw::Drop, Flaw::Limiter, Flaw::Waker] {
+        let queue = SharedWorkQueue::<Flawed, StdLock, Flawed>::new(WorkQueue::new(Flawed(0)));
+        let waker = Waker::from(Arc::new(Flawed(0)));
+        let poll = |waker: &Waker| Pin::new(&mut queue.get()).poll(&mut Context::from_waker(waker));
+        [1, 2, 3].into_iter().for_each(|key| queue.add(Flawed(key)));
+        queue.add_after(at(0), Flawed(4), Duration::from_millis(5));
+        let [Poll::Ready(Some(one)), Poll::Ready(Some(two)), Poll::Ready(Some(three))] = [(); 3].map(|()| poll(&waker))
+        else {
+            panic!("three keys are ready")
+        };
+        let ((wakes, sound), (followed, follows)) = (counting(), counting());
+        let (mut first, mut second, mut delays) = (queue.get(), queue.get(), queue.delays());
+        assert!(Pin::new(&mut first).poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(Pin::new(&mut second).poll(&mut Context::from_waker(&sound)).is_pending());
+        assert_eq!(delays.poll_due(&mut Context::from_waker(&follows), at(0)), Due::At(at(5)));
+        FLAW.set(Some(flaw));
+        let panicked = panics(|| match flaw {
+            Flaw::Eq => _ = queue.add_after(at(0), Flawed(5), Duration::ZERO),
+            Flaw::Clone | Flaw::Waker => {
+                queue.add(Flawed(5));
+                _ = poll(&sound);
+            }
+            Flaw::Drop => one.done(),
+            Flaw::Limiter => _ = one.finish(at(0), Outcome::Retry),
+        });
+        assert!(panicked && queue.has_failed() && queue.is_shutting_down() && queue.is_drained(), "{flaw:?}");
+        assert_eq!((wakes.count(), followed.count()), (1, 1), "{flaw:?}: all that sleep are woken");
+        assert!(matches!(poll(&waker), Poll::Ready(None)), "{flaw:?}: no key comes");
+        assert_eq!(delays.poll_due(&mut Context::from_waker(&follows), at(5)), Due::Closed);
+        queue.add(Flawed(1));
+        assert_eq!(queue.add_after(at(0), Flawed(1), Duration::ZERO), Added::Closed);
+        assert_eq!((queue.len(), queue.stats().depth, queue.parked().len()), (0, 0, 0));
+        assert_eq!(two.finish(at(0), Outcome::Retry), Finished::Ignored);
+        drop(three);
+        queue.shut_down();
+    }
 }
 
 #[test]
@@ -899,13 +732,13 @@ fn a_rate_limiter_that_comes_back_to_its_queue_is_told_so() {
     static QUEUE: std::sync::OnceLock<SharedWorkQueue<u32, StdLock, ComesBack>> = std::sync::OnceLock::new();
     impl RateLimiter for ComesBack {
         fn delay(&mut self, _: Instant, _: u32) -> Duration {
-            QUEUE.get().into_iter().for_each(|queue| _ = queue.add(2));
+            QUEUE.get().into_iter().for_each(|queue| queue.add(2));
             Duration::ZERO
         }
     }
     let queue = QUEUE.get_or_init(|| SharedWorkQueue::new(WorkQueue::new(ComesBack)));
     assert!(panics(|| queue.add_rate_limited(at(0), 1)));
-    assert_eq!((queue.add(3), queue.len()), (Added::Queued, 1));
+    assert!(queue.has_failed());
 }
 
 #[test]
@@ -941,7 +774,7 @@ fn the_timer_is_woken_when_the_only_delay_is_promoted() {
     let (mut delays, mut cx) = (queue.delays(), Context::from_waker(&waker));
     queue.add_after(at(0), 1, Duration::from_millis(20));
     assert_eq!(delays.poll_due(&mut cx, at(0)), Due::At(at(20)));
-    assert_eq!(queue.add(1), Added::Queued);
+    queue.add(1);
     assert_eq!((wakes.count(), delays.poll_due(&mut cx, at(0))), (1, Due::Idle));
     queue.add_after(at(0), 2, Duration::from_millis(20));
     assert_eq!(delays.poll_due(&mut cx, at(0)), Due::At(at(20)));
@@ -963,7 +796,7 @@ fn a_retry_that_a_worker_gives_back_wakes_the_task_that_follows_the_delays() {
 #[test]
 fn finish_and_get_finishes_by_the_first_poll_and_answers_then() {
     let queue = Queue::default();
-    [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+    [1, 2].into_iter().for_each(|key| queue.add(key));
     let mut next = Worker::new(queue.get()).take().finish_and_get(at(0), Outcome::Retry);
     assert_eq!((next.finished(), queue.stats().retries), (None, 0));
     let Poll::Ready(Some(job)) = Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop())) else {
@@ -972,29 +805,4 @@ fn finish_and_get_finishes_by_the_first_poll_and_answers_then() {
     assert_eq!((*job.key(), next.finished()), (2, Some(Finished::RetryAt(at(5)))));
     drop(job.finish_and_get(at(0), Outcome::Retry));
     assert_eq!(queue.stats().retries, 2, "also if it is never polled");
-}
-
-#[test]
-fn a_limiter_that_panics_while_a_key_is_given_back_wakes_the_other_workers_and_the_timer() {
-    #[derive(Default)]
-    struct Flawed;
-    impl RateLimiter for Flawed {
-        fn delay(&mut self, _: Instant, _: u32) -> Duration {
-            panic!("on purpose")
-        }
-    }
-    let queue = SharedWorkQueue::<u32, StdLock, Flawed>::default();
-    queue.add(1);
-    let Poll::Ready(Some(job)) = Pin::new(&mut queue.get()).poll(&mut Context::from_waker(Waker::noop())) else {
-        panic!("a key is ready")
-    };
-    let ((worker_wakes, waker), (wakes, delays_waker)) = (counting(), counting());
-    let (mut sleeper, mut delays) = (queue.get(), queue.delays());
-    assert!(Pin::new(&mut sleeper).poll(&mut Context::from_waker(&waker)).is_pending());
-    assert_eq!(delays.poll_due(&mut Context::from_waker(&delays_waker), at(0)), Due::Idle);
-    queue.add(1);
-    let mut next = job.finish_and_get(at(0), Outcome::Retry);
-    assert!(panics(|| Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop())).is_ready()));
-    assert_eq!((next.finished(), worker_wakes.count(), wakes.count()), (None, 1, 1));
-    assert_eq!((queue.len(), queue.stats().panics), (1, 1), "it was added meanwhile");
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{ExponentialBackoff, QueueStats};
+use crate::queue::ExponentialBackoff;
 use crate::storage::{Fixed, Heap};
 use core::cell::Cell;
 
@@ -18,9 +18,6 @@ crate::storage::in_both_memories!(
     a_queue_in_its_drain_hands_out_what_was_added_before,
     a_job_of_another_queue_is_not_finished,
     a_time_that_goes_back_does_not_shorten_a_retry,
-    a_limiter_that_panics_leaves_the_key_to_be_retried_after_a_second,
-    a_limiter_that_panics_in_a_drain_does_not_hold_up_its_end,
-    a_limiter_that_panics_leaves_a_held_job_to_be_given_back,
     a_transient_failure_backs_off_and_does_not_count_towards_parking,
     a_terminal_failure_parks_at_once_unless_the_key_changed_meanwhile,
     a_retry_that_is_due_while_its_key_is_held_waits_for_the_job,
@@ -215,46 +212,6 @@ fn the_work_ends_when_it_is_finished() {
     assert_eq!((work.count, work.total), (1, Duration::from_millis(30)));
 }
 
-/// A limiter that panics as long as this is set.
-#[derive(Default)]
-struct Flawed(Cell<bool>);
-
-impl RateLimiter for Flawed {
-    fn delay(&mut self, _: Instant, _: u32) -> Duration {
-        assert!(!self.0.get(), "on purpose");
-        Duration::from_millis(5)
-    }
-}
-
-fn finish_with_a_panic<M: Mem>(queue: &mut WorkQueueIn<u32, Flawed, M>, job: Job, outcome: Outcome) {
-    queue.limiter.0.set(true);
-    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.finish(at(0), job, outcome)));
-    assert!(panicked.is_err());
-    queue.limiter.0.set(false);
-}
-
-fn a_limiter_that_panics_leaves_the_key_to_be_retried_after_a_second<M: Mem>() {
-    for (outcome, panics) in [(Outcome::Retry, 1), (Outcome::Panicked, 2)] {
-        let mut queue = WorkQueueIn::<u32, Flawed, M>::default();
-        let job = take(&mut queue, 1);
-        finish_with_a_panic(&mut queue, job, outcome);
-        let stats = QueueStats { adds: 1, retries: 1, panics, ..QueueStats::default() };
-        assert_eq!((queue.stats(), queue.num_requeues(&1)), (stats, 0), "{outcome:?}");
-        assert_eq!(queue.poll_timeout(), Some(at(1000)));
-        queue.handle_timeout(at(1000));
-        let job = queue.poll_job().unwrap();
-        assert_eq!(queue.finish(at(1000), job, Outcome::Retry), Finished::RetryAt(at(1005)));
-    }
-}
-
-fn a_limiter_that_panics_in_a_drain_does_not_hold_up_its_end<M: Mem>() {
-    let mut queue = WorkQueueIn::<u32, Flawed, M>::default();
-    let job = take(&mut queue, 1);
-    queue.shut_down_with_drain(at(0), Duration::from_secs(1));
-    finish_with_a_panic(&mut queue, job, Outcome::Retry);
-    assert_eq!((queue.is_drained(), queue.records.len()), (true, 0));
-}
-
 /// A key that cannot be hashed, compared or cloned while this is set.
 #[derive(Debug, Eq)]
 struct Fragile;
@@ -298,19 +255,6 @@ fn a_full_queue_takes_every_outcome() {
         assert_eq!(finished[0], finished[1], "{outcome:?}");
         assert_eq!(queue.try_add(3).is_ok(), outcome == Outcome::Done, "{outcome:?}");
     }
-}
-
-fn a_limiter_that_panics_leaves_a_held_job_to_be_given_back<M: Mem>() {
-    let mut queue = WorkQueueIn::<u32, Flawed, M>::new(Flawed::default());
-    let job = take(&mut queue, 1);
-    queue.limiter.0.set(true);
-    let held = core::panic::AssertUnwindSafe(|| queue.hold(at(0), &job, Outcome::Retry));
-    assert!(std::panic::catch_unwind(held).is_err());
-    assert_eq!((queue.stats().panics, queue.stats().held, queue.num_requeues(&1)), (1, 1, 0));
-    queue.handle_timeout(Instant::ZERO + DELAY_WITHOUT_LIMITER);
-    assert_eq!(queue.len(), 0, "its job is held");
-    queue.done(job);
-    assert_eq!((queue.len(), queue.stats().held), (1, 0));
 }
 
 fn a_transient_failure_backs_off_and_does_not_count_towards_parking<M: Mem>() {

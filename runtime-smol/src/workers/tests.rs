@@ -1,7 +1,6 @@
 use super::*;
 use crate::caught::caught_call;
 use crate::run;
-use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use core::time::Duration;
 use listwatch_core::api::ApiError;

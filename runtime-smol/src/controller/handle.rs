@@ -2,9 +2,7 @@
 
 use super::error::RunError;
 use super::feed::{AddedSource, Feed, Mapped, add_feed};
-#[cfg(feature = "metrics")]
-use super::source::SourceStatus;
-use super::source::{Keys, Mapper, Source};
+use super::source::{Keys, Mapper, Source, SourceStatus};
 use super::state::ControllerState;
 #[cfg(feature = "metrics")]
 use super::tally::Counts;

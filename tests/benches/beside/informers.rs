@@ -1,6 +1,6 @@
 //! From a server's bytes to a reconciled cache: 20,000 pods of 10 KB are listed, and 40,000 changes of them watched.
 
-use crate::figures::{head, median, ratio, row};
+use crate::figures::{head, median, row};
 use crate::process::{Load, Server, Took, took};
 use crate::settings::Settings;
 
@@ -89,12 +89,7 @@ pub(crate) fn tables(settings: &Settings) -> String {
     }
     let measured: Vec<Measured> =
         ways.into_iter().zip(all).map(|(way, all)| Measured::new(way, &all, load.pods as f64)).collect();
-    [
-        figures(&measured, load),
-        ratios("CPU time", &measured, |it| it.cpu),
-        ratios("resident bytes of an object", &measured, |it| it.object),
-    ]
-    .join("\n")
+    figures(&measured, load)
 }
 
 fn figures(measured: &[Measured], load: Load) -> String {
@@ -104,21 +99,6 @@ fn figures(measured: &[Measured], load: Load) -> String {
         let live = it.live.map_or_else(String::new, |live| format!("{live:.0}"));
         let (cpu, wall) = (format!("{:.2}", it.cpu), format!("{:.2}", it.wall));
         row([it.way.title.to_owned(), cpu, wall, format!("{:.0}", it.object), live, format!("{:.0}", it.peak / 1e6)])
-    });
-    head(columns) + &rows.collect::<String>()
-}
-
-/// Ours to theirs, each to each, where both are plain or both over TLS.
-fn ratios(of: &str, measured: &[Measured], figure: fn(&Measured) -> f64) -> String {
-    let (ours, theirs): (Vec<&Measured>, Vec<&Measured>) =
-        measured.iter().partition(|measured| measured.way.side == Side::Ours);
-    let columns = [format!("{of}, to")].into_iter().chain(theirs.iter().map(|it| it.way.title.to_owned()));
-    let rows = ours.iter().map(|our| {
-        let ratios = theirs.iter().map(|their| match our.way.is_tls == their.way.is_tls {
-            true => ratio(figure(our), figure(their)),
-            false => String::new(),
-        });
-        row([our.way.title.to_owned()].into_iter().chain(ratios))
     });
     head(columns) + &rows.collect::<String>()
 }

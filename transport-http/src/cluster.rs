@@ -1,8 +1,7 @@
 use crate::client::HttpClient;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ConfigWarning};
 use crate::server::Server;
 use crate::transport::HttpTransport;
-use crate::warning::ConfigWarning;
 use std::sync::Arc;
 
 /// An API server, the certificate authority that it is trusted by, and the credential that requests carry.
@@ -40,22 +39,13 @@ use std::sync::Arc;
 /// kubectl renews it in the file. This crate does not.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    server: Arc<Server>,
-    context: Option<String>,
-    namespace: Option<String>,
-    warnings: Arc<[ConfigWarning]>,
+    pub(crate) server: Arc<Server>,
+    pub(crate) context: Option<String>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) warnings: Arc<[ConfigWarning]>,
 }
 
 impl Cluster {
-    pub(crate) fn new(
-        server: Arc<Server>,
-        context: Option<String>,
-        namespace: Option<String>,
-        warnings: Vec<ConfigWarning>,
-    ) -> Self {
-        Self { server, context, namespace, warnings: warnings.into() }
-    }
-
     /// Makes a transport for one reflector. It opens no connection yet.
     ///
     /// # Errors

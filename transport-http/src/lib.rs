@@ -54,11 +54,7 @@ mod options;
 #[cfg(feature = "ureq")]
 mod reactor;
 #[cfg(feature = "ureq")]
-mod shorthands;
-#[cfg(feature = "ureq")]
 mod transport;
-#[cfg(feature = "ureq")]
-mod warning;
 
 // A server, and the requests to it.
 #[cfg(feature = "ureq")]
@@ -84,7 +80,7 @@ mod cancel;
 #[cfg(feature = "ureq")]
 mod clock;
 #[cfg(feature = "ureq")]
-mod reloaded;
+mod lock;
 #[cfg(feature = "ureq")]
 mod secret;
 
@@ -93,15 +89,13 @@ pub use client::HttpClient;
 #[cfg(feature = "ureq")]
 pub use cluster::Cluster;
 #[cfg(feature = "ureq")]
-pub use error::ConfigError;
+pub use error::{ConfigError, ConfigWarning};
 #[cfg(feature = "ureq")]
 pub use options::ClusterOptions;
 #[cfg(feature = "ureq")]
 pub use reactor::{PollRead, Reactor};
 #[cfg(feature = "ureq")]
 pub use transport::HttpTransport;
-#[cfg(feature = "ureq")]
-pub use warning::ConfigWarning;
 
 #[cfg(all(test, feature = "ureq"))]
 mod tests {

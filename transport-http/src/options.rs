@@ -2,11 +2,11 @@ use crate::cluster::Cluster;
 use crate::config::Kubeconfig;
 use crate::config::in_cluster;
 use crate::config::settings::{Allowed, Login, Settings};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ConfigWarning};
 use crate::limits::Limits;
 use crate::secret::Secret;
 use crate::server::{OnWarning, Server};
-use crate::warning::ConfigWarning;
+use crate::transport::HttpTransport;
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -320,8 +320,7 @@ impl ClusterOptions {
         if let Some(token) = &self.token {
             self.log_in_by(token, &mut settings);
         }
-        let namespace = settings.namespace.take();
-        let context = settings.context.take();
+        let (context, namespace) = (settings.context.take(), settings.namespace.take());
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());
         let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;
@@ -329,7 +328,7 @@ impl ClusterOptions {
         if let Some(place) = user.filter(|_| server.sends_plaintext()) {
             warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });
         }
-        Ok(Cluster::new(Arc::new(server), context, namespace, warnings))
+        Ok(Cluster { server: Arc::new(server), context, namespace, warnings: warnings.into() })
     }
 
     fn log_in_by(&self, token: &Secret, settings: &mut Settings) {
@@ -345,6 +344,48 @@ impl ClusterOptions {
     fn home(&self) -> Option<PathBuf> {
         let set = |name: &str| (self.env)(name).filter(|value| !value.is_empty());
         set("HOME").or_else(|| set("USERPROFILE")).map(PathBuf::from)
+    }
+}
+
+/// Constructors that use the defaults of [`ClusterOptions`].
+impl Cluster {
+    /// Finds the cluster that kubectl would use: the current context of `$KUBECONFIG`, else of `~/.kube/config`.
+    ///
+    /// If neither exists, the service account of the pod that runs this program is used. Several files in `$KUBECONFIG`
+    /// are merged; the first definition of a name counts.
+    ///
+    /// # Errors
+    /// See [`ClusterOptions::infer`].
+    pub fn infer() -> Result<Self, ConfigError> {
+        ClusterOptions::new().infer()
+    }
+
+    /// Reads the current context of a kubeconfig. [`ClusterOptions::context`] chooses another one.
+    ///
+    /// # Errors
+    /// See [`ClusterOptions::kubeconfig`].
+    pub fn from_kubeconfig(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        ClusterOptions::new().kubeconfig(path)
+    }
+
+    /// Uses the API server at `url` without a credential, such as `http://127.0.0.1:8001` of `kubectl proxy`.
+    ///
+    /// If the URL has a path, the path precedes that of every request.
+    ///
+    /// # Errors
+    /// See [`ClusterOptions::at`].
+    pub fn at(url: &str) -> Result<Self, ConfigError> {
+        ClusterOptions::new().at(url)
+    }
+}
+
+impl HttpTransport {
+    /// Makes a transport to the API server at `base_url` without a credential, as [`Cluster::at`] does.
+    ///
+    /// # Errors
+    /// See [`ClusterOptions::at`].
+    pub fn new(base_url: &str) -> Result<Self, ConfigError> {
+        Cluster::at(base_url)?.transport()
     }
 }
 

@@ -1,17 +1,19 @@
 //! How many requests are open at once, and which wait.
 
+use crate::clock;
+use crate::lock::Lock;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// A limit of open requests. As many again may wait, the first one first.
 #[derive(Debug)]
 pub(crate) struct Permits {
     limit: Limit,
-    state: Mutex<State>,
+    queue: Lock<Queue>,
 }
 
 /// What is limited, and how.
@@ -27,48 +29,30 @@ pub(crate) struct Limit {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Queue {
+    /// How many requests are open or admitted.
     open: usize,
-    waiting: VecDeque<Waiting>,
+    /// The tickets that are called, and have not taken their permit.
+    admitted: BTreeSet<u64>,
+    /// The tickets that wait, each with its thread.
+    waiting: VecDeque<(u64, Option<Thread>)>,
     last: u64,
-}
-
-/// A request in front of the limit. If this is dropped, the request is given up.
-#[derive(Debug)]
-struct Waiting {
-    number: u64,
-    grant: SyncSender<()>,
-}
-
-/// How a request stands when it is made.
-#[derive(Debug)]
-pub(crate) enum Entry {
-    Admitted(Permit),
-    Waits(Wait),
 }
 
 /// One of the open requests that the limit counts.
 #[derive(Debug)]
 pub(crate) struct Permit(Arc<Permits>);
 
-/// The wait of a request's thread.
+/// The number of a request in the queue. Dropped, it takes no place there.
 #[derive(Debug)]
-pub(crate) struct Wait {
-    permits: Arc<Permits>,
-    number: u64,
-    granted: Receiver<()>,
-}
-
-/// The caller's part in a wait. When dropped, it ends the wait.
-#[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct Ticket {
     permits: Arc<Permits>,
     number: u64,
 }
 
 impl Permits {
     pub(crate) fn new(limit: Limit) -> Arc<Self> {
-        Arc::new(Self { limit, state: Mutex::default() })
+        Arc::new(Self { limit, queue: Lock::default() })
     }
 
     pub(crate) fn limit(&self) -> &Limit {
@@ -79,34 +63,36 @@ impl Permits {
     ///
     /// # Errors
     /// If no more may wait.
-    pub(crate) fn enter(self: &Arc<Self>) -> Result<(Entry, Option<Claim>), TransportError> {
-        let mut state = self.lock();
-        let most = self.limit.most;
-        if state.open < most {
-            state.open += 1;
-            return Ok((Entry::Admitted(Permit(self.clone())), None));
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<Arc<Ticket>, TransportError> {
+        let Limit { what, most, wait, .. } = self.limit;
+        let mut queue = self.queue.lock();
+        let (is_full, waiting) = (queue.open >= most, queue.waiting.len());
+        if is_full && (wait.is_zero() || waiting >= most) {
+            drop(queue);
+            return Err(self.limit.exhausted(format_args!("{most} {what} are open, and {waiting} wait")));
         }
-        if self.limit.wait.is_zero() || state.waiting.len() >= most {
-            let waiting = state.waiting.len();
-            drop(state);
-            return Err(self.limit.exhausted(format_args!("{most} {} are open, and {waiting} wait", self.limit.what)));
+        queue.last += 1;
+        let number = queue.last;
+        if is_full {
+            queue.waiting.push_back((number, None));
+        } else {
+            queue.open += 1;
+            queue.admitted.insert(number);
         }
-        state.last += 1;
-        let (number, (grant, granted)) = (state.last, sync_channel(1));
-        state.waiting.push_back(Waiting { number, grant });
-        let claim = Claim { permits: self.clone(), number };
-        Ok((Entry::Waits(Wait { permits: self.clone(), number, granted }), Some(claim)))
+        Ok(Arc::new(Ticket { permits: self.clone(), number }))
     }
 
-    /// Takes a request out of those that wait, if it waits still.
-    fn remove(&self, number: u64) -> Option<Waiting> {
-        let mut state = self.lock();
-        let at = state.waiting.iter().position(|waiting| waiting.number == number)?;
-        state.waiting.remove(at)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Calls the next ticket, as a request has ended.
+    fn release(&self) {
+        let mut queue = self.queue.lock();
+        match queue.waiting.pop_front() {
+            Some((next, thread)) => {
+                queue.admitted.insert(next);
+                drop(queue);
+                thread.iter().for_each(Thread::unpark);
+            }
+            None => queue.open -= 1,
+        }
     }
 }
 
@@ -117,67 +103,65 @@ impl Limit {
     }
 }
 
-impl Wait {
+impl Ticket {
     /// Blocks until the request may be sent.
     ///
     /// # Errors
     /// If its time is over, or if its caller gave it up.
-    pub(crate) fn wait(self) -> Result<Permit, TransportError> {
+    pub(crate) fn wait(&self) -> Result<Permit, TransportError> {
         let limit = &self.permits.limit;
-        let granted = self.granted.recv_timeout(limit.wait).or_else(|error| match error {
-            // Unless it was granted just now.
-            RecvTimeoutError::Timeout if self.permits.remove(self.number).is_none() => {
-                self.granted.try_recv().map_err(|_| RecvTimeoutError::Disconnected)
+        let end = clock::steady() + limit.wait;
+        loop {
+            let mut queue = self.permits.queue.lock();
+            if queue.admitted.remove(&self.number) {
+                return Ok(Permit(self.permits.clone()));
             }
-            error => Err(error),
-        });
-        match granted {
-            Ok(()) => Ok(Permit(self.permits.clone())),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(TransportError::new(TransportErrorKind::Reset, "the request was given up"))
-            }
-            Err(RecvTimeoutError::Timeout) => {
+            let Some(at) = queue.waiting.iter().position(|(number, _)| *number == self.number) else {
+                return Err(TransportError::new(TransportErrorKind::Reset, "the request was given up"));
+            };
+            let left = end.saturating_duration_since(clock::steady());
+            if left.is_zero() {
+                queue.waiting.remove(at);
+                drop(queue);
                 let Limit { what, most, wait, .. } = limit;
-                Err(limit.exhausted(format_args!("{most} other {what} were open for {wait:?}")))
+                return Err(limit.exhausted(format_args!("{most} other {what} were open for {wait:?}")));
             }
+            queue.waiting[at].1 = Some(thread::current());
+            drop(queue);
+            thread::park_timeout(left);
         }
     }
-}
 
-impl Claim {
+    /// Ends the wait: the request is given up.
+    pub(crate) fn leave(&self) {
+        let mut queue = self.permits.queue.lock();
+        let at = queue.waiting.iter().position(|(number, _)| *number == self.number);
+        let left = at.and_then(|at| queue.waiting.remove(at));
+        drop(queue);
+        left.and_then(|(_, thread)| thread).iter().for_each(Thread::unpark);
+    }
+
     /// What the request waits for, while it does.
     pub(crate) fn waits_for(&self) -> Option<String> {
         let Limit { what, most, option, .. } = &self.permits.limit;
-        let state = self.permits.lock();
-        let waits = state.waiting.iter().any(|waiting| waiting.number == self.number);
+        let waits = self.permits.queue.lock().waiting.iter().any(|(number, _)| *number == self.number);
         waits.then(|| format!("{most} other {what} are open, which ClusterOptions::{option} limits"))
     }
 }
 
-/// Where the thread never began, or unwound.
-impl Drop for Wait {
+impl Drop for Ticket {
     fn drop(&mut self) {
-        if self.permits.remove(self.number).is_none() && self.granted.try_recv().is_ok() {
-            drop(Permit(self.permits.clone()));
+        self.leave();
+        // One whose thread never began, or unwound.
+        let is_unused = self.permits.queue.lock().admitted.remove(&self.number);
+        if is_unused {
+            self.permits.release();
         }
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        self.permits.remove(self.number);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        while let Some(next) = state.waiting.pop_front() {
-            // One that has ended meanwhile does not take it.
-            if next.grant.try_send(()).is_ok() {
-                return;
-            }
-        }
-        state.open -= 1;
+        self.0.release();
     }
 }

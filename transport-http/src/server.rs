@@ -8,7 +8,7 @@ use crate::connect::{
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::permits::{Limit, Permits};
-use crate::secret::Secret;
+use crate::secret::{Material, Secret};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use listwatch_core::api::SendGate;
@@ -170,14 +170,23 @@ impl Server {
         self.auth.may_prompt()
     }
 
+    /// What a session waits for: an exec plugin.
+    pub(crate) fn waits_for(&self) -> Option<String> {
+        self.auth.waits_for()
+    }
+
     /// Kills an exec plugin that no caller waits for any more.
     pub(crate) fn on_cancelled(&self) {
         self.auth.on_cancelled();
     }
 
     fn session_of(&self, credential: Credential) -> Result<Session, ConfigError> {
-        let issued = credential.identity.as_ref().map(|identity| (identity, self.auth.issuer()));
-        let tls = self.tls.as_ref().map(|tls| tls.config(issued)).transpose()?;
+        let place = || self.auth.issuer();
+        let issued = credential
+            .identity
+            .clone()
+            .map(|(certificate, key)| (Material::Data(certificate, place()), Material::Data(key, place())));
+        let tls = self.tls.as_ref().map(|tls| tls.config(issued.as_ref())).transpose()?;
         let proxy_tls = self.proxy_tls.as_ref().map(|tls| tls.config(None)).transpose()?;
         Ok(Session { credential, tls, proxy_tls })
     }

@@ -1,20 +1,21 @@
 //! Credentials from exec plugins: `client.authentication.k8s.io`, v1 and v1beta1.
 
 use super::run::{Outcome, Run};
-use super::timestamp;
 use crate::cancel::CancelToken;
 use crate::clock;
 use crate::config::settings::Plugin;
 use crate::config::yaml;
 use crate::error::ConfigError;
+use crate::lock::Lock;
 use crate::secret::Secret;
+use listwatch_core::time::WallTime;
 use serde::Deserialize;
 use serde_json::json;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How long before its expiry a credential is renewed.
+/// How long before its expiry a credential is renewed, as with client-go.
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// Go's zero time, by which a plugin says that a credential does not expire: client-go takes it so.
@@ -24,27 +25,34 @@ const NEVER: &str = "0001-01-01T00:00:00Z";
 pub(super) struct Exec {
     plugin: Plugin,
     limit: Duration,
-    state: Mutex<State>,
+    state: Lock<Issuance>,
 }
 
+/// What a plugin has issued, and issues now.
 #[derive(Default)]
-struct State {
+struct Issuance {
     last: Option<Issued>,
     /// The run under way.
     run: Option<Arc<Run>>,
 }
 
-/// A credential that the plugin issued.
+/// A credential that somebody issued for a time.
 #[derive(Clone)]
 pub(super) struct Issued {
     pub(super) token: Option<Secret>,
     pub(super) identity: Option<(Secret, Secret)>,
-    expires: Option<SystemTime>,
+    pub(super) expires: Option<SystemTime>,
+}
+
+impl Issued {
+    pub(super) fn is_valid(&self, now: SystemTime) -> bool {
+        self.expires.is_none_or(|expires| now + MARGIN < expires)
+    }
 }
 
 impl Exec {
     pub(super) fn new(plugin: Plugin, limit: Duration) -> Self {
-        Self { plugin, limit, state: Mutex::default() }
+        Self { plugin, limit, state: Lock::default() }
     }
 
     /// The place of the plugin's entry, and its command, for errors.
@@ -58,8 +66,8 @@ impl Exec {
 
     /// The last credential while it is valid, else a new one from a run.
     pub(super) fn current(&self, cancel: &CancelToken) -> Result<Issued, ConfigError> {
-        let mut state = self.lock();
-        if let Some(issued) = state.last.as_ref().filter(|issued| issued.is_good(clock::wall())) {
+        let mut state = self.state.lock();
+        if let Some(issued) = state.current() {
             return Ok(issued.clone());
         }
         let run = self.join(&mut state, cancel)?;
@@ -70,14 +78,19 @@ impl Exec {
         }
     }
 
+    /// Whether there is no valid credential.
+    pub(super) fn is_due(&self) -> bool {
+        self.state.lock().current().is_none()
+    }
+
     /// Makes the next call run the plugin.
     pub(super) fn invalidate(&self) {
-        self.lock().last = None;
+        self.state.lock().last = None;
     }
 
     /// Handles the cancellation of a caller. When this returns, a run that no caller waits for was killed.
     pub(super) fn on_cancelled(&self) {
-        if let Some(run) = &self.lock().run {
+        if let Some(run) = &self.state.lock().run {
             run.on_cancelled();
         }
     }
@@ -85,7 +98,7 @@ impl Exec {
     /// Joins the run under way, or starts one.
     ///
     /// The caller holds the lock: no run starts after a cancellation, and a later cancellation finds the started run.
-    fn join(&self, state: &mut State, cancel: &CancelToken) -> Result<Arc<Run>, ConfigError> {
+    fn join(&self, state: &mut Issuance, cancel: &CancelToken) -> Result<Arc<Run>, ConfigError> {
         if cancel.is_cancelled() {
             return Err(self.fault("was cancelled before it started"));
         }
@@ -103,7 +116,7 @@ impl Exec {
     /// Takes the outcome of a run. The first caller that gets it stores the credential.
     fn on_over(&self, run: &Arc<Run>, outcome: Outcome) -> Result<Issued, ConfigError> {
         let issued = outcome.and_then(|output| read(&output, &self.plugin.api_version));
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.run.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
             state.run = None;
             state.last = issued.as_ref().ok().cloned();
@@ -129,15 +142,12 @@ impl Exec {
         command.stdout(Stdio::piped()).stderr(Stdio::inherit());
         command
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Issued {
-    fn is_good(&self, now: SystemTime) -> bool {
-        self.expires.is_none_or(|expires| now + MARGIN < expires)
+impl Issuance {
+    /// The last credential while it is valid.
+    fn current(&self) -> Option<&Issued> {
+        self.last.as_ref().filter(|issued| issued.is_valid(clock::wall()))
     }
 }
 
@@ -183,7 +193,7 @@ fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
         (None, None) => None,
         _ => return Err("gave a client certificate without its key, or a key without a certificate".to_owned()),
     };
-    let moment = |text: String| timestamp::parse(&text).ok_or("gave an `expirationTimestamp` that is no RFC 3339 date");
+    let moment = |text: String| date(&text).ok_or("gave an `expirationTimestamp` that is no RFC 3339 date");
     Ok(Issued { token, identity, expires: expires.map(moment).transpose()? })
 }
 
@@ -198,6 +208,13 @@ fn of_yaml(text: &str) -> Result<ExecCredential, String> {
 
 fn unreadable(line: usize) -> String {
     format!("printed no ExecCredential: see line {line} of its output")
+}
+
+/// Parses a date by RFC 3339, such as `2026-11-20T10:43:37Z`. Returns `None` for any other text and for dates before
+/// 1970. Plugins write the last second of the year 9999 for "never": whatever its offset, it is the last time there is.
+fn date(text: &str) -> Option<SystemTime> {
+    let since_epoch = text.parse::<WallTime>().ok()?.as_unix_micros();
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(since_epoch.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -233,5 +250,75 @@ mod tests {
             "status":{"token":"t","expirationTimestamp":"0001-01-01T00:00:00Z"}}"#;
         let issued = read(output, "v1").map(|issued| issued.expires);
         assert_eq!(issued, Ok(None));
+    }
+
+    fn seconds(text: &str) -> Option<u64> {
+        date(text).map(|time| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
+    }
+
+    #[test]
+    fn dates_are_read_with_and_without_fraction_and_offset() {
+        for (text, expected) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2024-02-29T23:59:59Z", 1_709_251_199),
+            ("2000-03-01T00:00:00Z", 951_868_800),
+            ("2026-11-20T10:43:07Z", 1_795_171_387),
+            ("2026-11-20T10:43:07.123456Z", 1_795_171_387),
+            ("2026-11-20T10:43:07.1234567890123Z", 1_795_171_387),
+            ("2026-11-20 10:43:07z", 1_795_171_387),
+            ("2016-12-31T23:59:60Z", 1_483_228_799),
+            ("2026-11-20T12:43:07+02:00", 1_795_171_387),
+            ("2026-11-20t09:13:07-01:30", 1_795_171_387),
+            ("9999-12-31T23:59:59Z", 253_402_300_799),
+            ("9999-12-31T23:59:59-10:00", 253_402_300_799),
+        ] {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn forms_that_rfc_3339_does_not_have_were_dates() {
+        for text in [
+            "+002026-11-20T10:43Z",
+            "+002026-11-20T10:43:07Z",
+            "2026-11-20T10:43:07+25:59",
+            "2026-11-20T10:43:07-24:00",
+            "2026-11-20T10:43:07+25:59:59",
+            "2026-11-20T10:43:07+02",
+            "2026-11-20T10:43:07+0200",
+            "2026-11-20T10:43:07Z[UTC]",
+            "2026-11-20T10:43:07,5Z",
+            "2026-11-20T10:43:07.Z",
+            "20261120T10:43:07Z",
+            "2026-11-20T10:43:07+02:60",
+        ] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+        assert_eq!(seconds("2026-11-20T10:43:07+23:59"), Some(1_795_171_387 - (23 * 60 + 59) * 60));
+        assert_eq!(seconds("2026-11-20T10:43:07-00:00"), Some(1_795_171_387));
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in ["", "soon", "2026-11-20", "2026-13-20T10:43:07Z", "2026-00-20T10:43:07Z", "2026-11-20T10:43:07"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+        for text in [
+            "2026-11-20T10:43:07+99:00",
+            "1960-11-20T10:43:07Z",
+            "2026-11-20T10:43Z",
+            "2026-11-20T10:43:07+",
+            "2026-02-30T10:43:07Z",
+            "99999-11-20T10:43:07Z",
+        ] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_credential_is_renewed_ten_seconds_before_it_expires() {
+        let moment = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let is_valid = |expires| Issued { token: None, identity: None, expires }.is_valid(moment(100));
+        assert!(is_valid(Some(moment(111))) && !is_valid(Some(moment(110))) && is_valid(None));
     }
 }

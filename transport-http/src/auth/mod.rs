@@ -3,22 +3,20 @@
 mod exec;
 mod id_token;
 mod json;
-mod process;
 mod redactor;
 mod run;
-mod timestamp;
 
 pub(crate) use redactor::{BodyRedactor, Redactor};
 
 use crate::cancel::CancelToken;
-use crate::config::settings::Login;
+use crate::clock;
+use crate::config::settings::{Login, ReadToken};
 use crate::error::ConfigError;
-use crate::reloaded::Reloaded;
-use crate::secret::Secret;
+use crate::lock::Lock;
+use crate::secret::{Reloaded, Secret};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use exec::Exec;
-use id_token::IdToken;
+use exec::{Exec, Issued};
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
@@ -37,7 +35,8 @@ enum Source {
     None,
     Header(HeaderValue),
     File(Reloaded, Option<Secret>),
-    IdToken(IdToken),
+    /// An id token, and the one that was read last.
+    IdToken(ReadToken, Lock<Option<Issued>>),
     Exec(Box<Exec>),
 }
 
@@ -85,7 +84,7 @@ impl Auth {
             }
             Login::Token(token) => Source::Header(bearer(&token, place)?),
             Login::TokenFile(path, token) => Source::File(Reloaded::new("token file", path), token),
-            Login::IdToken(read) => Source::IdToken(IdToken::new(read)),
+            Login::IdToken(read) => Source::IdToken(read, Lock::default()),
             Login::Exec(plugin) => Source::Exec(Box::new(Exec::new(plugin, limit))),
         };
         let named = |(name, value): (String, String)| {
@@ -100,18 +99,24 @@ impl Auth {
 
     /// The credential for a request now. It may read a file, or run an exec plugin.
     pub(crate) fn credential(&self, cancel: &CancelToken) -> Result<Credential, ConfigError> {
-        let (authorization, identity) = match &self.source {
-            Source::None => (None, None),
-            Source::Header(header) => (Some(header.clone()), None),
-            Source::File(file, token) => (Some(self.token_of_file(file, token.as_ref())?), None),
-            Source::IdToken(token) => (Some(bearer(&token.current(&self.place)?, &self.place)?), None),
-            Source::Exec(exec) => {
-                let issued = exec.current(cancel)?;
-                let token = issued.token.as_ref().map(|token| bearer(token, &exec.place())).transpose()?;
-                (token, issued.identity)
+        let authorization = match &self.source {
+            Source::None => None,
+            Source::Header(header) => Some(header.clone()),
+            Source::File(file, token) => Some(self.token_of_file(file, token.as_ref())?),
+            Source::IdToken(read, last) => {
+                let mut last = last.lock();
+                let valid = last.take().filter(|issued| issued.is_valid(clock::wall()));
+                let issued = valid.map_or_else(|| id_token::read(read, &self.place), Ok)?;
+                return self.issued(last.insert(issued));
             }
+            Source::Exec(exec) => return self.issued(&exec.current(cancel)?),
         };
-        Ok(Credential { authorization, identity })
+        Ok(Credential { authorization, identity: None })
+    }
+
+    fn issued(&self, issued: &Issued) -> Result<Credential, ConfigError> {
+        let token = issued.token.as_ref().map(|token| bearer(token, &self.issuer()));
+        Ok(Credential { authorization: token.transpose()?, identity: issued.identity.clone() })
     }
 
     /// Another credential after the server refused one; `None` if there is no other.
@@ -119,7 +124,7 @@ impl Auth {
         match &self.source {
             Source::None | Source::Header(_) => return Ok(None),
             Source::File(file, _) => file.invalidate(),
-            Source::IdToken(token) => token.invalidate(),
+            Source::IdToken(_, last) => *last.lock() = None,
             Source::Exec(exec) => {
                 // A request that was refused at the same time may have renewed it already.
                 let current = self.credential(cancel)?;
@@ -153,6 +158,14 @@ impl Auth {
     /// Whether an exec plugin may prompt at the terminal.
     pub(crate) fn may_prompt(&self) -> bool {
         matches!(&self.source, Source::Exec(exec) if exec.may_prompt())
+    }
+
+    /// What a credential waits for: an exec plugin that has to run, or runs.
+    pub(crate) fn waits_for(&self) -> Option<String> {
+        match &self.source {
+            Source::Exec(exec) if exec.is_due() => Some(format!("{} has not answered yet", exec.place())),
+            _ => None,
+        }
     }
 
     /// Handles the cancellation of a caller, which may have waited for a credential.

@@ -1,11 +1,11 @@
 //! One run of an exec plugin, which several callers may wait for.
 
-use super::process::PluginProcess;
 use crate::cancel::CancelToken;
 use crate::clock;
+use crate::lock::Lock;
 use std::io::{self, Read};
-use std::process::{ChildStdout, Command};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::process::{Child, ChildStdout, Command, ExitStatus};
+use std::sync::{Arc, Condvar, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 pub(super) struct Run {
     limit: Duration,
     deadline: Instant,
-    state: Mutex<State>,
+    state: Lock<Progress>,
     /// Notified on output, on an outcome, and when a caller was cancelled.
     changed: Condvar,
 }
@@ -27,7 +27,8 @@ pub(super) struct Run {
 /// The output, or the fault.
 pub(super) type Outcome = Result<Arc<[u8]>, String>;
 
-struct State {
+/// How far a run has come.
+struct Progress {
     running: PluginProcess,
     callers: Vec<CancelToken>,
     output: Option<Arc<[u8]>>,
@@ -47,7 +48,7 @@ impl Run {
         let run = Arc::new(Self {
             limit,
             deadline: clock::steady() + limit,
-            state: Mutex::new(State { running, callers: vec![caller.clone()], output: None, outcome: None }),
+            state: Lock::new(Progress { running, callers: vec![caller.clone()], output: None, outcome: None }),
             changed: Condvar::new(),
         });
         collect(stdout, Arc::downgrade(&run))?;
@@ -56,14 +57,14 @@ impl Run {
 
     /// Adds a caller; `false` if the run has failed.
     pub(super) fn join(&self, caller: &CancelToken) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.callers.push(caller.clone());
         !matches!(state.outcome, Some(Err(_)))
     }
 
     /// Blocks until the outcome; `None` if the caller is cancelled before.
     pub(super) fn wait(&self, caller: &CancelToken) -> Option<Outcome> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             self.advance(&mut state);
             if state.outcome.is_some() || caller.is_cancelled() {
@@ -77,13 +78,13 @@ impl Run {
 
     /// Handles the cancellation of a caller. If no other waits, the plugin is killed.
     pub(super) fn on_cancelled(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.advance(&mut state);
         self.changed.notify_all();
     }
 
     /// Checks for the outcome. Any caller may do so.
-    fn advance(&self, state: &mut State) {
+    fn advance(&self, state: &mut Progress) {
         if state.outcome.is_none() {
             state.outcome = state.outcome(self.deadline, self.limit);
             if let Some(outcome) = &state.outcome {
@@ -96,16 +97,12 @@ impl Run {
     }
 
     fn on_output(&self, output: Vec<u8>) {
-        self.lock().output = Some(output.into());
+        self.state.lock().output = Some(output.into());
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Progress {
     /// The outcome; `None` while the plugin runs.
     fn outcome(&mut self, deadline: Instant, limit: Duration) -> Option<Outcome> {
         if self.callers.iter().all(CancelToken::is_cancelled) {
@@ -140,6 +137,71 @@ fn collect(stdout: Option<ChildStdout>, run: Weak<Run>) -> io::Result<()> {
     thread::Builder::new().name("listwatch-exec".into()).stack_size(64 << 10).spawn(reader).map(drop)
 }
 
+/// The process of an exec plugin. If it runs when this is dropped, it is killed with its children.
+struct PluginProcess {
+    child: Child,
+    /// Whether it leads its own process group.
+    #[cfg(unix)]
+    leads_group: bool,
+    has_ended: bool,
+}
+
+impl PluginProcess {
+    /// Starts a plugin. One that may prompt stays in the group of this program, because another group cannot read the
+    /// terminal. Ctrl-C reaches it as it reaches this program.
+    fn start(command: &mut Command, asks: bool) -> io::Result<Self> {
+        // Its own group: otherwise the children of a shell outlive it.
+        #[cfg(unix)]
+        if !asks {
+            std::os::unix::process::CommandExt::process_group(command, 0);
+        }
+        #[cfg(not(unix))]
+        let _there_are_no_groups = asks;
+        Ok(Self {
+            child: command.spawn()?,
+            #[cfg(unix)]
+            leads_group: !asks,
+            has_ended: false,
+        })
+    }
+
+    fn stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// The exit status; `None` while it runs.
+    fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        let status = self.child.try_wait()?;
+        self.has_ended |= status.is_some();
+        Ok(status)
+    }
+
+    /// Kills it, without waiting for its end.
+    fn kill(&mut self) {
+        // After a wait, the system may give its number to another process.
+        if self.has_ended {
+            return;
+        }
+        // A process that cannot be killed has ended.
+        #[cfg(unix)]
+        if self.leads_group {
+            let _ = rustix::process::kill_process_group(
+                rustix::process::Pid::from_child(&self.child),
+                rustix::process::Signal::KILL,
+            );
+        }
+        let _ = self.child.kill();
+    }
+}
+
+impl Drop for PluginProcess {
+    fn drop(&mut self) {
+        self.kill();
+        // Without a wait, it would stay a zombie.
+        let _ = self.child.wait();
+    }
+}
+
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -161,13 +223,13 @@ mod tests {
         first.cancel();
         run.on_cancelled();
         assert_eq!(run.wait(&first), None);
-        assert_eq!(run.lock().running.status().unwrap(), None, "the second caller waits for it");
+        assert_eq!(run.state.lock().running.status().unwrap(), None, "the second caller waits for it");
         second.cancel();
         run.on_cancelled();
         assert!(matches!(run.wait(&second), Some(Err(_))));
         assert!(!run.join(&CancelToken::default()), "no caller joins a run that was killed");
         // It would last longer than any test may.
-        while run.lock().running.status().unwrap().is_none() {
+        while run.state.lock().running.status().unwrap().is_none() {
             thread::yield_now();
         }
     }

@@ -1,7 +1,8 @@
 //! The cluster of the pod that runs this program.
 
-use crate::config::settings::{Login, Material, Settings};
+use crate::config::settings::{Login, Settings};
 use crate::error::ConfigError;
+use crate::secret::Material;
 use std::fs;
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub(crate) fn settings(account: &Path, env: &dyn Fn(&str) -> Option<String>) -> 
     }
     let host = if host.contains(':') { format!("[{host}]") } else { host };
     let mut settings = Settings::of_server(format!("https://{host}:{port}"), "the pod's service account".to_owned());
-    settings.trust.authority = Some(Material::File(account.join("ca.crt")));
+    settings.trust.authority = Some(Material::file("certificate authority", account.join("ca.crt")));
     settings.login = Login::TokenFile(token, None);
     settings.namespace = fs::read_to_string(account.join("namespace")).ok().map(|name| name.trim().to_owned());
     Ok(Some(settings))

@@ -1,12 +1,11 @@
 //! The settings that a configuration contains, before files are read and plugins are run.
 
-use crate::error::ConfigError;
-use crate::reloaded::Reloaded;
-use crate::secret::Secret;
-use crate::warning::ConfigWarning;
+use crate::error::{ConfigError, ConfigWarning};
+use crate::secret::{Material, Secret};
 use std::path::PathBuf;
 
 /// A server, the way to it, and the user's login.
+#[derive(Default)]
 pub(crate) struct Settings {
     pub(crate) server: String,
     /// The place of the server's entry, for errors.
@@ -32,19 +31,7 @@ impl Settings {
     /// A server without a login. As with kubectl, `HOST:PORT` is one over plain HTTP.
     pub(crate) fn of_server(server: String, place: String) -> Self {
         let server = if server.contains("://") { server } else { format!("http://{server}") };
-        Self {
-            server,
-            user_place: place.clone(),
-            place,
-            context: None,
-            namespace: None,
-            trust: Trust::default(),
-            identity: None,
-            proxy: None,
-            login: Login::None,
-            warnings: Vec::new(),
-            impersonate: Vec::new(),
-        }
+        Self { server, user_place: place.clone(), place, ..Self::default() }
     }
 
     /// Whether requests go over TLS.
@@ -73,26 +60,10 @@ pub(crate) struct Trust {
     pub(crate) server_name: Option<String>,
 }
 
-/// A certificate or a key.
-#[derive(Clone)]
-pub(crate) enum Material {
-    /// The content, and its place.
-    Data(Secret, String),
-    File(PathBuf),
-}
-
-impl Material {
-    /// Reads the content. An error names its purpose, `what`.
-    pub(crate) fn read(self, what: &'static str) -> Result<Secret, ConfigError> {
-        match self {
-            Self::Data(content, _) => Ok(content),
-            Self::File(path) => Reloaded::new(what, path).current(),
-        }
-    }
-}
-
 /// The login of a user, apart from a client certificate.
+#[derive(Default)]
 pub(crate) enum Login {
+    #[default]
     None,
     /// `NAME:PASSWORD`.
     Basic(Secret),

@@ -2,7 +2,6 @@
 
 use listwatch_core::time::WallTime;
 use rustls::pki_types::UnixTime;
-use std::fmt;
 
 const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;
@@ -46,7 +45,12 @@ pub(super) enum Unfit {
     Signer,
     /// It is not for servers.
     Server,
+    /// It has an RSA key of so many bits. rustls reports its signatures as bad.
+    WeakKey(usize),
 }
+
+/// The shortest accepted RSA key, in bits.
+pub(super) const MIN_RSA_BITS: usize = 2048;
 
 impl<'a> Certificate<'a> {
     pub(super) fn of(der: &'a [u8]) -> Result<Self, Unfit> {
@@ -113,18 +117,6 @@ impl<'a> Certificate<'a> {
             let (its, rest) = element(extension, OID)?;
             let (_critical, rest) = element(rest, BOOLEAN).unwrap_or((&[], rest));
             (its == id).then(|| element(rest, OCTETS)).flatten().map(|(value, _)| value)
-        })
-    }
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unreadable => "cannot be read",
-            Self::Expired => "has expired",
-            Self::NotYetValid => "is not valid yet: check the clock of this machine",
-            Self::Signer => "may not sign those of servers, by its basic constraints or by its key usage",
-            Self::Server => "is not one of a server, by its extended key usage",
         })
     }
 }

@@ -2,25 +2,25 @@
 
 use super::algorithm::named;
 use super::verifier::ServerVerifier;
-use crate::config::settings::{Material, Trust};
+use crate::config::settings::Trust;
 use crate::error::ConfigError;
-use crate::reloaded::Reloaded;
-use crate::secret::Secret;
+use crate::lock::Lock;
+use crate::secret::{Material, Secret};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, Error, RootCertStore};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The inputs of TLS, from files that may change, and the configuration that was built from them last.
 pub(crate) struct Tls {
-    authority: Option<Source>,
+    authority: Option<Material>,
     /// Whether the system's authorities are trusted beside a configured one.
     trusts_system: bool,
     insecure: bool,
-    identity: Option<(Source, Source)>,
+    identity: Option<(Material, Material)>,
     server_name: Option<ServerName<'static>>,
-    last: Mutex<Option<(Inputs, Arc<ClientConfig>)>>,
+    last: Lock<Option<(Inputs, Arc<ClientConfig>)>>,
 }
 
 /// The contents that a configuration was built from.
@@ -28,11 +28,6 @@ pub(crate) struct Tls {
 struct Inputs {
     authority: Option<Secret>,
     identity: Option<(Secret, Secret)>,
-}
-
-enum Source {
-    Data(Secret, String),
-    File(Reloaded),
 }
 
 impl Tls {
@@ -43,20 +38,17 @@ impl Tls {
         };
         Ok(Self {
             server_name: trust.server_name.map(named).transpose()?,
-            authority: trust.authority.map(Source::of_authority),
+            authority: trust.authority,
             trusts_system: false,
             insecure: trust.insecure,
-            identity: identity.map(|(certificate, key)| {
-                (Source::new("client certificate", certificate), Source::new("client key", key))
-            }),
-            last: Mutex::new(None),
+            identity,
+            last: Lock::new(None),
         })
     }
 
     /// Makes that of a proxy, which is trusted as kubectl trusts it, by the cluster's authority, or by the system's.
     pub(crate) fn of_proxy(authority: Option<Material>) -> Self {
-        let authority = authority.map(Source::of_authority);
-        let last = Mutex::new(None);
+        let last = Lock::new(None);
         Self { authority, trusts_system: true, insecure: false, identity: None, server_name: None, last }
     }
 
@@ -80,24 +72,23 @@ impl Tls {
 
     /// Returns the current configuration; the same one until an input changes.
     ///
-    /// A certificate that an exec plugin `issued`, with the plugin's place, precedes the configured one.
-    pub(crate) fn config(&self, issued: Option<(&(Secret, Secret), String)>) -> Result<Arc<ClientConfig>, ConfigError> {
-        let identity = match (&issued, &self.identity) {
-            (Some((issued, _)), _) => Some((*issued).clone()),
-            (None, Some((certificate, key))) => Some((certificate.current()?, key.current()?)),
-            (None, None) => None,
+    /// A certificate that an exec plugin `issued` precedes the configured one.
+    pub(crate) fn config(&self, issued: Option<&(Material, Material)>) -> Result<Arc<ClientConfig>, ConfigError> {
+        let identity = issued.or(self.identity.as_ref());
+        let inputs = Inputs {
+            authority: self.authority.as_ref().map(Material::current).transpose()?,
+            identity: identity.map(|(one, key)| Ok::<_, ConfigError>((one.current()?, key.current()?))).transpose()?,
         };
-        let inputs = Inputs { authority: self.authority.as_ref().map(Source::current).transpose()?, identity };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if let Some((_, config)) = last.as_ref().filter(|(known, _)| *known == inputs) {
             return Ok(config.clone());
         }
-        let config = Arc::new(self.build(&inputs, issued.map(|(_, issuer)| issuer))?);
+        let config = Arc::new(self.build(&inputs, identity)?);
         *last = Some((inputs, config.clone()));
         Ok(config)
     }
 
-    fn build(&self, inputs: &Inputs, issuer: Option<String>) -> Result<ClientConfig, ConfigError> {
+    fn build(&self, inputs: &Inputs, identity: Option<&(Material, Material)>) -> Result<ClientConfig, ConfigError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -105,10 +96,10 @@ impl Tls {
         let trusted = if self.insecure { None } else { Some(self.trusted(inputs)?) };
         let trusted = Arc::new(ServerVerifier { provider, trusted });
         let builder = builder.dangerous().with_custom_certificate_verifier(trusted);
-        let mut config = match &inputs.identity {
+        let mut config = match inputs.identity.as_ref().zip(identity) {
             None => builder.with_no_client_auth(),
-            Some((certificate, key)) => {
-                let (certificate_place, key_place) = self.identity_places(issuer);
+            Some(((certificate, key), places)) => {
+                let (certificate_place, key_place) = (places.0.place(), places.1.place());
                 let chain = certificates(certificate, &certificate_place)?;
                 let key = private_key(key, &key_place)?;
                 let algorithm = named(key.secret_der());
@@ -142,43 +133,6 @@ impl Tls {
             return Err(ConfigError::new(format!("{place}: there is no valid certificate of an authority")));
         }
         Ok(certificates)
-    }
-
-    fn identity_places(&self, issuer: Option<String>) -> (String, String) {
-        match (issuer, &self.identity) {
-            (None, Some((certificate, key))) => (certificate.place(), key.place()),
-            (issuer, _) => {
-                let place = issuer.unwrap_or_default();
-                (place.clone(), place)
-            }
-        }
-    }
-}
-
-impl Source {
-    fn of_authority(material: Material) -> Self {
-        Self::new("certificate authority", material)
-    }
-
-    fn new(what: &'static str, material: Material) -> Self {
-        match material {
-            Material::Data(content, place) => Self::Data(content, place),
-            Material::File(path) => Self::File(Reloaded::new(what, path)),
-        }
-    }
-
-    fn current(&self) -> Result<Secret, ConfigError> {
-        match self {
-            Self::Data(content, _) => Ok(content.clone()),
-            Self::File(file) => file.current(),
-        }
-    }
-
-    fn place(&self) -> String {
-        match self {
-            Self::Data(_, place) => place.clone(),
-            Self::File(file) => file.path().display().to_string(),
-        }
     }
 }
 

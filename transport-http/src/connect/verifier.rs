@@ -1,6 +1,6 @@
 //! Verification of server certificates.
 
-use super::certificate::{Certificate, Unfit, rsa_bits};
+use super::certificate::{Certificate, MIN_RSA_BITS, Unfit, rsa_bits};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -10,9 +10,6 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCer
 use std::fmt;
 use std::sync::Arc;
 use webpki::EndEntityCert;
-
-/// The shortest accepted RSA key, in bits.
-const MIN_RSA_BITS: usize = 2048;
 
 /// Accepts a server that presents a trusted certificate, and proves that it has the key.
 #[derive(Debug)]
@@ -38,15 +35,13 @@ impl ServerCertVerifier for ServerVerifier {
         let Some(trusted) = &self.trusted else { return Ok(ServerCertVerified::assertion()) };
         if trusted.iter().any(|known| known == shown) {
             let fitness = Certificate::of(shown).and_then(|certificate| certificate.check_server(now));
-            fitness.map_err(|unfit| Distrusted::error(SERVER, Reason::Unfit(unfit)))?;
+            fitness.map_err(|unfit| Distrusted::error(false, unfit))?;
             verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
             return Ok(ServerCertVerified::assertion());
         }
-        match self.issued(trusted, now).and_then(|it| it.verify_server_cert(shown, intermediates, name, ocsp, now)) {
-            Err(error) if is_bad_signature(&error) => Err(weak_issuer(shown, intermediates, trusted).unwrap_or(error)),
-            Err(error) if is_unknown(&error) => Err(unfit_issuer(shown, intermediates, trusted, now).unwrap_or(error)),
-            result => result,
-        }
+        let verifier = self.issued(trusted, now);
+        let verified = verifier.and_then(|it| it.verify_server_cert(shown, intermediates, name, ocsp, now));
+        verified.map_err(|error| of_issuer(error, shown, intermediates, trusted, now))
     }
 
     fn verify_tls12_signature(
@@ -90,91 +85,84 @@ fn unfitness(der: &[u8], now: UnixTime) -> Option<Unfit> {
     Certificate::of(der).and_then(|certificate| certificate.check_signer(now)).err()
 }
 
-fn is_bad_signature(error: &Error) -> bool {
-    matches!(error, Error::InvalidCertificate(CertificateError::BadSignature))
-}
-
-fn is_unknown(error: &Error) -> bool {
-    matches!(error, Error::InvalidCertificate(CertificateError::UnknownIssuer))
-}
-
-const SERVER: &str = "the server's certificate";
-const AUTHORITY: &str = "the certificate authority";
-
 /// A certificate that is not trusted, for a reason that rustls does not tell.
 #[derive(Debug)]
 pub(crate) struct Distrusted {
-    owner: &'static str,
-    reason: Reason,
+    /// It is that of an authority, and not the server's.
+    is_authority: bool,
+    unfit: Unfit,
 }
 
-#[derive(Debug)]
-enum Reason {
-    Unfit(Unfit),
-    /// An RSA key of so many bits. rustls reports its signatures as bad.
-    WeakKey(usize),
+impl Distrusted {
+    fn error(is_authority: bool, unfit: Unfit) -> Error {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(Self { is_authority, unfit }))))
+    }
 }
 
 impl fmt::Display for Distrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { owner, reason } = self;
-        match reason {
-            Reason::Unfit(unfit) if *owner == AUTHORITY => {
-                write!(f, "the certificate of the authority that issued the server's {unfit}")
+        let what = match self.unfit {
+            Unfit::Unreadable => "cannot be read",
+            Unfit::Expired => "has expired",
+            Unfit::NotYetValid => "is not valid yet: check the clock of this machine",
+            Unfit::Signer => "may not sign those of servers, by its basic constraints or by its key usage",
+            Unfit::Server => "is not one of a server, by its extended key usage",
+            Unfit::WeakKey(bits) => {
+                let owner = if self.is_authority { "certificate authority" } else { "server's certificate" };
+                write!(
+                    f,
+                    "the RSA key of the {owner} has {bits} bits, and fewer than {MIN_RSA_BITS} are not accepted: "
+                )?;
+                return f.write_str("let a certificate with a longer key, or one on an elliptic curve, be issued");
             }
-            Reason::Unfit(unfit) => write!(f, "{owner} {unfit}"),
-            Reason::WeakKey(bits) => {
-                write!(f, "the RSA key of {owner} has {bits} bits, and fewer than {MIN_RSA_BITS} are not accepted: ")?;
-                f.write_str("let a certificate with a longer key, or one on an elliptic curve, be issued")
-            }
-        }
+        };
+        let owner = if self.is_authority {
+            "certificate of the authority that issued the server's"
+        } else {
+            "server's certificate"
+        };
+        write!(f, "the {owner} {what}")
     }
 }
 
 impl std::error::Error for Distrusted {}
 
-impl Distrusted {
-    fn error(owner: &'static str, reason: Reason) -> Error {
-        Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(Self { owner, reason }))))
-    }
-}
-
 /// The error for a certificate with a short RSA key.
-fn weak_key(owner: &'static str, certificate: &CertificateDer<'_>) -> Option<Error> {
+fn weak_key(is_authority: bool, certificate: &CertificateDer<'_>) -> Option<Error> {
     let bits = rsa_bits(&EndEntityCert::try_from(certificate).ok()?.subject_public_key_info())?;
-    (bits < MIN_RSA_BITS).then(|| Distrusted::error(owner, Reason::WeakKey(bits)))
+    (bits < MIN_RSA_BITS).then(|| Distrusted::error(is_authority, Unfit::WeakKey(bits)))
 }
 
 /// The error for a bad signature by the key of this certificate: a weak key, or the original error.
 fn of_key(error: Error, certificate: &CertificateDer<'_>) -> Error {
-    let weak = is_bad_signature(&error).then(|| weak_key(SERVER, certificate)).flatten();
+    let weak = is_fault(&error, &CertificateError::BadSignature).then(|| weak_key(false, certificate)).flatten();
     weak.unwrap_or(error)
 }
 
-/// Finds an authority with a short key that issued one of these certificates, by its name.
-fn weak_issuer(
+/// The reason why a certificate of these was not accepted, if it is that of an authority, which is known by its name: a
+/// short key, or one that may not sign now.
+fn of_issuer(
+    error: Error,
     shown: &CertificateDer<'_>,
     intermediates: &[CertificateDer<'_>],
-    authorities: &[CertificateDer<'_>],
-) -> Option<Error> {
-    let issuers = intermediates.iter().chain(authorities).filter(|der| is_issuer(der, shown, intermediates));
-    issuers.filter_map(|der| weak_key(AUTHORITY, der)).next()
-}
-
-/// Finds an authority that issued one of these certificates, by its name, and may not be one now.
-fn unfit_issuer(
-    shown: &CertificateDer<'_>,
-    intermediates: &[CertificateDer<'_>],
-    authorities: &[CertificateDer<'_>],
+    trusted: &[CertificateDer<'_>],
     now: UnixTime,
-) -> Option<Error> {
-    let mut issuers = authorities.iter().filter(|der| is_issuer(der, shown, intermediates));
-    let unfit = issuers.find_map(|der| unfitness(der, now))?;
-    Some(Distrusted::error(AUTHORITY, Reason::Unfit(unfit)))
+) -> Error {
+    let is_issuer = |authority: &&CertificateDer<'_>| {
+        let mut issued = intermediates.iter().chain([shown]).filter_map(|der| EndEntityCert::try_from(der).ok());
+        EndEntityCert::try_from(*authority).is_ok_and(|it| issued.any(|one| one.issuer() == it.subject()))
+    };
+    let reason = if is_fault(&error, &CertificateError::BadSignature) {
+        intermediates.iter().chain(trusted).filter(is_issuer).find_map(|der| weak_key(true, der))
+    } else if is_fault(&error, &CertificateError::UnknownIssuer) {
+        let unfit = trusted.iter().filter(is_issuer).find_map(|der| unfitness(der, now));
+        unfit.map(|unfit| Distrusted::error(true, unfit))
+    } else {
+        None
+    };
+    reason.unwrap_or(error)
 }
 
-/// Whether an authority has the name of an issuer.
-fn is_issuer(authority: &CertificateDer<'_>, shown: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> bool {
-    let mut issued = intermediates.iter().chain([shown]).filter_map(|der| EndEntityCert::try_from(der).ok());
-    EndEntityCert::try_from(authority).is_ok_and(|authority| issued.any(|one| one.issuer() == authority.subject()))
+fn is_fault(error: &Error, fault: &CertificateError) -> bool {
+    matches!(error, Error::InvalidCertificate(other) if other == fault)
 }

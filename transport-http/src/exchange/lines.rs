@@ -94,7 +94,7 @@ pub(super) fn trimmed(mut text: &[u8]) -> &[u8] {
 }
 
 /// Whether a byte may stand in the name of a header (RFC 9110, section 5.6.2).
-fn is_token(byte: u8) -> bool {
+pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

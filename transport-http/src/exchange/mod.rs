@@ -59,6 +59,8 @@ pub use buffered::{Exchange, Received};
 pub use error::{ExchangeError, ProtocolError, RequestPart};
 pub use get::{Endpoint, Get};
 pub use head::Head;
+#[cfg(feature = "ureq")]
+pub(crate) use lines::is_token;
 pub use response::Response;
 #[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
 pub use source::HttpSource;

@@ -3,7 +3,7 @@ use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::polled::{PolledBody, UnreadBody};
-use crate::permits::{Claim, Entry, Permit, Permits};
+use crate::permits::{Permit, Permits, Ticket};
 use crate::reactor::Reactor;
 use crate::server::Server;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
@@ -18,16 +18,17 @@ const STACK: usize = 256 * 1024;
 /// A request whose response is read by its own thread, or by the task. To end it early, close its [`Connection`].
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    state: State,
+    server: Arc<Server>,
+    reader: Reader,
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Debug)]
-enum State {
-    /// A thread sends the request, and reads. Before, it may wait until one more may be open.
-    Piped { answer: Receiver, unread: Arc<Unread>, claim: Option<Claim> },
+enum Reader {
+    /// A thread sends the request, and reads. Until the head has come, it may wait for its turn or for a credential.
+    Thread { answer: Receiver, unread: Arc<Unread>, ticket: Option<Arc<Ticket>> },
     /// The task reads the body.
-    Polled(Box<PolledBody>),
+    Task(Box<PolledBody>),
 }
 
 /// The body that a thread leaves for the task. It is there before the pipe ends.
@@ -43,42 +44,44 @@ impl Exchange {
         request: OutgoingRequest,
         reactor: Option<Arc<dyn Reactor>>,
     ) -> Self {
-        let (entry, claim) = match permits.enter() {
-            Ok(entered) => entered,
-            Err(full) => return Self::failed(full),
+        let ticket = match permits.enter() {
+            Ok(ticket) => ticket,
+            Err(full) => return Self::failed(server, full),
         };
         let ((sender, answer), unread) = (pipe::new(), Arc::<Unread>::default());
-        let (server, connection) = (server.clone(), connection.clone());
         let warnings = Arc::<Mutex<Vec<String>>>::default();
-        let (left, warned) = (unread.clone(), warnings.clone());
-        let job = Job { server, connection, request, reactor, unread: left, warnings: warned };
+        let (left, warned, place) = (unread.clone(), warnings.clone(), ticket.clone());
+        let (job_server, connection) = (server.clone(), connection.clone());
+        let job = Job { server: job_server, connection, request, reactor, unread: left, warnings: warned };
         let worker = move || {
             // The caller may open its next request when it sees the end: the limit must have room by then.
-            let end = admitted(entry, &sender).and_then(|permit| job.receive(&sender, permit));
+            let end = admitted(&place, &sender).and_then(|permit| job.receive(&sender, permit));
             sender.end(end);
         };
         match thread::Builder::new().name("listwatch-http".into()).stack_size(STACK).spawn(worker) {
-            Ok(_) => Self { state: State::Piped { answer, unread, claim }, warnings },
+            Ok(_) => {
+                let reader = Reader::Thread { answer, unread, ticket: Some(ticket) };
+                Self { server: server.clone(), reader, warnings }
+            }
             Err(error) => {
                 let detail = format!("no thread can be started: {error}");
-                Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail))
+                Self::failed(server, TransportError::new(TransportErrorKind::Exhausted, detail))
             }
         }
     }
 
     /// An exchange that failed before it was sent.
-    fn failed(error: TransportError) -> Self {
+    fn failed(server: &Arc<Server>, error: TransportError) -> Self {
         let (sender, answer) = pipe::new();
         sender.end(Err(error));
-        Self { state: State::Piped { answer, unread: Arc::default(), claim: None }, warnings: Arc::default() }
+        let reader = Reader::Thread { answer, unread: Arc::default(), ticket: None };
+        Self { server: server.clone(), reader, warnings: Arc::default() }
     }
 
     /// What the request waits for before it is sent, while it does.
     pub(crate) fn waits_for(&self) -> Option<String> {
-        match &self.state {
-            State::Piped { claim, .. } => claim.as_ref()?.waits_for(),
-            State::Polled(_) => None,
-        }
+        let Reader::Thread { ticket: Some(ticket), .. } = &self.reader else { return None };
+        ticket.waits_for().or_else(|| self.server.waits_for())
     }
 
     /// What the server warns of, once the head of the response was polled.
@@ -88,17 +91,27 @@ impl Exchange {
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
         loop {
-            let (answer, unread) = match &mut self.state {
-                State::Polled(body) => return body.poll(cx, buf),
-                State::Piped { answer, unread, .. } => (answer, unread),
+            let (answer, unread, ticket) = match &mut self.reader {
+                Reader::Task(body) => return body.poll(cx, buf),
+                Reader::Thread { answer, unread, ticket } => (answer, unread, ticket),
             };
             let piece = ready!(answer.poll(cx, buf));
+            *ticket = None;
             let body = if let Piece::End(Ok(())) = piece { unread.lock().take() } else { None };
             let Some(body) = body else { return Poll::Ready(piece) };
             match body.register() {
-                Ok(body) => self.state = State::Polled(Box::new(body)),
+                Ok(body) => self.reader = Reader::Task(Box::new(body)),
                 Err(error) => return Poll::Ready(Piece::End(Err(error))),
             }
+        }
+    }
+}
+
+/// A request that is given up leaves the queue.
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if let Reader::Thread { ticket: Some(ticket), .. } = &self.reader {
+            ticket.leave();
         }
     }
 }
@@ -135,11 +148,13 @@ impl Job {
 }
 
 /// Waits until the request may be sent. Its task hears of it.
-fn admitted(entry: Entry, sender: &Sender) -> Result<Permit, TransportError> {
-    match entry {
-        Entry::Admitted(permit) => Ok(permit),
-        Entry::Waits(wait) => wait.wait().inspect(|_| sender.wake()),
+fn admitted(ticket: &Ticket, sender: &Sender) -> Result<Permit, TransportError> {
+    let waits = ticket.waits_for().is_some();
+    let permit = ticket.wait()?;
+    if waits {
+        sender.wake();
     }
+    Ok(permit)
 }
 
 /// Reads the whole body into the pipe, as fast as the caller takes it out.

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -159,6 +160,22 @@ fn a_plugin_that_does_not_end_is_told_by_its_time_limit() {
         let error = failure(script, Duration::from_millis(500));
         assert!(error.detail.contains("took longer than 500ms"), "{script}: {error}");
     }
+}
+
+#[test]
+fn a_plugin_that_hung_was_not_named_while_a_request_waited_for_it() {
+    let (files, (server, _)) = (Scratch::new(), guarded("x"));
+    let wait = "cd \"$(dirname \"$0\")\"; until test -e go; do sleep 0.01; done";
+    let script = format!("{wait}\n{}", credential("\"token\":\"x\""));
+    let mut waiting = client(&files, &server.url(), PATIENCE, &script);
+    waiting.open("/api/v1/pods");
+    assert_eq!(waiting.poll(), Poll::Pending);
+    let waits_for = waiting.waits_for().unwrap();
+    assert!(waits_for.contains("user `me`: exec plugin `"), "{waits_for}");
+    assert!(waits_for.ends_with("plugin` has not answered yet"), "{waits_for}");
+    files.write("go", "");
+    assert_eq!(waiting.drain(), (200, "{}".to_owned(), Ok(())));
+    assert_eq!(waiting.waits_for(), None);
 }
 
 /// Watches the processes that hold this pipe, a plugin and its children. It reports their start, and the end of the last.

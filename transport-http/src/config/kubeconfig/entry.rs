@@ -1,8 +1,6 @@
-use super::origin::Origin;
-use crate::config::settings::Material;
 use crate::config::yaml::{Node, Value};
 use crate::error::ConfigError;
-use crate::secret::Secret;
+use crate::secret::{Material, Secret};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::fmt;
@@ -107,7 +105,7 @@ impl<'a> Entry<'a> {
             }
             return Ok(Some(Material::Data(content, format!("{}, `{data}`", self.place()))));
         }
-        Ok(self.path(name)?.map(Material::File))
+        Ok(self.path(name)?.map(|path| Material::file(name.replace('-', " "), path)))
     }
 
     /// A list of texts.
@@ -138,5 +136,40 @@ impl<'a> Entry<'a> {
             _ => &[],
         };
         items.iter().map(|node| Entry { node, ..*self }).collect()
+    }
+}
+
+/// The origin of a kubeconfig.
+pub(super) enum Origin {
+    /// A file, and its permissions if others may write it.
+    File(PathBuf, Option<u32>),
+    /// A text, which has no folder.
+    Text,
+}
+
+impl Origin {
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path, _) => Some(path),
+            Self::Text => None,
+        }
+    }
+
+    /// The folder that relative paths start from.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.path().map(|path| path.parent().unwrap_or(path))
+    }
+
+    pub(super) fn fault(&self, line: usize, what: impl fmt::Display) -> ConfigError {
+        ConfigError::new(format!("{self}:{line}: {what}"))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, _) => path.display().fmt(f),
+            Self::Text => f.write_str("the given kubeconfig"),
+        }
     }
 }

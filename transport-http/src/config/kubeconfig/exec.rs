@@ -67,7 +67,7 @@ fn cluster_info(cluster: &Entry<'_>) -> Result<Value, ConfigError> {
         }
     }
     if let Some(authority) = cluster.material("certificate-authority")? {
-        let authority = BASE64_STANDARD.encode(authority.read("certificate authority")?.reveal());
+        let authority = BASE64_STANDARD.encode(authority.current()?.reveal());
         info.insert("certificate-authority-data".to_owned(), authority.into());
     }
     for key in ["insecure-skip-tls-verify", "disable-compression"] {

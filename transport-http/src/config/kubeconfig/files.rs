@@ -1,10 +1,8 @@
 //! Reading and merging of files. Of several files, the first that defines a name counts; one file defines it once.
 
-use super::entry::Entry;
-use super::origin::Origin;
+use super::entry::{Entry, Origin};
 use crate::config::yaml::{self, Node, Value};
-use crate::error::ConfigError;
-use crate::warning::ConfigWarning;
+use crate::error::{ConfigError, ConfigWarning};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -3,14 +3,12 @@
 mod entry;
 mod exec;
 mod files;
-mod origin;
 mod user;
 
 pub(crate) use files::Kubeconfig;
 
 use crate::config::settings::{Allowed, Settings, Trust};
-use crate::error::ConfigError;
-use crate::warning::ConfigWarning;
+use crate::error::{ConfigError, ConfigWarning};
 use entry::Entry;
 
 impl Kubeconfig {

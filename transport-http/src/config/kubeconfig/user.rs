@@ -4,10 +4,9 @@ use super::entry::Entry;
 use super::exec;
 use super::files::Kubeconfig;
 use crate::config::settings::{Allowed, Login, ReadToken, Settings};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, ConfigWarning};
+use crate::exchange::is_token;
 use crate::secret::Secret;
-use crate::warning::ConfigWarning;
-use std::fmt::Write;
 use std::path::Path;
 
 /// The entries whose credential goes into a header.
@@ -123,27 +122,10 @@ fn impersonate(user: &Entry<'_>) -> Result<Vec<(String, String)>, ConfigError> {
 
 /// Percent-encodes a key as a part of a header's name.
 fn header_key(key: &str) -> String {
-    let mut encoded = String::new();
-    for byte in key.to_ascii_lowercase().bytes() {
-        match byte {
-            b'a'..=b'z'
-            | b'0'..=b'9'
-            | b'!'
-            | b'#'
-            | b'$'
-            | b'&'
-            | b'\''
-            | b'*'
-            | b'+'
-            | b'-'
-            | b'.'
-            | b'^'
-            | b'_'
-            | b'`'
-            | b'|'
-            | b'~' => encoded.push(byte.into()),
-            _ => drop(write!(encoded, "%{byte:02x}")),
-        }
-    }
-    encoded
+    let encoded = |byte| match byte {
+        b'%' => "%25".to_owned(),
+        _ if is_token(byte) => char::from(byte).to_string(),
+        _ => format!("%{byte:02x}"),
+    };
+    key.to_ascii_lowercase().bytes().map(encoded).collect()
 }

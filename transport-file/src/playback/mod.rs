@@ -305,10 +305,15 @@ impl Playback {
 
     /// Ends the current request.
     fn close(&mut self, last: Incoming) -> Incoming {
+        self.leave();
+        last
+    }
+
+    /// Leaves the current request. A client does that itself behind an error of a watch.
+    fn leave(&mut self) {
         if let Some(Current { answer, .. }) = self.current.take() {
             self.content.on_end(answer, &mut self.cursor);
         }
-        last
     }
 
     /// Ends the playback.
@@ -320,7 +325,7 @@ impl Playback {
 
 impl ListerWatcher for Playback {
     fn open(&mut self, id: RequestId, request: &Request) {
-        self.current = None;
+        self.leave();
         if self.complete {
             return;
         }
@@ -348,7 +353,9 @@ impl ListerWatcher for Playback {
     }
 
     fn abort(&mut self, id: RequestId) {
-        self.current.take_if(|current| current.id == id);
+        if self.current.as_ref().is_some_and(|current| current.id == id) {
+            self.leave();
+        }
     }
 }
 

@@ -1,6 +1,5 @@
-use super::change::Change;
+use super::change::{Change, Note};
 use super::indexer::IndexerIn;
-use super::note::Note;
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, Mem, Versioned};

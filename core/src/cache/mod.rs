@@ -25,10 +25,6 @@ mod change;
 #[cfg(feature = "json")]
 mod contents;
 mod indexer;
-#[cfg(any(feature = "json", feature = "fixed"))]
-mod note;
-#[cfg(feature = "json")]
-mod observer;
 #[cfg(feature = "alloc")]
 mod snapshot;
 #[cfg(feature = "json")]
@@ -45,9 +41,9 @@ pub use access::Cache;
 #[cfg(feature = "json")]
 pub use awaiting::AwaitError;
 #[cfg(any(feature = "json", feature = "fixed"))]
-pub use change::Change;
-#[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use change::transition;
+#[cfg(any(feature = "json", feature = "fixed"))]
+pub use change::{Change, Note};
 #[cfg(feature = "json")]
 pub(crate) use contents::Contents;
 #[cfg(feature = "fixed")]
@@ -55,10 +51,6 @@ pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
 pub use indexer::Indexer;
 pub use indexer::{AHEAD, Capacity, IndexId, IndexerIn};
-#[cfg(any(feature = "json", feature = "fixed"))]
-pub use note::Note;
-#[cfg(feature = "json")]
-pub use observer::{Observer, Position};
 #[cfg(feature = "alloc")]
 pub use snapshot::{Snapshot, SnapshotIntoIter, SnapshotIter};
 #[cfg(feature = "std")]
@@ -70,4 +62,4 @@ pub use store_writer::StoreWriter;
 #[cfg(feature = "json")]
 pub use store_writer::StoreWriterIn;
 #[cfg(feature = "json")]
-pub use stream::StreamStatus;
+pub use stream::{Observer, Position, StreamStatus};

@@ -4,9 +4,8 @@ mod tests;
 
 use super::contents::Contents;
 use super::indexer::{IndexId, Indexer, is_selected};
-use super::observer::Observer;
 use super::snapshot::Snapshot;
-use super::stream::{Stream, StreamStatus};
+use super::stream::{Observer, Stream, StreamStatus};
 use crate::object::{AsNamespace, LabelSelector, ObjectHandle};
 use crate::storage::Keyed;
 use crate::sync::{Lock, Shared};

@@ -37,6 +37,7 @@ pub(super) enum Stage {
     Draining(Instant),
     Stopped,
     NotSynced,
+    #[cfg_attr(not(feature = "alloc"), allow(dead_code, reason = "machines are shared on the heap"))]
     Failed,
 }
 

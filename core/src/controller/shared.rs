@@ -22,10 +22,10 @@ use core::time::Duration;
 /// Workers wait for the [`next`](Self::next) key, and a task follows the [`timeouts`](Self::timeouts). No executor is
 /// named: the futures work on any. Each change has the time of the clock that the constructor takes.
 ///
-/// A key that is ready wakes all workers that sleep. Where many share a thread, let one of them wait at a time. What runs
-/// under the lock is as for a [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A
-/// `Drop` of a cause or of a write runs under the lock too. If such code [panics](crate::sync), the controller has
-/// [failed](Lifecycle::Failed).
+/// A key that is ready wakes all workers that sleep. Where many share a thread, let one of them wait at a time.
+///
+/// What runs under the lock is as for a [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A `Drop` of a cause or of a
+/// write runs under it too. If such code [panics](crate::sync), the controller has [failed](Lifecycle::Failed).
 ///
 /// ```
 /// use listwatch_core::Instant;

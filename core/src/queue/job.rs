@@ -91,7 +91,6 @@ pub struct QueueStats {
     pub held: usize,
     /// Keys that are parked now.
     pub parked: usize,
-    /// Panics of jobs, of the rate limiter while a job was given back, and of keys that were posted: controller-runtime's
-    /// `controller_runtime_reconcile_panics_total`.
+    /// Panics of jobs: controller-runtime's `controller_runtime_reconcile_panics_total`.
     pub panics: u64,
 }

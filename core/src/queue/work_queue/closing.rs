@@ -17,6 +17,7 @@ pub(super) enum Closing {
     /// The deadline of the drain is over.
     Over,
     /// A panic left a change unfinished.
+    #[cfg_attr(not(feature = "alloc"), allow(dead_code, reason = "machines are shared on the heap"))]
     Failed,
 }
 

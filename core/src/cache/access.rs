@@ -1,5 +1,6 @@
-use super::change::{Change, Note};
+use super::change::Change;
 use super::indexer::IndexerIn;
+use super::note::Note;
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, Mem, Versioned};

@@ -1,5 +1,6 @@
-use super::change::{Change, Note, transition};
+use super::change::{Change, transition};
 use super::indexer::Indexer;
+use super::note::Note;
 use super::stream::{Scope, Stream, StreamStatus};
 use super::waiting::{Registration, Waiting};
 use crate::decode::DecodeErrorOf;

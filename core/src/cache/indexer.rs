@@ -17,11 +17,10 @@ use crate::storage::{Heap, never_full};
 use crate::storage::{IndexSlab, Keyed, KnownObjects, Mem, Slot, Table};
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
-#[cfg(feature = "alloc")]
-use alloc::vec::Vec;
 pub use capacity::Capacity;
 use core::borrow::Borrow;
 use core::hash::Hash;
+use core::num::NonZeroU32;
 use postings::{Emit, Postings};
 #[cfg(feature = "json")]
 pub(super) use select::is_selected;
@@ -120,6 +119,8 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
     next_index: u32,
     #[cfg(feature = "alloc")]
     by_namespace: Option<IndexId>,
+    /// Changes with each replace, and distinguishes the objects that were not in it.
+    generation: u32,
 }
 
 /// Names an index of the indexer that returned it. Client-go names indexes by text; an id cannot be misspelled.
@@ -138,6 +139,8 @@ struct Record<V> {
     object: V,
     /// The first posting of the object.
     postings: Option<Slot>,
+    /// Not zero, which distinguishes a place without an object.
+    generation: NonZeroU32,
 }
 
 struct Index<F> {
@@ -168,6 +171,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             next_index: 0,
             #[cfg(feature = "alloc")]
             by_namespace: None,
+            generation: 0,
         }
     }
 
@@ -187,7 +191,11 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// capacity.
     #[doc(alias = "update")]
     pub fn try_insert(&mut self, object: V) -> Result<Option<V>, M::Full<V>> {
-        self.try_store(object).map(|(_, known)| known)
+        let hash = self.objects.hash(object.key());
+        match self.objects.find_hashed(hash, object.key()) {
+            Some(slot) => self.try_update(slot, object).map(Some),
+            None => self.try_insert_new(hash, object).map(|()| None),
+        }
     }
 
     /// Removes the object under `key` and returns it (client-go `Delete`).
@@ -366,13 +374,8 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         values.filter(move |key| key.index == id.0).map(|key| &*key.text)
     }
 
-    /// Stores an object, and returns its slot and the object that it replaces.
-    fn try_store(&mut self, object: V) -> Result<(Slot, Option<V>), M::Full<V>> {
-        let hash = self.objects.hash(object.key());
-        match self.objects.find_hashed(hash, object.key()) {
-            Some(slot) => self.try_update(slot, object).map(|known| (slot, Some(known))),
-            None => self.try_insert_new(hash, object).map(|slot| (slot, None)),
-        }
+    fn generation(&self) -> NonZeroU32 {
+        NonZeroU32::MIN.saturating_add(self.generation)
     }
 
     fn try_update(&mut self, slot: Slot, object: V) -> Result<V, M::Full<V>> {
@@ -384,27 +387,29 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             let values = all_values::<V, M>(&self.indexes, &object);
             self.postings.update(slot, &mut self.objects[slot].postings, &values);
         }
+        let generation = self.generation();
         let record = &mut self.objects[slot];
+        record.generation = generation;
         let known = core::mem::replace(&mut record.object, object);
         self.postings.note_changed(record.postings);
         self.note_changed(slot);
         Ok(known)
     }
 
-    fn try_insert_new(&mut self, hash: u32, object: V) -> Result<Slot, M::Full<V>> {
+    fn try_insert_new(&mut self, hash: u32, object: V) -> Result<(), M::Full<V>> {
         // The functions may panic, so they run before anything changes.
         all_values::<V, M>(&self.indexes, &object)(&mut |_, _| {});
         if let Err(full) = self.try_room_for(None, &object) {
             return Err(M::map_full(full, |()| object));
         }
-        let record = Record { object, postings: None };
+        let record = Record { object, postings: None, generation: self.generation() };
         let inserted = self.objects.try_insert_hashed(hash, record);
         let slot = inserted.map_err(|full| M::map_full(full, |record| record.object))?;
         let mut postings = None;
         self.postings.update(slot, &mut postings, &all_values::<V, M>(&self.indexes, &self.objects[slot].object));
         self.objects[slot].postings = postings;
         self.note_changed(slot);
-        Ok(slot)
+        Ok(())
     }
 
     /// Whether there is room for an object, which has a slot already or is new. Looked for in fixed memory alone.
@@ -479,15 +484,13 @@ impl<V: Keyed> IndexerIn<V, Heap> {
     /// Makes `objects` the content of the indexer (client-go `Replace`). Of two under one key the last counts. Objects
     /// that stay keep their place.
     pub fn replace(&mut self, objects: impl IntoIterator<Item = V>) {
-        let mut stays = Vec::new();
+        self.generation = (self.generation + 1) % u32::MAX;
         for object in objects {
-            let (slot, _) = never_full(self.try_store(object));
-            stays.resize(stays.len().max(slot.index() + 1), false);
-            stays[slot.index()] = true;
+            self.insert(object);
         }
         let mut at = self.objects.next_used(None);
         while let Some(slot) = at {
-            if stays.get(slot.index()) != Some(&true) {
+            if self.objects[slot].generation != self.generation() {
                 self.remove_at(slot);
             }
             at = self.objects.next_used(at);

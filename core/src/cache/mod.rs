@@ -25,6 +25,10 @@ mod change;
 #[cfg(feature = "json")]
 mod contents;
 mod indexer;
+#[cfg(any(feature = "json", feature = "fixed"))]
+mod note;
+#[cfg(feature = "json")]
+mod observer;
 #[cfg(feature = "alloc")]
 mod snapshot;
 #[cfg(feature = "json")]
@@ -41,9 +45,9 @@ pub use access::Cache;
 #[cfg(feature = "json")]
 pub use awaiting::AwaitError;
 #[cfg(any(feature = "json", feature = "fixed"))]
-pub(crate) use change::transition;
+pub use change::Change;
 #[cfg(any(feature = "json", feature = "fixed"))]
-pub use change::{Change, Note};
+pub(crate) use change::transition;
 #[cfg(feature = "json")]
 pub(crate) use contents::Contents;
 #[cfg(feature = "fixed")]
@@ -51,6 +55,10 @@ pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
 pub use indexer::Indexer;
 pub use indexer::{AHEAD, Capacity, IndexId, IndexerIn};
+#[cfg(any(feature = "json", feature = "fixed"))]
+pub use note::Note;
+#[cfg(feature = "json")]
+pub use observer::{Observer, Position};
 #[cfg(feature = "alloc")]
 pub use snapshot::{Snapshot, SnapshotIntoIter, SnapshotIter};
 #[cfg(feature = "std")]
@@ -62,4 +70,4 @@ pub use store_writer::StoreWriter;
 #[cfg(feature = "json")]
 pub use store_writer::StoreWriterIn;
 #[cfg(feature = "json")]
-pub use stream::{Observer, Position, StreamStatus};
+pub use stream::StreamStatus;

@@ -4,8 +4,9 @@ mod tests;
 
 use super::contents::Contents;
 use super::indexer::{IndexId, Indexer, is_selected};
+use super::observer::Observer;
 use super::snapshot::Snapshot;
-use super::stream::{Observer, Stream, StreamStatus};
+use super::stream::{Stream, StreamStatus};
 use crate::object::{AsNamespace, LabelSelector, ObjectHandle};
 use crate::storage::Keyed;
 use crate::sync::{Lock, Shared};

@@ -1,9 +1,11 @@
 use super::access::Cache;
-use super::change::{Change, Note};
+use super::change::Change;
 use super::contents::Contents;
 use super::indexer::Indexer;
+use super::note::Note;
+use super::observer::Observer;
 use super::store::StoreIn;
-use super::stream::{Observer, Scope};
+use super::stream::Scope;
 use crate::fanout::EventLog;
 use crate::object::{Key, ObjectHandle};
 use crate::storage::{Heap, Keyed, Mem, Slot, Versioned};

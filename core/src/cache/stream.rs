@@ -1,3 +1,4 @@
+use super::observer::Position;
 use super::waiting::{Decimal, Registration};
 use crate::object::{Version, digits};
 use crate::reflector::FailureReport;
@@ -25,28 +26,6 @@ pub struct StreamStatus {
     pub failure: Option<FailureReport>,
     /// Whether the informer was stopped or dropped.
     pub stopped: bool,
-}
-
-/// Hears of each read of a store, for a recorder of what its readers see, or a replay of it.
-///
-/// [`StoreWriterIn::observed_by`](super::StoreWriterIn::observed_by) sets it. The informer's own reads are not told.
-pub trait Observer: Send + Sync {
-    /// A read begins. The lock is open: the observer may let the informer write first.
-    fn before_read(&self);
-
-    /// A read sees the store at these positions, one for each stream, in the order of
-    /// [`StoreIn::streams`](super::StoreIn::streams). The lock is held, so this must be short, and must not read the store.
-    fn on_read(&self, streams: &mut dyn Iterator<Item = Position<'_>>);
-}
-
-/// How far a stream of a store is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Position<'a> {
-    /// How many changes of objects its informer has applied since the store was made.
-    pub changes: u64,
-    /// The version up to which the store has every change.
-    pub applied: Option<&'a Version>,
 }
 
 /// The part of a store that one informer writes, and the tasks that wait for it.
@@ -89,7 +68,7 @@ impl<K> Stream<K> {
     }
 
     pub(super) fn position(&self) -> Position<'_> {
-        Position { changes: self.status.changes, applied: self.status.applied.as_ref() }
+        Position::new(self.status.changes, self.status.applied.as_ref())
     }
 
     /// Notes a version, and takes the wakers of the tasks that wait for it, or for one before it.

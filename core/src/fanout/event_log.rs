@@ -3,8 +3,6 @@ use super::queues::Queues;
 use super::ring::Ring;
 use super::subscriber::Subscriber;
 use super::{Notice, SubscriberId, SubscriptionConfig, Transition};
-#[cfg(feature = "alloc")]
-use crate::storage::{Heap, never_full};
 use crate::storage::{Initially, Keyed, Mem, Slab, Slot, Versioned};
 use crate::time::{Instant, earliest};
 use core::time::Duration;
@@ -363,36 +361,6 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         let record = self.backlog.iter(&subscriber.backlog).next().map(|record| record.arrived);
         let entry = self.ring.get(subscriber.cursor).map(|entry| entry.arrived);
         earliest(earliest(mark, record), entry)
-    }
-}
-
-/// Memory that grows: the operations that are never full.
-#[cfg(feature = "alloc")]
-impl<V: Versioned<Key: Clone> + Clone> EventLogIn<V, Heap> {
-    /// As [`try_subscribe`](Self::try_subscribe), which never fails here.
-    pub fn subscribe<'a>(
-        &mut self,
-        now: Instant,
-        config: SubscriptionConfig<V, Heap>,
-        objects: impl Iterator<Item = &'a V>,
-    ) -> SubscriberId
-    where
-        V: 'a,
-    {
-        never_full(self.try_subscribe(now, config, objects))
-    }
-
-    /// As [`try_push`](Self::try_push), which never fails here.
-    pub fn push(&mut self, now: Instant, transition: Transition<V>) {
-        never_full(self.try_push(now, transition));
-    }
-
-    /// As [`try_resync`](Self::try_resync), which never fails here.
-    pub fn resync<'a>(&mut self, id: SubscriberId, objects: impl Iterator<Item = &'a V>)
-    where
-        V: 'a,
-    {
-        never_full(self.try_resync(id, objects));
     }
 }
 

@@ -9,6 +9,8 @@ mod config;
 mod event_log;
 mod folded;
 mod folding;
+#[cfg(feature = "alloc")]
+mod heap;
 mod queues;
 mod ring;
 mod subscriber;

@@ -158,6 +158,10 @@ impl<T, const N: usize> Records<T> for heapless::Vec<T, N> {
         self.push(record).map_err(Full)
     }
 
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
     fn clear(&mut self) {
         self.clear();
     }
@@ -168,6 +172,10 @@ impl<T, const N: usize> Records<T> for heapless::Vec<T, N> {
 }
 
 impl<const N: usize> Text for heapless::String<N, u16> {
+    fn fits(text: &str) -> bool {
+        text.len() <= N
+    }
+
     fn try_copy(text: &str) -> Option<Self> {
         Self::try_from(text).ok()
     }

@@ -86,6 +86,10 @@ impl<T> Records<T> for Vec<T> {
         Ok(())
     }
 
+    fn is_full(&self) -> bool {
+        false
+    }
+
     fn clear(&mut self) {
         self.clear();
     }
@@ -100,6 +104,10 @@ impl<T> Records<T> for Vec<T> {
 }
 
 impl Text for Box<str> {
+    fn fits(_: &str) -> bool {
+        true
+    }
+
     fn try_copy(text: &str) -> Option<Self> {
         Some(text.into())
     }

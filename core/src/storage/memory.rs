@@ -166,6 +166,7 @@ pub(crate) mod sealed {
         fn get(&self, index: usize) -> Option<&T>;
         fn get_mut(&mut self, index: usize) -> Option<&mut T>;
         fn try_push(&mut self, record: T) -> Result<(), Self::Full>;
+        fn is_full(&self) -> bool;
         /// Notes that a place has a record.
         fn occupy(&mut self, _: usize) {}
         /// Notes that a place has no record any more. Returns a range of places that could be [given
@@ -206,6 +207,7 @@ pub(crate) mod sealed {
 
     /// A copy of a short text.
     pub trait Text: Sized + Debug + Hash + Eq + Deref<Target = str> {
+        fn fits(text: &str) -> bool;
         /// `None` where it does not fit.
         fn try_copy(text: &str) -> Option<Self>;
     }

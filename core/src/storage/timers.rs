@@ -43,7 +43,10 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Lets the record wait until `due`; it must not be waiting. There is room for every slot of a slab of this memory.
-    pub(crate) fn arm(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, slot: Slot, due: Instant) {
+    pub(crate) fn arm<S>(&mut self, records: &mut S, slot: Slot, due: Instant)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
         let place = self.len();
         let waiting = Waiting { due, number: self.armed, slot };
         self.armed = self.armed.wrapping_add(1);
@@ -54,7 +57,10 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Stops a timer.
-    pub(crate) fn disarm(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, timer: Slot) {
+    pub(crate) fn disarm<S>(&mut self, records: &mut S, timer: Slot)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
         let place = timer.index();
         let last = self.len() - 1;
         self.exchange(place, last);
@@ -73,7 +79,10 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Takes out the record with the earliest deadline, if that is not after `now`.
-    pub(crate) fn pop_due(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, now: Instant) -> Option<Slot> {
+    pub(crate) fn pop_due<S>(&mut self, records: &mut S, now: Instant) -> Option<Slot>
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
         let slot = self.first_due(now)?;
         self.disarm(records, Slot::at(0));
         Some(slot)
@@ -85,7 +94,10 @@ impl<M: Mem> Timers<M> {
         self.waiting.release();
     }
 
-    fn up(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, mut place: usize) {
+    fn up<S>(&mut self, records: &mut S, mut place: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
         while place > 0 && self.before(place, (place - 1) / 2) {
             self.swap(records, place, (place - 1) / 2);
             place = (place - 1) / 2;
@@ -93,7 +105,10 @@ impl<M: Mem> Timers<M> {
         self.note(records, place);
     }
 
-    fn down(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, mut place: usize) {
+    fn down<S>(&mut self, records: &mut S, mut place: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
         loop {
             let left = 2 * place + 1;
             if left >= self.len() {
@@ -116,7 +131,10 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Moves the record at `to` to `from`; the one that was at `from` is noted when it has arrived.
-    fn swap(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, from: usize, to: usize) {
+    fn swap<S>(&mut self, records: &mut S, from: usize, to: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
         self.exchange(from, to);
         self.note(records, from);
     }
@@ -128,7 +146,10 @@ impl<M: Mem> Timers<M> {
         }
     }
 
-    fn note(&self, records: &mut impl IndexMut<Slot, Output: Timed>, place: usize) {
+    fn note<S>(&self, records: &mut S, place: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
         *records[self.waiting[place].slot].timer() = Some(Slot::at(place));
     }
 }

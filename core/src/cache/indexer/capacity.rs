@@ -69,7 +69,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             Some(_) => missing += 1,
             None => {
                 (missing, new) = (missing + 1, new + 1);
-                fits &= M::Text::try_copy(text).is_some();
+                fits &= M::Text::fits(text);
             }
         });
         if !fits {

@@ -9,6 +9,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use core::cmp::Ordering;
 use core::mem;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 /// An audit of one store, or of the part of a store that one list covers. It is over after one report.
 ///
@@ -67,7 +69,7 @@ pub struct Audit {
     asks_version: bool,
     token: String,
     /// The keys of the list. Those whose listed version the store did not have then are suspects, with that version.
-    listed: BTreeMap<Key, Option<Version>>,
+    listed: HashMap<Key, Option<Version>, FixedState>,
     unnamed: usize,
     report: AuditReport,
     /// What the store lacked once it had reached the list's version.
@@ -107,7 +109,7 @@ impl Audit {
             restarts: 0,
             asks_version: false,
             token: String::new(),
-            listed: BTreeMap::new(),
+            listed: HashMap::default(),
             unnamed: 0,
             report: AuditReport::default(),
             lacking: BTreeMap::new(),
@@ -323,8 +325,10 @@ impl Audit {
 
     fn judged(&mut self, store: &(impl Replica + ?Sized)) -> Result<(), AuditError> {
         let extra = self.extra(store)?;
-        for (key, listed) in mem::take(&mut self.listed) {
-            let Some(server) = listed else { continue };
+        let listed = mem::take(&mut self.listed).into_iter();
+        // Hashes decide no order.
+        let suspects: BTreeMap<Key, Version> = listed.filter_map(|(key, version)| Some((key, version?))).collect();
+        for (key, server) in suspects {
             let stored = store.find(&key).map(|(_, version)| version);
             if stored.as_ref() == Some(&server) {
                 continue;
@@ -391,7 +395,7 @@ impl Audit {
     /// Ends the audit, and gives its memory back.
     fn end(&mut self, result: Result<(), AuditError>) {
         self.call = None;
-        self.listed = BTreeMap::new();
+        self.listed = HashMap::default();
         self.lacking = BTreeMap::new();
         self.confirmed = BTreeMap::new();
         self.phase = Phase::Over(Some(result));

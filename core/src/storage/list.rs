@@ -49,10 +49,7 @@ impl<L> List<L> {
     }
 
     #[inline]
-    pub(crate) fn push_back<S>(&mut self, records: &mut S, slot: Slot)
-    where
-        S: IndexMut<Slot, Output: Linked<L>>,
-    {
+    pub(crate) fn push_back(&mut self, records: &mut impl IndexMut<Slot, Output: Linked<L>>, slot: Slot) {
         *records[slot].links() = Links::between(self.tail, None);
         match self.tail.replace(slot) {
             Some(last) => records[last].links().next = Some(slot.into()),
@@ -62,20 +59,19 @@ impl<L> List<L> {
     }
 
     #[inline]
-    pub(crate) fn pop_front<S>(&mut self, records: &mut S) -> Option<Slot>
-    where
-        S: IndexMut<Slot, Output: Linked<L>>,
-    {
+    pub(crate) fn pop_front(&mut self, records: &mut impl IndexMut<Slot, Output: Linked<L>>) -> Option<Slot> {
         let slot = self.head?;
         self.unlink(records, slot);
         Some(slot)
     }
 
     /// Puts `slot` behind a slot of the list.
-    pub(crate) fn insert_behind<S>(&mut self, records: &mut S, before: Slot, slot: Slot)
-    where
-        S: IndexMut<Slot, Output: Linked<L>>,
-    {
+    pub(crate) fn insert_behind(
+        &mut self,
+        records: &mut impl IndexMut<Slot, Output: Linked<L>>,
+        before: Slot,
+        slot: Slot,
+    ) {
         let Some(next) = records[before].next() else { return self.push_back(records, slot) };
         *records[slot].links() = Links::between(Some(before), Some(next));
         records[before].links().next = Some(slot.into());
@@ -85,10 +81,7 @@ impl<L> List<L> {
 
     /// Takes `slot` out of the list, which must hold it.
     #[inline]
-    pub(crate) fn unlink<S>(&mut self, records: &mut S, slot: Slot)
-    where
-        S: IndexMut<Slot, Output: Linked<L>>,
-    {
+    pub(crate) fn unlink(&mut self, records: &mut impl IndexMut<Slot, Output: Linked<L>>, slot: Slot) {
         let links = core::mem::take(records[slot].links());
         match links.prev {
             Some(prev) => records[prev.into()].links().next = links.next,
@@ -102,10 +95,7 @@ impl<L> List<L> {
     }
 
     /// Moves all of `other` behind the last of this list, in constant time.
-    pub(crate) fn append<S>(&mut self, records: &mut S, other: &mut Self)
-    where
-        S: IndexMut<Slot, Output: Linked<L>>,
-    {
+    pub(crate) fn append(&mut self, records: &mut impl IndexMut<Slot, Output: Linked<L>>, other: &mut Self) {
         let (Some(head), tail) = (other.head.take(), other.tail.take()) else { return };
         match self.tail {
             Some(last) => {

@@ -88,7 +88,7 @@ impl Wakers {
 /// Wakes all of them, also if one of them panics: the tasks of the others would sleep for ever.
 pub(crate) fn wake_each(wakers: Vec<Waker>) {
     let mut wakers = Unwoken(wakers.into_iter());
-    while let Some(waker) = wakers.0.next() {
+    for waker in wakers.0.by_ref() {
         waker.wake();
     }
 }

@@ -256,6 +256,7 @@ impl Running<'static> {
     ///
     /// # Panics
     /// Under a simulated clock, if it is polled on two threads.
+    #[expect(clippy::manual_async_fn, reason = "the bounds are promised")]
     pub fn future(self) -> impl Future<Output = Result<(), RunError>> + Send + 'static {
         async move {
             if self.clock().is_simulated() {

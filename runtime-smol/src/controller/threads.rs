@@ -151,8 +151,7 @@ where
         })
     });
     bound.await;
-    let output = output.lock().take();
-    output
+    output.lock().take()
 }
 
 /// A future that is not `Send`, as another thread may have it.

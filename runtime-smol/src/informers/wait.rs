@@ -87,7 +87,7 @@ impl HandleSynced {
     }
 
     /// Polls all streams, also after a failure, so that each of them wakes the task.
-    fn poll_streams(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+    fn poll_streams(&mut self, cx: &Context<'_>) -> Poll<Result<(), ()>> {
         let (mut all, mut failed) = (true, false);
         for (board, is_denied) in self.boards.iter().zip(&mut self.denied) {
             let polled = board.poll_synced(cx, |status| {

@@ -235,7 +235,7 @@ impl Values {
     fn skip_line(&mut self, cursor: &mut FileCursor) -> Result<(), CaptureError> {
         loop {
             let end = memchr(b'\n', self.rest());
-            self.advance(end.map_or(self.rest().len(), |end| end + 1));
+            self.advance(end.map_or_else(|| self.rest().len(), |end| end + 1));
             if end.is_some() || !self.fill(cursor)? {
                 return Ok(());
             }

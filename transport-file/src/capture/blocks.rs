@@ -19,11 +19,14 @@ pub(super) struct Blocks {
     /// How many exchanges a block has.
     block_len: u64,
     /// The block that was read last, by the number of its first exchange.
-    read: Option<(u64, Vec<(Arc<Exchange>, Keys)>)>,
+    read: Option<(u64, KnownExchanges)>,
     /// For keys that were asked for, the number before which none is left.
     asked: HashMap<Key, u64>,
     taken: Taken,
 }
+
+/// Exchanges with the keys that find them.
+type KnownExchanges = Vec<(Arc<Exchange>, Keys)>;
 
 /// Some exchanges that follow each other.
 struct Block {

@@ -14,6 +14,7 @@ use crate::memory::{OBJECT_LIMIT, object_too_long};
 pub(super) const PACE: u64 = 1_000;
 
 /// What clients were told, in the order of the file.
+#[expect(clippy::large_enum_variant, reason = "a file has one")]
 pub(super) enum Source {
     /// With the line at which the first reading found a fault.
     Capture {

@@ -11,6 +11,7 @@ use listwatch_core::request::{Query, Request};
 use std::path::Path;
 
 /// The responses in a file.
+#[expect(clippy::large_enum_variant, reason = "a playback has one")]
 pub(crate) enum AnswerSource {
     Capture(Index),
     /// A list, which answers any resource once.

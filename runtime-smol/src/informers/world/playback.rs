@@ -103,10 +103,12 @@ impl Drop for Counted {
     }
 }
 
+type OnComplete = Box<dyn FnOnce(&Playback) + Send>;
+
 /// A transport that tells once when nothing is left to play.
 struct Told {
     playback: Playback,
-    on_complete: Option<Box<dyn FnOnce(&Playback) + Send>>,
+    on_complete: Option<OnComplete>,
     /// Whether failures by which an informer gave up a request are left out.
     is_replayed: bool,
 }

@@ -41,7 +41,7 @@ fn workers_one_thread(bencher: Bencher<'_, '_>) {
     let keys = keys();
     bencher.counter(ItemsCount::new(KEYS)).with_inputs(|| keys.clone()).bench_local_values(|keys| {
         let (clock, executor, queue) = (Clock::real(), Executor::new(), Arc::new(SharedWorkQueue::<Key>::default()));
-        keys.into_iter().for_each(|key| _ = queue.add(key));
+        keys.into_iter().for_each(|key| queue.add(key));
         let workers = Workers::spawn(&executor, &queue, &clock, WORKERS, |_key: Key| async { Outcome::Done });
         queue.shut_down();
         run(&clock, &executor, workers.join())

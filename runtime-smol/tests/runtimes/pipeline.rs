@@ -93,7 +93,7 @@ where
 {
     let stop = async || stopped.recv().await.ok().and(None);
     while let Some(event) = or(stop(), events.next()).await {
-        event.key().into_iter().for_each(|key| _ = queue.add(key.clone()));
+        event.key().into_iter().for_each(|key| queue.add(key.clone()));
     }
 }
 

@@ -68,7 +68,7 @@ fn a_drain_ends_the_future_at_its_deadline_and_names_the_keys_whose_reconcile_wa
 fn workers_share_a_queue_with_those_of_another_future() {
     let queue = queue();
     let workers = || Workers::run(&queue, &Clock::real(), 1, |_| async { Outcome::Done });
-    (0..100).for_each(|key| _ = queue.add(key));
+    (0..100).for_each(|key| queue.add(key));
     queue.shut_down();
     let (one, other) = block_on(smol::future::zip(workers(), workers()));
     assert!(one.dropped.is_empty() && other.dropped.is_empty() && queue.is_drained());

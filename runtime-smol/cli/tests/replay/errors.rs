@@ -198,7 +198,7 @@ fn a_playback_in_vain_is_an_error() {
 fn a_log_of_tables_of_which_nothing_is_decoded_is_an_error() {
     let row = r#"{"cells":["a"],"object":{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}}"#;
     let table = format!(r#"{{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{{}},"rows":[{row}]}}"#);
-    let file = Scratch::new(format!("{}\n", format!(r#"{{"type":"ADDED","object":{table}}}"#)).repeat(2));
+    let file = Scratch::new(format!("{{\"type\":\"ADDED\",\"object\":{table}}}\n").repeat(2));
     for options in ["", "--suggest-capacities"] {
         let run = replay(&file, options);
         let complaint = run.stderr.lines().last().unwrap_or_default();

@@ -10,6 +10,7 @@ mod target;
 pub(crate) use confidential::WITHHELD;
 #[cfg(feature = "alloc")]
 pub use confidential::is_confidential;
+#[cfg(feature = "json")]
 pub(crate) use percent::PercentEncoded;
 #[cfg(feature = "alloc")]
 pub use percent::{percent_decode, percent_decode_bytes};

@@ -18,7 +18,7 @@ use listwatch_core::transport::{Incoming, TransportError, TransportErrorKind};
 ///
 /// Each poll writes once or reads once, for as long as the informer has nothing else to do. So the informer's deadlines
 /// hold for whole answers, however they arrive. [`answer_timeout`] is the limit from the request to the end of the head:
-/// a server that sends a byte a minute does not move it. The limit for [connecting](Connection::connect) is the
+/// a server that sends a byte a minute does not move it. The limit for [connecting](super::Connection::connect) is the
 /// connection's.
 ///
 /// [`answer_timeout`]: listwatch_core::reflector::ReflectorConfig::answer_timeout

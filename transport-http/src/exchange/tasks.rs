@@ -28,7 +28,7 @@ pub trait AsyncConnection: Read + Write {
     }
 }
 
-/// Lists and watches over a connection of the firmware, in a task. Otherwise as [`HttpSource`](super::HttpSource).
+/// Lists and watches over a connection of the firmware, in a task. Otherwise as [`HttpSource`].
 ///
 /// The task passes it what the informer wants, and the informer what it [reads](Self::read). The timer runs beside:
 /// if it is due first, the task drops the future of the read. So the informer's deadlines hold for whole answers, however

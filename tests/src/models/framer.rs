@@ -22,8 +22,8 @@ fn values(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
     structured.then(|| texts.iter().map(|text| limited(limit, text.len(), Frame::Value(text.as_bytes()))).collect())
 }
 
-/// A field is as long as its name, its value and what is between them. Without items, or null for them, it is no list; nor
-/// with items twice, or under a name with escapes.
+/// A field is as long as its name, its value and what is between them. Without items it is no list, nor with items that
+/// are neither an array nor null, with items twice, or under a name with escapes.
 fn list<'b>(limit: usize, body: &'b str, names: &[&str]) -> Option<(Vec<Frame<'b>>, bool)> {
     serde_json::from_str::<&RawValue>(body).ok().filter(|list| list.get().starts_with('{'))?;
     let (mut text, mut frames, mut items_seen) = (Text(body), Vec::new(), false);
@@ -36,9 +36,8 @@ fn list<'b>(limit: usize, body: &'b str, names: &[&str]) -> Option<(Vec<Frame<'b
         text.pass(':');
         text.skip_space();
         let before_value = start - text.0.len();
-        let is_items = names.contains(&&quoted[1..quoted.len() - 1]) && before_value <= limit;
-        let is_named =
-            before_value <= limit && serde_json::from_str::<String>(quoted).is_ok_and(|name| names.contains(&&*name));
+        let is_items = names.contains(&&quoted[1..quoted.len() - 1]);
+        let is_named = serde_json::from_str::<String>(quoted).is_ok_and(|name| names.contains(&&*name));
         if is_named && (items_seen || !is_items) {
             frames.push(Frame::NotAList);
             return Some((frames, false));
@@ -51,7 +50,7 @@ fn list<'b>(limit: usize, body: &'b str, names: &[&str]) -> Option<(Vec<Frame<'b
         }
         let value = text.value()?;
         let len = before_value + value.len();
-        if is_items && len <= limit {
+        if is_items {
             if value != "null" {
                 frames.push(Frame::NotAList);
                 return Some((frames, false));

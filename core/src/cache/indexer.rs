@@ -77,7 +77,8 @@ pub type FixedIndexer<V, const N: usize, I = crate::storage::Indexed<N, N>> = In
 /// # Panics
 /// An operation panics where an index function does, and the indexer is as before: index functions run before anything
 /// changes. If [`replace`](IndexerIn::replace) panics, the objects before the faulty one are stored, and none is
-/// removed. Functions are called more than once, so this holds for functions that depend on the object alone.
+/// removed. An index function that is added, or that fixed memory has, is called more than once for an object: this holds
+/// for it if it depends on the object alone.
 ///
 /// # Capacity
 /// In fixed memory there are capacities for objects, for indexes, for pairs of object and index value, for distinct
@@ -385,6 +386,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
                 return Err(M::map_full(full, |()| object));
             }
             let values = all_values::<V, M>(&self.indexes, &object);
+            self.postings.gather(&values);
             self.postings.update(slot, &mut self.objects[slot].postings, &values);
         }
         let generation = self.generation();
@@ -397,8 +399,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     fn try_insert_new(&mut self, hash: u32, object: V) -> Result<(), M::Full<V>> {
-        // The functions may panic, so they run before anything changes.
-        all_values::<V, M>(&self.indexes, &object)(&mut |_, _| {});
+        self.postings.gather(&all_values::<V, M>(&self.indexes, &object));
         if let Err(full) = self.try_room_for(None, &object) {
             return Err(M::map_full(full, |()| object));
         }

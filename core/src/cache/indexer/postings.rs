@@ -12,8 +12,20 @@ pub(super) struct Postings<V, M: Mem> {
     pub(super) postings: PostingSlab<Posting<M>, M>,
     /// What readers share of the objects of the values.
     pub(super) runs: M::HeapOnly<Runs<V, M>>,
+    /// The values of the object that is stored next.
+    gathered: M::HeapOnly<Gathered>,
     /// The last mark.
     mark: u64,
+}
+
+/// Index values, one behind the other. On the heap a function is called once, so that it can neither panic nor emit other
+/// values when an object is stored.
+pub(super) struct Gathered {
+    #[cfg(feature = "alloc")]
+    text: alloc::string::String,
+    /// The index of each value, and where the value ends.
+    #[cfg(feature = "alloc")]
+    ends: alloc::vec::Vec<(u32, usize)>,
 }
 
 pub(super) struct Value<V, M: Mem> {
@@ -35,10 +47,53 @@ pub(super) struct ValueKey<T> {
 /// An object with more values than this has them looked up, not compared one by one.
 const FEW: usize = 8;
 
+/// The most memory that is kept from one object to the next.
+#[cfg(feature = "alloc")]
+const KEPT: usize = 4096;
+
 /// Calls its argument with each value of an object, and the index it is in.
 pub(super) trait Emit: Fn(&mut dyn FnMut(u32, &str)) {}
 
 impl<F: Fn(&mut dyn FnMut(u32, &str))> Emit for F {}
+
+#[cfg(feature = "alloc")]
+impl Gathered {
+    fn gather(&mut self, emit: &impl Emit) {
+        self.text.clear();
+        self.text.shrink_to(KEPT);
+        self.ends.clear();
+        self.ends.shrink_to(KEPT);
+        emit(&mut |index, text| {
+            self.text.push_str(text);
+            self.ends.push((index, self.text.len()));
+        });
+    }
+
+    fn each(&self, to: &mut dyn FnMut(u32, &str)) {
+        let mut start = 0;
+        for (index, end) in &self.ends {
+            to(*index, &self.text[start..*end]);
+            start = *end;
+        }
+    }
+}
+
+/// Fixed memory has none.
+#[cfg(not(feature = "alloc"))]
+impl Gathered {
+    fn gather(&mut self, _: &impl Emit) {}
+
+    fn each(&self, _: &mut dyn FnMut(u32, &str)) {}
+}
+
+impl Empty for Gathered {
+    const EMPTY: Self = Self {
+        #[cfg(feature = "alloc")]
+        text: alloc::string::String::new(),
+        #[cfg(feature = "alloc")]
+        ends: alloc::vec::Vec::new(),
+    };
+}
 
 impl<V, M: Mem> Postings<V, M> {
     pub(super) const fn with_seed(seed: u64) -> Self {
@@ -46,6 +101,7 @@ impl<V, M: Mem> Postings<V, M> {
             values: ValueTable::<_, M>::with_seed(seed),
             postings: PostingSlab::<_, M>::EMPTY,
             runs: M::HeapOnly::EMPTY,
+            gathered: M::HeapOnly::EMPTY,
             mark: 0,
         }
     }
@@ -75,9 +131,27 @@ impl<V, M: Mem> Postings<V, M> {
         known && met.count_ones() as usize == FEW - first
     }
 
-    /// Gives an object, whose chain begins at `head`, exactly the values that are emitted. For a value that it had
-    /// already, it keeps its place among the objects. There must be room.
+    /// Calls the functions of an object before anything changes, because they may panic.
+    pub(super) fn gather(&mut self, emit: &impl Emit) {
+        match self.gathered.get_mut() {
+            Some(gathered) => gathered.gather(emit),
+            None => emit(&mut |_, _| {}),
+        }
+    }
+
+    /// Gives an object, whose chain begins at `head`, exactly the values that were [gathered](Self::gather). For a value
+    /// that it had already, it keeps its place among the objects. There must be room. Fixed memory has them emitted again.
     pub(super) fn update(&mut self, object: Slot, head: &mut Option<Slot>, emit: &impl Emit) {
+        let gathered = core::mem::replace(&mut self.gathered, M::HeapOnly::EMPTY);
+        let emit = |to: &mut dyn FnMut(u32, &str)| match gathered.get() {
+            Some(gathered) => gathered.each(to),
+            None => emit(to),
+        };
+        self.set_values(object, head, &emit);
+        self.gathered = gathered;
+    }
+
+    fn set_values(&mut self, object: Slot, head: &mut Option<Slot>, emit: &impl Emit) {
         self.mark += 1;
         let emitted = self.mark;
         emit(&mut |index, text| {

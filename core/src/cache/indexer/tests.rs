@@ -365,3 +365,32 @@ fn a_new_index_whose_function_panics_is_none<M: Function>() {
     assert!(pods.indexes.len() == 0 && pods.postings.values.len() == 0);
     assert!(matches!(pods.try_insert(pod("b", "flawed", &[])), Ok(Some(_))), "no function is left that panics");
 }
+
+/// A closure may panic at any of its calls, also for an object for which it did not a moment ago.
+#[test]
+fn an_index_closure_that_panics_now_and_then_leaves_the_store_as_it_was() {
+    for sound in 0..12 {
+        let (left, mut pods) = (alloc::sync::Arc::new(core::sync::atomic::AtomicU32::new(u32::MAX)), Indexer::new());
+        let calls = alloc::sync::Arc::clone(&left);
+        let id = pods.add_index(move |pod: &Pod, emit: &mut dyn FnMut(&str)| {
+            let left = calls.load(core::sync::atomic::Ordering::Relaxed);
+            calls.store(left.checked_sub(1).expect("on purpose"), core::sync::atomic::Ordering::Relaxed);
+            by_label(pod, emit);
+        });
+        pods.insert(pod("a", "", &["x", "y"]));
+        left.store(sound, core::sync::atomic::Ordering::Relaxed);
+        let steps = [pod("a", "", &["y", "z"]), pod("b", "", &["x", "z"]), pod("a", "", &["x"])];
+        let mut stored = alloc::vec![pod("a", "", &["x", "y"])];
+        for step in steps {
+            if !panics(|| pods.insert(step.clone())) {
+                stored.retain(|pod| pod.name != step.name);
+                stored.push(step);
+            }
+        }
+        left.store(u32::MAX, core::sync::atomic::Ordering::Relaxed);
+        pods.check();
+        assert_eq!(pods.len(), stored.len(), "{sound} calls");
+        assert!(stored.iter().all(|pod| pods.get(pod.name) == Some(pod)), "{sound} calls");
+        assert!(pods.index_keys(id, "x").all(|name| stored.iter().any(|pod| pod.name == *name)));
+    }
+}

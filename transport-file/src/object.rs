@@ -138,7 +138,7 @@ pub(crate) fn check_version(version: u64) -> Result<(), Fault> {
 }
 
 /// The states of objects that a [`History`](crate::History) leaves out, because they are JSON and no
-/// [`Value`](serde_json::Value): a number is out of range, a text has half of a surrogate pair, or there are more than 127
+/// [`Value`]: a number is out of range, a text has half of a surrogate pair, or there are more than 127
 /// levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

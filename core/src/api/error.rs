@@ -99,7 +99,7 @@ impl ApiError {
     }
 
     /// Whether the failure does not lie in the request: the server is unreachable or overloaded, or the object changed
-    /// meanwhile. The same work may succeed later. Of a refusal, [`REFUSALS`](super::REFUSALS) decides it.
+    /// meanwhile. The same work may succeed later. Of a refusal, [`REFUSALS`] decides it.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

@@ -168,7 +168,7 @@ impl<X: ApiTransport + ?Sized> ApiTransport for Box<X> {
     }
 }
 
-/// An [`ApiTransport`] that answers by a function, for tests. It also wraps an [`ApiClient`](super::ApiClient) that may
+/// An [`ApiTransport`] that answers by a function, for tests. It also wraps an [`ApiClient`] that may
 /// block its caller: `ApiFn::new(move |request| client.send(request))`.
 ///
 /// The first poll of a request calls the function. A request that is given up before is never made.

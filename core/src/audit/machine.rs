@@ -407,7 +407,7 @@ fn is_ordered(first: &str, second: &str) -> bool {
     compare_versions(first, second).is_ok_and(Ordering::is_le)
 }
 
-/// What an [`Audit`](super::Audit) reads of a store. Its reads need not be of one moment.
+/// What an [`Audit`] reads of a store. Its reads need not be of one moment.
 pub trait Replica {
     /// The version up to which the store has every change; `None` before the first list. A later read of an object has
     /// every change up to this version.

@@ -58,7 +58,7 @@ pub struct Popped<V> {
     /// The delta belongs to the initial list (client-go `isInInitialList`); so does its last one, which completes it.
     pub initial: bool,
     /// The next pop gives another delta of the same key. Always false in
-    /// [`Order::Arrival`](crate::fifo::Order::Arrival).
+    /// [`Order::Arrival`].
     pub more: bool,
 }
 

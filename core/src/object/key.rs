@@ -146,7 +146,7 @@ pub trait AsNamespace<'n>: Sealed {
     fn as_namespace(&self) -> &'n str;
 }
 
-/// A type of another crate may mean something else by its text: that of a [`Key`](super::Key) is no namespace.
+/// A type of another crate may mean something else by its text: that of a [`Key`] is no namespace.
 pub trait Sealed {}
 
 impl<'n> AsNamespace<'n> for &'n str {

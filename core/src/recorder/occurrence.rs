@@ -103,7 +103,7 @@ fn cut(text: &str, most: usize) -> String {
     cut
 }
 
-/// The object that an [`Occurrence`](super::Occurrence) is about (core/v1 `ObjectReference`).
+/// The object that an [`Occurrence`] is about (core/v1 `ObjectReference`).
 ///
 /// ```
 /// use listwatch_core::recorder::ObjectReference;

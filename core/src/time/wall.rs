@@ -6,7 +6,7 @@ use core::time::Duration;
 /// A time of the API: a date and a time of day in UTC, to the microsecond, from the year 0 to the year 9999.
 ///
 /// [`Display`](fmt::Display) and serde write RFC 3339 as apimachinery's `metav1.Time` does: whole seconds, and a `Z`.
-/// [`MicroTime`](crate::time::MicroTime) is the form with microseconds. Reading takes every form of RFC 3339, section
+/// [`MicroTime`] is the form with microseconds. Reading takes every form of RFC 3339, section
 /// 5.6: a fraction of any length, of which six digits count, and an offset. A time that is not set is `null` in JSON:
 /// `Option<WallTime>`.
 ///

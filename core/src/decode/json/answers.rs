@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 /// Decodes the responses of an API server into [`Object`]s of any type that serde can read, or of another type that
 /// implements [`FromJson`]: the decoder of an [`Informer`](crate::Informer).
 ///
-/// It keeps bytes in a buffer until they make a frame ([`Framer`](crate::framing::Framer)), and decodes each frame by
+/// It keeps bytes in a buffer until they make a frame ([`Framer`]), and decodes each frame by
 /// itself ([`Decoder`]). So it holds one object's JSON at a time, of [`DecodeOptions::frame_limit`] bytes at most.
 pub struct Json<T: FromJson> {
     body: Body,
@@ -92,7 +92,7 @@ impl<T: FromJson> fmt::Debug for Json<T> {
     }
 }
 
-/// A type that [`Json`](super::Json) decodes objects into: every serde type that owns its data, and
+/// A type that [`Json`] decodes objects into: every serde type that owns its data, and
 /// [`Packed`](super::Packed).
 ///
 /// Implement it for a type that is made from a serde type and from what earlier objects left, for example from a

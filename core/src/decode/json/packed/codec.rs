@@ -10,7 +10,7 @@ use lz4_flex::block::{compress_into_with_dict, decompress_into_with_dict, get_ma
 
 /// Compresses the texts of [`Packed`](super::Packed) objects.
 ///
-#[cfg_attr(feature = "lz4", doc = "[`Lz4`](super::Lz4) is one. ")]
+#[cfg_attr(feature = "lz4", doc = "[`Lz4`] is one. ")]
 /// Another one can use a better ratio, or a device's hardware. A clone of the codec is kept beside each dictionary, so
 /// a clone should be cheap.
 ///

@@ -242,7 +242,7 @@ fn reconciled_meanwhile() -> u32 {
         core::future::ready(Outcome::Done)
     });
     let added = Arc::clone(&queue);
-    let told = flood(&clock).for_each(move |key| _ = added.add(key));
+    let told = flood(&clock).for_each(move |key| added.add(key));
     let told = executor.spawn(async {
         told.await;
         done.load(Relaxed)

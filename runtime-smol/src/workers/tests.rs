@@ -255,7 +255,7 @@ fn a_key_waits_for_as_long_as_its_server_asks() {
 fn workers_that_always_have_a_key_let_others_go_on() {
     let done = AtomicU32::new(0);
     let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
-    (0..1000).for_each(|key| _ = queue.add(key));
+    (0..1000).for_each(|key| queue.add(key));
     let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| {
         done.fetch_add(1, SeqCst);
         core::future::ready(Outcome::Done)
@@ -322,7 +322,7 @@ fn a_panic_whose_payload_panics_when_it_is_dropped_does_not_end_the_worker() {
             Outcome::Done
         }
     });
-    [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+    [1, 2].into_iter().for_each(|key| queue.add(key));
     run(&clock, &executor, clock.sleep(seconds(1)));
     assert_eq!((done.load(SeqCst), queue.stats().panics), (2, 1));
     drop(workers);
@@ -339,7 +339,7 @@ fn jobs_and_additions_happen_when_the_clock_of_the_workers_says() {
     });
     run(&clock, &executor, async {
         clock.sleep(seconds(3600)).await;
-        [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+        [1, 2].into_iter().for_each(|key| queue.add(key));
         clock.sleep(seconds(1)).await;
         assert_eq!(queue.metrics(clock.now()).unwrap().longest_running, seconds(1), "an idle hour is no work");
         clock.sleep(seconds(100)).await;
@@ -428,7 +428,7 @@ fn workers_run_over_any_discipline_limiter_and_lock() {
         fn is_spawned_anywhere<F: Future + Send + 'static>(_: F) {}
         is_spawned_anywhere(Workers::builder(&queue, &clock).run(2, reconcile.clone()));
         let workers = Workers::spawn(&executor, &queue, &clock, 2, reconcile);
-        [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+        [1, 2].into_iter().for_each(|key| queue.add(key));
         let unfinished = run(&clock, &executor, async {
             clock.sleep(seconds(100)).await;
             queue.shut_down();
@@ -478,7 +478,7 @@ fn workers_are_a_future_that_any_thread_can_poll_without_an_executor() {
         })
     };
     let threads = [spawn(workers()), spawn(workers())];
-    (0..=8).for_each(|key| _ = queue.add(key));
+    (0..=8).for_each(|key| queue.add(key));
     let mut taken: Vec<u32> = (0..=8).map(|_| has_done.recv_timeout(PATIENCE).unwrap()).collect();
     taken.sort_unstable();
     assert_eq!(taken, [0, 1, 2, 3, 4, 5, 6, 7, 8]);

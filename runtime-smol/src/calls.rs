@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse};
+use listwatch_core::api::{ApiResponse, CallAction};
 use listwatch_core::request::RequestId;
 
 /// A machine that asks for requests, with those that are told of it.
@@ -17,7 +17,7 @@ pub(crate) trait Caller {
     /// Takes what else has happened.
     fn on_turn(&mut self, _cx: &mut Context<'_>) {}
 
-    fn poll_call(&mut self) -> Option<Call>;
+    fn poll_call(&mut self) -> Option<CallAction>;
 
     fn handle_answer(&mut self, id: RequestId, answer: Result<ApiResponse, Unanswered>);
 
@@ -27,13 +27,6 @@ pub(crate) trait Caller {
     fn poll_timeout(&mut self) -> Option<Instant>;
 
     fn handle_timeout(&mut self);
-}
-
-/// What a machine asks for.
-pub(crate) enum Call {
-    Open(RequestId, ApiRequest),
-    /// The server may still process it.
-    Abort(RequestId),
 }
 
 /// The open requests of a machine, and its sleep.
@@ -89,11 +82,12 @@ impl Calls {
         let mut has_opened = false;
         while let Some(call) = caller.poll_call() {
             match call {
-                Call::Open(id, request) => {
+                CallAction::Open { id, request } => {
                     self.open.push((id, Box::pin(self.client.send(&request, self.limit))));
                     has_opened = true;
                 }
-                Call::Abort(id) => self.open.retain(|(open, _)| *open != id),
+                CallAction::Abort(id) => self.open.retain(|(open, _)| *open != id),
+                _ => {}
             }
         }
         has_opened

@@ -23,6 +23,7 @@ pub(crate) use script::{Line, LineKind};
 pub(crate) use streams::Advance;
 pub use writes::{Writes, WritesError};
 
+use crate::mutex::Mutex;
 use crate::witness;
 use core::task::{Context, Poll, Waker};
 use divergence::Diverged;
@@ -33,7 +34,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use streams::Streams;
 use writes_file::{Line as Written, Reconcile, WritesFile};
 
@@ -209,22 +210,22 @@ impl Replay {
 
     /// Adds a list-and-watch under its name on the tape.
     pub(crate) fn add_stream(&self, name: Arc<str>, stream: &Arc<dyn Advance>) {
-        lock(&self.streams).add(name, stream);
+        self.streams.lock().add(name, stream);
     }
 
     /// Nothing is left to play for the list-and-watch of this name.
     pub(crate) fn note_over(&self, name: &Arc<str>, error: Option<String>) {
-        lock(&self.streams).note_over(name, error);
+        self.streams.lock().note_over(name, error);
     }
 
     /// Whether that is so.
     pub(crate) fn is_over(&self, name: &str) -> bool {
-        lock(&self.streams).is_over(name)
+        self.streams.lock().is_over(name)
     }
 
     /// Brings every cache to its first state.
     pub(crate) fn sync(&self) {
-        let streams = lock(&self.streams).all();
+        let streams = self.streams.lock().all();
         witness::with(None, || {
             for stream in streams {
                 while !stream.has_synced() && stream.turn() {}
@@ -239,7 +240,7 @@ impl Replay {
             return false;
         }
         let stream = &*position.stream;
-        let Some(found) = lock(&self.streams).get(stream) else {
+        let Some(found) = self.streams.lock().get(stream) else {
             let why = format!("the tape has reads of {stream}, of which the program has no informer");
             self.fail(position.line, &why);
             return false;
@@ -248,7 +249,7 @@ impl Replay {
         match brought {
             Ok(is_there) => is_there,
             Err(why) => {
-                let why = lock(&self.streams).error_of(stream).unwrap_or(why);
+                let why = self.streams.lock().error_of(stream).unwrap_or(why);
                 self.fail(position.line, &format!("the cache of {stream} cannot follow the tape: {why}"));
                 false
             }
@@ -260,7 +261,7 @@ impl Replay {
     fn newest(&self, path: &str) -> Option<Value> {
         let path = plausible::object_path(path)?;
         let answered = self.state().known.of(path);
-        let streams = lock(&self.streams).all();
+        let streams = self.streams.lock().all();
         let shown = witness::with(None, || streams.iter().filter_map(|stream| stream.object(path)).collect::<Vec<_>>());
         answered.into_iter().chain(shown).reduce(plausible::newer)
     }
@@ -271,7 +272,7 @@ impl Replay {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 }
 
@@ -285,7 +286,7 @@ impl State {
 
 impl Kept {
     fn write(&self, line: &Written<'_>) -> io::Result<()> {
-        let mut file = lock(&self.file);
+        let mut file = self.file.lock();
         match &mut *file {
             Some(file) => file.write(line),
             None => file.insert(WritesFile::create(&self.path, self.start.as_ref())?).write(line),
@@ -304,8 +305,4 @@ pub(crate) struct NotedRead {
     read: u64,
     /// After how many answers and sleeps of the reconcile it was.
     after: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

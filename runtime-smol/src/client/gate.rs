@@ -1,11 +1,12 @@
 //! Writes that are sent only while a gate lets them.
 
 use super::pending::Pending;
+use crate::mutex::Mutex;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use listwatch_core::api::{ApiResponse, RequestLine, SendGate};
 use listwatch_core::transport::TransportError;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Decides which requests a client sends, and knows which of them are open.
 pub(crate) trait Gate: Send + Sync {
@@ -65,7 +66,7 @@ impl OpenWrite {
 
     /// Aborts the write. Once this has returned, nothing of it leaves any more, although its task may not be polled.
     pub(crate) fn revoke(&self, why: TransportError) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.revoked.get_or_insert(why);
         let (abort, waker) = (state.abort.take(), state.waker.take());
         // The abort is the transport's, and the waker the executor's.
@@ -76,12 +77,12 @@ impl OpenWrite {
 
     /// Whether it may leave.
     pub(crate) fn check(&self) -> Result<(), TransportError> {
-        self.lock().revoked.clone().map_or(Ok(()), Err)
+        self.state.lock().revoked.clone().map_or(Ok(()), Err)
     }
 
     /// The request is sent from now on.
     fn on_sent(&self, abort: Abort) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.revoked.is_none() {
             state.abort = Some(abort);
             return;
@@ -92,13 +93,9 @@ impl OpenWrite {
 
     fn set_waker(&self, waker: &Waker) {
         let waker = waker.clone();
-        let before = self.lock().waker.replace(waker);
+        let before = self.state.lock().waker.replace(waker);
         // Its drop may drop the task.
         drop(before);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

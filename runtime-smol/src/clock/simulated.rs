@@ -1,10 +1,10 @@
+use crate::mutex::Mutex;
 use core::fmt;
 use core::task::Waker;
 use core::time::Duration;
 use listwatch_core::Instant;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 /// Time that passes when no task can run.
@@ -47,13 +47,13 @@ const LATEST: Instant = Instant::from_nanos(u64::MAX / 2);
 impl SimulatedTime {
     /// A number that no other candidate has under this clock.
     pub(super) fn number_candidate(&self) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.candidates += 1;
         state.candidates
     }
 
     pub(super) fn now(&self) -> Instant {
-        self.lock().now
+        self.0.lock().now
     }
 
     /// Wakes the sleeper with this number at `at`, or a new one, and returns its number. A sleeper that waits for ever
@@ -64,7 +64,7 @@ impl SimulatedTime {
         }
         let waker = waker.clone();
         let (number, _last) = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             let number = number.unwrap_or_else(|| {
                 state.last += 1;
                 state.last
@@ -76,13 +76,13 @@ impl SimulatedTime {
 
     /// Forgets a sleeper.
     pub(super) fn forget(&self, at: Instant, number: u64) {
-        let _waker = self.lock().sleepers.remove(&(at, number));
+        let _waker = self.0.lock().sleepers.remove(&(at, number));
     }
 
     /// Jumps to the earliest deadline of a sleeper and wakes it. False if there is no sleeper.
     pub(super) fn advance(&self) -> bool {
         let first = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             let first = state.sleepers.pop_first();
             if let Some(((at, _), _)) = &first {
                 state.now = state.now.max(*at);
@@ -94,19 +94,19 @@ impl SimulatedTime {
 
     /// Jumps over sleepers, which wake at the next [advance](Self::advance).
     pub(super) fn jump(&self, time: Duration) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.now = state.now.max((state.now + time).min(LATEST));
     }
 
     /// Lets the time pass `speed` times as fast as real time.
     pub(super) fn pace(&self, speed: NonZeroU32) {
-        self.lock().pace = Some(Pace { speed, began: None });
+        self.0.lock().pace = Some(Pace { speed, began: None });
     }
 
     /// The real time until the earliest deadline of a sleeper; `None` without a pace, and when the deadline is due.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(super) fn ahead(&self) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let (now, (first, _)) = (state.now, *state.sleepers.first_key_value()?.0);
         let Pace { speed, began } = state.pace.as_mut()?;
         let (began, from) = began.get_or_insert_with(|| (std::time::Instant::now(), now));
@@ -116,13 +116,13 @@ impl SimulatedTime {
 
     /// One more task waits for a peer outside.
     pub(super) fn hold(&self) {
-        self.lock().outside += 1;
+        self.0.lock().outside += 1;
     }
 
     /// One task fewer waits for a peer outside.
     pub(super) fn release(&self) {
         let parked = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             state.outside -= 1;
             if state.outside == 0 { state.parked.take() } else { None }
         };
@@ -133,7 +133,7 @@ impl SimulatedTime {
     pub(super) fn stands_still(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let (stands_still, _last) = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             let stands_still = state.outside > 0;
             (stands_still, core::mem::replace(&mut state.parked, stands_still.then_some(waker)))
         };
@@ -146,7 +146,7 @@ impl SimulatedTime {
     /// If another thread does so now.
     pub(super) fn enter(&self) -> Entered<'_> {
         let this = thread::current().id();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let (running, runs) = state.running.unwrap_or((this, 0));
         if running == this {
             state.running = Some((this, runs + 1));
@@ -155,10 +155,6 @@ impl SimulatedTime {
         assert!(running == this, "only one thread can run under a simulated clock: give each its own");
         Entered(self)
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// See [`SimulatedTime::enter`].
@@ -166,7 +162,7 @@ pub(crate) struct Entered<'a>(&'a SimulatedTime);
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.0.lock();
         state.running = state.running.map(|(thread, runs)| (thread, runs - 1)).filter(|(_, runs)| *runs > 0);
     }
 }

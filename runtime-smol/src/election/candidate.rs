@@ -2,7 +2,7 @@
 
 use super::leadership::{Leadership, Machine};
 use super::report::{ElectionError, ElectionReport, WhenLost};
-use crate::calls::{Call, Caller, Calls};
+use crate::calls::{Caller, Calls};
 use crate::caught::{Caught, caught, caught_call};
 use crate::client::Unanswered;
 use crate::events::Events;
@@ -211,18 +211,14 @@ impl Caller for Driven {
         self.give_up_writes();
     }
 
-    fn poll_call(&mut self) -> Option<Call> {
+    fn poll_call(&mut self) -> Option<CallAction> {
         let clock = self.leadership.clock();
         let (now, wall) = (clock.now(), clock.wall());
         let action = self.machine().elector.poll_action(now, wall);
-        match action? {
-            CallAction::Open { id, request } => {
-                self.asked = request.method;
-                Some(Call::Open(id, request))
-            }
-            CallAction::Abort(id) => Some(Call::Abort(id)),
-            _ => None,
+        if let Some(CallAction::Open { request, .. }) = &action {
+            self.asked = request.method;
         }
+        action
     }
 
     fn handle_answer(&mut self, id: RequestId, answer: Result<ApiResponse, Unanswered>) {

@@ -5,6 +5,7 @@ use super::snapshot::stream_line;
 use crate::caught::caught_call;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
+use crate::mutex;
 use async_executor::Executor;
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -14,7 +15,7 @@ use smol::Timer;
 use smol::future::or;
 use smol::lock::{Mutex, MutexGuardArc};
 use std::error::Error;
-use std::sync::{self, Arc};
+use std::sync::Arc;
 
 /// The code of a condition.
 pub(super) type Code = dyn Fn() -> Result<(), Box<dyn Error>> + Send + Sync;
@@ -95,12 +96,12 @@ fn call(code: &Code, mut turn: MutexGuardArc<Option<Known>>, clock: &Clock) -> O
 }
 
 /// A value that is computed at most once a second.
-pub(super) struct Recent<V>(sync::Mutex<Option<(Instant, V)>>);
+pub(super) struct Recent<V>(mutex::Mutex<Option<(Instant, V)>>);
 
 impl<V: Clone> Recent<V> {
     /// The value, which `compute` makes if the last one is too old. Its panic leaves none.
     pub(super) fn get(&self, clock: &Clock, compute: impl FnOnce() -> V) -> V {
-        let mut recent = self.0.lock().unwrap_or_else(sync::PoisonError::into_inner);
+        let mut recent = self.0.lock();
         let now = clock.now();
         if let Some((since, value)) = &*recent
             && now.saturating_since(*since) < SHARED
@@ -116,7 +117,7 @@ impl<V: Clone> Recent<V> {
 
 impl<V> Default for Recent<V> {
     fn default() -> Self {
-        Self(sync::Mutex::default())
+        Self(mutex::Mutex::default())
     }
 }
 
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn many_requests_run_a_slow_check_once() {
         let (runs, (release, held)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel::<()>());
-        let (counted, held) = (Arc::clone(&runs), sync::Mutex::new(held));
+        let (counted, held) = (Arc::clone(&runs), std::sync::Mutex::new(held));
         let slow = check(move || {
             counted.fetch_add(1, Ordering::Relaxed);
             _ = held.lock().map(|held| held.recv());

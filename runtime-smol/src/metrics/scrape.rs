@@ -6,11 +6,12 @@ use crate::controller::{ControllerHandle, Running};
 #[cfg(feature = "endpoint")]
 use crate::informers::StreamStatus;
 use crate::informers::{Informers, WeakInformers};
+use crate::mutex::Mutex;
 use core::fmt;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The controllers and informers that are measured. A clone measures the same ones.
 ///
@@ -46,14 +47,14 @@ impl Metrics {
 
     /// Measures the controller that the handle reaches, until it ends. A handle that is added again counts once.
     pub fn add_controller(&self, controller: &ControllerHandle) {
-        let mut measured = self.lock();
+        let mut measured = self.0.lock();
         measured.controllers.retain(|known| !known.is_same(controller) && !known.is_gone());
         measured.controllers.push(controller.clone());
     }
 
     /// Measures the streams of these informers, without keeping them. Informers that are added again count once.
     pub fn add_informers(&self, informers: &Informers) {
-        let mut measured = self.lock();
+        let mut measured = self.0.lock();
         measured.informers.retain(|known| !known.is_of(informers) && known.are_alive());
         measured.informers.push(WeakInformers::of(informers));
     }
@@ -89,11 +90,7 @@ impl Metrics {
     /// A copy, to be read outside of the lock: a reader may have the last share of a controller, and drop the objects of
     /// the program in it.
     fn measured(&self) -> Measured {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Measured> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clone()
     }
 }
 

@@ -1,5 +1,5 @@
 use super::handle::Recorder;
-use crate::calls::{Call, Caller, Calls};
+use crate::calls::{Caller, Calls};
 use crate::caught::caught_call;
 use crate::client::{Client, Unanswered};
 use crate::stderr;
@@ -59,14 +59,9 @@ impl Future for EventWriter {
 impl Caller for Written {
     type End = ();
 
-    fn poll_call(&mut self) -> Option<Call> {
+    fn poll_call(&mut self) -> Option<CallAction> {
         let now = self.recorder.clock().now();
-        let action = self.recorder.machine().poll_action(now);
-        match action? {
-            CallAction::Open { id, request } => Some(Call::Open(id, request)),
-            CallAction::Abort(id) => Some(Call::Abort(id)),
-            _ => None,
-        }
+        self.recorder.machine().poll_action(now)
     }
 
     fn handle_answer(&mut self, id: RequestId, answer: Result<ApiResponse, Unanswered>) {

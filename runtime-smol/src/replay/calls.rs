@@ -1,7 +1,7 @@
 //! The requests of a replay.
 
+use super::Replay;
 use super::reconcile::{Replayed, Ticket};
-use super::{Replay, lock};
 use core::task::Poll;
 use listwatch_core::api::{ApiRequest, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
@@ -25,7 +25,7 @@ impl ReplayedCalls {
 
 impl ApiTransport for ReplayedCalls {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        let sender = request.sender.and_then(|number| lock(&self.replay.state).reconciles.get(&number).cloned());
+        let sender = request.sender.and_then(|number| self.replay.state.lock().reconciles.get(&number).cloned());
         match sender {
             Some(reconcile) => {
                 let ticket = reconcile.on_call(request);

@@ -6,7 +6,8 @@ use super::matching::{Sought, is_write, sent};
 use super::plausible;
 use super::script::Record;
 use super::wrote::{MadeUp, Wrote, missing, outcomes, told};
-use super::{NotedRead, Replay, lock};
+use super::{NotedRead, Replay};
+use crate::mutex::Mutex;
 use crate::witness::Witness;
 use core::task::Waker;
 use listwatch_core::api::{ApiRequest, Method, Reply};
@@ -15,7 +16,7 @@ use listwatch_core::time::WallTime;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use listwatch_transport_file::SentCall;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub(crate) struct Replayed {
     number: u64,
@@ -78,7 +79,7 @@ impl Replayed {
 
     /// What the tape says of it.
     pub(crate) fn with_record<R>(&self, read: impl FnOnce(&Record) -> R) -> R {
-        read(&lock(&self.live).record)
+        read(&self.live.lock().record)
     }
 
     /// The outcome on the tape; `None` if the tape ends first.
@@ -89,7 +90,7 @@ impl Replayed {
     /// The tape has come to the answer at this place.
     pub(crate) fn on_answered(&self, place: usize) {
         let (waker, known) = {
-            let mut live = lock(&self.live);
+            let mut live = self.live.lock();
             let Some(call) = live.record.calls.get_mut(place) else { return };
             call.is_answered = true;
             let known = plausible::known(&call.sent, call.reply.as_ref());
@@ -105,7 +106,7 @@ impl Replayed {
     pub(crate) fn on_reads(&self, reads: &[NotedRead]) {
         for read in reads {
             let is_left = {
-                let mut live = lock(&self.live);
+                let mut live = self.live.lock();
                 let left =
                     live.record.reads.iter().position(|other| other.line == read.line && other.stream == read.stream);
                 left.and_then(|place| live.record.reads.remove(place)).is_some()
@@ -118,7 +119,7 @@ impl Replayed {
 
     /// Finds the recorded call that this is, and what differs.
     pub(super) fn on_call(&self, request: &ApiRequest) -> Ticket {
-        let mut live = lock(&self.live);
+        let mut live = self.live.lock();
         let mut call = sent(request);
         let is_write = is_write(&call);
         let recorded = live.record.calls.iter().map(|recorded| (&recorded.sent, recorded.is_made));
@@ -170,7 +171,7 @@ impl Replayed {
     pub(super) fn poll_answer(&self, place: usize, waker: &Waker) -> Option<Reply> {
         let waker = waker.clone();
         let (reply, _last) = {
-            let mut live = lock(&self.live);
+            let mut live = self.live.lock();
             let call = live.record.calls.get(place)?;
             match call.reply.clone().filter(|_| call.is_answered) {
                 Some(reply) => {
@@ -185,12 +186,12 @@ impl Replayed {
 
     /// Nobody waits for the answer at this place any more.
     pub(super) fn forget(&self, place: usize) {
-        let _waker = lock(&self.live).waiting.remove(&place);
+        let _waker = self.live.lock().waiting.remove(&place);
     }
 
     /// What it wrote, now that it has ended with this outcome, if the replay writes that to a file.
     pub(super) fn wrote(&self, outcome: Option<&str>) -> Option<Wrote> {
-        let mut live = lock(&self.live);
+        let mut live = self.live.lock();
         let sent = live.sent.take()?;
         let Live { record, made_up, is_inexact, .. } = &*live;
         let outcome =
@@ -212,7 +213,7 @@ impl Replayed {
 
     /// What differs, now that it has ended with this outcome; `None` if it was cut off.
     pub(super) fn found(&self, outcome: Option<String>) -> Found {
-        let mut live = lock(&self.live);
+        let mut live = self.live.lock();
         let Live { record, divergences, same, made_up, is_inexact, .. } = &mut *live;
         if let (Some(recorded), Some(replayed)) = (record.outcome.clone(), outcome) {
             let left = record.calls.iter().filter(|call| !call.is_made && is_write(&call.sent));
@@ -287,19 +288,19 @@ impl Witness for Replayed {
     }
 
     fn before_read(&self, stream: &str) {
-        let Some((noted, is_same)) = lock(&self.live).next_read(stream) else { return };
+        let Some((noted, is_same)) = self.live.lock().next_read(stream) else { return };
         if !self.replay.bring(self.number, &noted) && is_same {
-            lock(&self.live).is_inexact = true;
+            self.live.lock().is_inexact = true;
         }
     }
 
     fn on_read(&self, _stream: &str, _changes: u64, _version: Option<&str>) {}
 
     fn on_date(&self, date: WallTime) -> WallTime {
-        lock(&self.live).record.dates.pop_front().unwrap_or(date)
+        self.live.lock().record.dates.pop_front().unwrap_or(date)
     }
 
     fn on_awake(&self) {
-        lock(&self.live).resumed += 1;
+        self.live.lock().resumed += 1;
     }
 }

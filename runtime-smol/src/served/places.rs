@@ -1,9 +1,10 @@
 //! The places of connections. When all are taken, the connection that has waited longest for a request leaves.
 
+use crate::mutex::Mutex;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 /// So many places. A clone has the same.
@@ -50,7 +51,7 @@ impl Places {
     pub(super) async fn take(&self) -> Place {
         poll_fn(|cx| {
             let waker = cx.waker().clone();
-            let mut taken = self.taken();
+            let mut taken = self.taken.lock();
             if taken.places.len() < self.most {
                 let number = taken.count();
                 let place = Connected { idle_since: Some(number), has_asked: false, is_to_leave: false, waiting: None };
@@ -68,13 +69,9 @@ impl Places {
         .await
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Changes the place of a connection, and looks for room again.
     fn change<T>(&self, change: impl FnOnce(&mut Taken) -> T) -> T {
-        let mut taken = self.taken();
+        let mut taken = self.taken.lock();
         let changed = change(&mut taken);
         let waiting = taken.waiting.take();
         drop(taken);
@@ -106,7 +103,7 @@ impl Place {
     pub(super) async fn left(&self) {
         poll_fn(|cx| {
             let mut waker = Some(cx.waker().clone());
-            let mut taken = self.places.taken();
+            let mut taken = self.places.taken.lock();
             let polled = match taken.places.get_mut(&self.number) {
                 Some(place) if !place.is_to_leave => {
                     mem::swap(&mut place.waiting, &mut waker);
@@ -123,7 +120,7 @@ impl Place {
 
     /// Whether the head of a request has come.
     pub(super) fn has_asked(&self) -> bool {
-        self.places.taken().places.get(&self.number).is_some_and(|place| place.has_asked)
+        self.places.taken.lock().places.get(&self.number).is_some_and(|place| place.has_asked)
     }
 
     /// The head of a request has come.
@@ -198,7 +195,7 @@ mod tests {
             let places = Places::new(1);
             let asks = || {
                 let places = places.clone();
-                waker_with_drop(move || drop(places.taken()))
+                waker_with_drop(move || drop(places.taken.lock()))
             };
             let place = take(&places);
             let (mut left, mut next) = (Box::pin(place.left()), Box::pin(places.take()));

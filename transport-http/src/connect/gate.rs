@@ -1,31 +1,28 @@
 //! The last moment at which a request can be stopped.
 
+use crate::lock::Lock;
 use listwatch_core::api::SendGate;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use ureq::Error;
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport};
 
 /// The gate of the request that a connection sends now, if the request has one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CurrentGate(Arc<Mutex<Option<SendGate>>>);
+pub(crate) struct CurrentGate(Arc<Lock<Option<SendGate>>>);
 
 impl CurrentGate {
     /// The gate of the next request.
     pub(crate) fn set(&self, gate: Option<&SendGate>) {
-        let before = std::mem::replace(&mut *self.lock(), gate.cloned());
+        let before = std::mem::replace(&mut *self.0.lock(), gate.cloned());
         // Its drop is foreign code.
         drop(before);
     }
 
     /// Whether the request may leave now.
     fn check(&self) -> Result<(), Error> {
-        let gate = self.lock().clone();
+        let gate = self.0.lock().clone();
         gate.map_or(Ok(()), |gate| gate.check()).map_err(|refused| Error::Io(io::Error::other(refused)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<SendGate>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,9 +2,10 @@
 //! that pass through ureq.
 
 use crate::exchange::{self, Part, ProtocolError};
+use crate::lock::Lock;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use ureq::http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use ureq::http::{HeaderName, HeaderValue, Response, StatusCode, Version};
@@ -24,7 +25,7 @@ const MAX_HEADERS: usize = 128;
 
 /// The request that a connection sends now, as ureq does not see it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Veil(Arc<Mutex<Veiled>>);
+pub(crate) struct Veil(Arc<Lock<Veiled>>);
 
 #[derive(Default)]
 enum Veiled {
@@ -32,7 +33,7 @@ enum Veiled {
     Nothing,
     /// The lines of a request's head that follow its first line.
     Unsent(Vec<u8>),
-    Answered(Response<()>, Arc<Mutex<Line>>),
+    Answered(Response<()>, Arc<Lock<Line>>),
 }
 
 impl Veil {
@@ -40,12 +41,12 @@ impl Veil {
     pub(crate) fn begin<'a>(&self, headers: impl Iterator<Item = (HeaderName, &'a HeaderValue)>) {
         let lines =
             headers.flat_map(|(name, value)| [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
-        *self.lock() = Veiled::Unsent(lines.collect());
+        *self.0.lock() = Veiled::Unsent(lines.collect());
     }
 
     /// The answer, once ureq has seen its head. The server may send nothing for `idle`.
     pub(crate) fn answer(&self, seen: Response<Body>, idle: Option<Duration>) -> Result<Response<VeiledBody>, Error> {
-        match std::mem::take(&mut *self.lock()) {
+        match std::mem::take(&mut *self.0.lock()) {
             Veiled::Answered(head, line) => {
                 let seen = seen.into_body().into_reader();
                 let after = idle.map_or(time::Duration::NotHappening, time::Duration::Exact);
@@ -57,15 +58,11 @@ impl Veil {
     }
 
     fn take_unsent(&self) -> Option<Vec<u8>> {
-        let mut veiled = self.lock();
+        let mut veiled = self.0.lock();
         let Veiled::Unsent(lines) = &mut *veiled else { return None };
         let lines = std::mem::take(lines);
         *veiled = Veiled::Nothing;
         Some(lines)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Veiled> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,14 +91,14 @@ impl<In: Transport> Connector<In> for VeilConnector {
         let is_tls = below.is_tls();
         let line = Line { below: Box::new(below), due: Due::Nothing };
         let (veil, shown) = (self.veil.clone(), Shown::default());
-        Ok(Some(Either::B(VeiledTransport { veil, line: Arc::new(Mutex::new(line)), shown, is_tls })))
+        Ok(Some(Either::B(VeiledTransport { veil, line: Arc::new(Lock::new(line)), shown, is_tls })))
     }
 }
 
 /// A connection as ureq sees it.
 pub(crate) struct VeiledTransport {
     veil: Veil,
-    line: Arc<Mutex<Line>>,
+    line: Arc<Lock<Line>>,
     shown: Shown,
     is_tls: bool,
 }
@@ -112,7 +109,7 @@ impl Transport for VeiledTransport {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
-        let (mut line, seen) = (lock(&self.line), std::mem::take(&mut self.shown.output));
+        let (mut line, seen) = (self.line.lock(), std::mem::take(&mut self.shown.output));
         let seen = &seen[..amount];
         let Some(unseen) = self.veil.take_unsent() else { return line.send(seen, timeout) };
         line.due = Due::Head { passed: 0 };
@@ -121,12 +118,12 @@ impl Transport for VeiledTransport {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        let line = &mut *lock(&self.line);
+        let line = &mut *self.line.lock();
         match line.due {
             Due::Head { .. } => {
                 let has_come = line.below.await_input(timeout)?;
                 if let Some(head) = line.try_head()? {
-                    *self.veil.lock() = Veiled::Answered(head, self.line.clone());
+                    *self.veil.0.lock() = Veiled::Answered(head, self.line.clone());
                     self.shown.input = BEGIN;
                 }
                 Ok(has_come)
@@ -140,7 +137,7 @@ impl Transport for VeiledTransport {
     }
 
     fn is_open(&mut self) -> bool {
-        let mut line = lock(&self.line);
+        let mut line = self.line.lock();
         matches!(line.due, Due::Nothing) && line.below.buffers().input().is_empty() && line.below.is_open()
     }
 
@@ -234,10 +231,6 @@ impl Line {
     }
 }
 
-fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
-    line.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Reads a head, and its length; `None` if more of it has to come.
 fn parsed(input: &[u8]) -> Result<Option<(usize, Response<()>)>, Error> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
@@ -277,7 +270,7 @@ pub(crate) struct VeiledBody(Option<Unread>);
 
 /// A body whose end has not been read.
 struct Unread {
-    line: Arc<Mutex<Line>>,
+    line: Arc<Lock<Line>>,
     /// ureq keeps the connection until this ends.
     seen: BodyReader<'static>,
     timeout: NextTimeout,
@@ -286,9 +279,9 @@ struct Unread {
 impl Read for VeiledBody {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let Some(Unread { line, seen, timeout }) = &mut self.0 else { return Ok(0) };
-        let read = lock(line).read(buf, *timeout).map_err(Error::into_io)?;
+        let read = line.lock().read(buf, *timeout).map_err(Error::into_io)?;
         if read == 0 && !buf.is_empty() {
-            let is_reusable = lock(line).end();
+            let is_reusable = line.lock().end();
             // At its own end, ureq keeps the connection for the next request.
             let kept = is_reusable.then(|| seen.read(&mut [0]));
             drop(kept);

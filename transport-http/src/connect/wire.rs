@@ -1,7 +1,8 @@
+use crate::lock::Lock;
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// The socket of a connection, and how it is read.
 #[derive(Debug)]
@@ -38,15 +39,15 @@ impl Wire {
 
 /// The socket that was written to last: that of the response, if there is one request at a time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastWire(Arc<Mutex<Weak<Wire>>>);
+pub(crate) struct LastWire(Arc<Lock<Weak<Wire>>>);
 
 impl LastWire {
     pub(super) fn set(&self, wire: &Arc<Wire>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(wire);
+        *self.0.lock() = Arc::downgrade(wire);
     }
 
     /// `None` once it is closed.
     pub(crate) fn get(&self) -> Option<Arc<Wire>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+        self.0.lock().upgrade()
     }
 }

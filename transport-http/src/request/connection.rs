@@ -2,9 +2,10 @@ use super::error;
 use crate::auth::Redactor;
 use crate::cancel::CancelToken;
 use crate::connect::{CurrentGate, LastWire, Veil, VeiledBody, Wire};
+use crate::lock::Lock;
 use crate::server::{Call, Server, Session};
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use ureq::Agent;
 use ureq::http::{Method, Response, StatusCode};
 
@@ -14,7 +15,7 @@ use ureq::http::{Method, Response, StatusCode};
 #[derive(Debug)]
 pub(crate) struct Connection {
     /// An HTTP client of its own: shutting it down ends this request and no other.
-    agent: Mutex<Option<(Agent, Session)>>,
+    agent: Lock<Option<(Agent, Session)>>,
     /// Cancelled when the connection is closed.
     cancel: CancelToken,
     /// How many idle sockets are kept for the next request.
@@ -34,7 +35,7 @@ struct Checkout {
 impl Connection {
     pub(crate) fn new(kept: usize) -> Self {
         let (last, gate, veil) = (LastWire::default(), CurrentGate::default(), Veil::default());
-        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept, last, gate, veil }
+        Self { agent: Lock::default(), cancel: CancelToken::default(), kept, last, gate, veil }
     }
 
     /// Sends a request, and waits for the head of the response.
@@ -73,7 +74,7 @@ impl Connection {
     /// Closes the socket, and lets no request start any more.
     pub(crate) fn close(&self, server: &Server) {
         self.cancel.cancel();
-        if let Some((agent, _)) = self.lock().take() {
+        if let Some((agent, _)) = self.agent.lock().take() {
             agent.shutdown();
         }
         server.on_cancelled();
@@ -114,7 +115,7 @@ impl Connection {
             Err(error)
                 if checkout.is_reused && error.kind == TransportErrorKind::Reset && call.method == Method::GET =>
             {
-                *self.lock() = None;
+                *self.agent.lock() = None;
                 let checkout = self.checkout(server, session)?;
                 server.call(&checkout.agent, session, call, &self.veil).map_err(|cause| error::of_call(&cause, server))
             }
@@ -124,7 +125,7 @@ impl Connection {
 
     /// The HTTP client for a request, unless the connection is closed. Other certificates need another socket.
     fn checkout(&self, server: &Server, session: &Session) -> Result<Checkout, TransportError> {
-        let mut known = self.lock();
+        let mut known = self.agent.lock();
         if self.cancel.is_cancelled() {
             return Err(closed());
         }
@@ -136,10 +137,6 @@ impl Connection {
         let agent = server.agent(session, self.kept, (&self.last, &self.gate, &self.veil));
         *known = Some((agent.clone(), session.clone()));
         Ok(Checkout { agent, is_reused: false })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(Agent, Session)>> {
-        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,11 +3,12 @@ use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::polled::{PolledBody, UnreadBody};
+use crate::lock::Lock;
 use crate::permits::{Permit, Permits, Ticket};
 use crate::reactor::Reactor;
 use crate::server::Server;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::thread;
 
@@ -20,7 +21,7 @@ const STACK: usize = 256 * 1024;
 pub(crate) struct Exchange {
     server: Arc<Server>,
     reader: Reader,
-    warnings: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Lock<Vec<String>>>,
 }
 
 #[derive(Debug)]
@@ -33,7 +34,7 @@ enum Reader {
 
 /// The body that a thread leaves for the task. It is there before the pipe ends.
 #[derive(Debug, Default)]
-struct Unread(Mutex<Option<UnreadBody>>);
+struct Unread(Lock<Option<UnreadBody>>);
 
 impl Exchange {
     /// Sends a request. With a reactor, the task reads the body, unless it has to be decompressed or redacted.
@@ -49,7 +50,7 @@ impl Exchange {
             Err(full) => return Self::failed(server, full),
         };
         let ((sender, answer), unread) = (pipe::new(), Arc::<Unread>::default());
-        let warnings = Arc::<Mutex<Vec<String>>>::default();
+        let warnings = Arc::<Lock<Vec<String>>>::default();
         let (left, warned, place) = (unread.clone(), warnings.clone(), ticket.clone());
         let (job_server, connection) = (server.clone(), connection.clone());
         let job = Job { server: job_server, connection, request, reactor, unread: left, warnings: warned };
@@ -86,7 +87,7 @@ impl Exchange {
 
     /// What the server warns of, once the head of the response was polled.
     pub(crate) fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.warnings.lock())
     }
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
@@ -97,7 +98,7 @@ impl Exchange {
             };
             let piece = ready!(answer.poll(cx, buf));
             *ticket = None;
-            let body = if let Piece::End(Ok(())) = piece { unread.lock().take() } else { None };
+            let body = if let Piece::End(Ok(())) = piece { unread.0.lock().take() } else { None };
             let Some(body) = body else { return Poll::Ready(piece) };
             match body.register() {
                 Ok(body) => self.reader = Reader::Task(Box::new(body)),
@@ -116,11 +117,7 @@ impl Drop for Exchange {
     }
 }
 
-impl Unread {
-    fn lock(&self) -> MutexGuard<'_, Option<UnreadBody>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Unread {}
 
 /// The work of the thread.
 struct Job {
@@ -129,20 +126,20 @@ struct Job {
     request: OutgoingRequest,
     reactor: Option<Arc<dyn Reactor>>,
     unread: Arc<Unread>,
-    warnings: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Lock<Vec<String>>>,
 }
 
 impl Job {
     /// Reads the head of the response, and the body unless the task can.
     fn receive(self, sender: &Sender, permit: Permit) -> Result<(), TransportError> {
         let answer = Answer::ask(&self.connection, &self.server, &self.request)?;
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&answer.warnings);
+        self.warnings.lock().clone_from(&answer.warnings);
         sender.head(answer.head.clone());
         let pieces = answer.pieces()?;
         let waits = self.reactor.filter(|_| pieces.is_plain()).zip(self.connection.wire());
         let Some((reactor, wire)) = waits else { return pump(pieces, sender) };
         let (content, idle) = (pieces.into_content(), self.request.idle());
-        *self.unread.lock() = Some(UnreadBody { content, wire, reactor, idle, permit });
+        *self.unread.0.lock() = Some(UnreadBody { content, wire, reactor, idle, permit });
         Ok(())
     }
 }

@@ -1,12 +1,13 @@
 use super::connection::{Connection, closed};
+use crate::lock::Lock;
 use crate::server::Server;
 use listwatch_core::transport::TransportError;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The connections of a client: one for each open request, so that each can be closed alone, and some idle ones.
 #[derive(Debug, Default)]
-pub(crate) struct ConnectionPool(Mutex<State>);
+pub(crate) struct ConnectionPool(Lock<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -21,7 +22,7 @@ const MAX_IDLE: usize = 8;
 impl ConnectionPool {
     /// Takes a connection for one request: the one used last, whose socket is the likeliest to be open.
     pub(crate) fn checkout(self: &Arc<Self>) -> Result<PooledConnection, TransportError> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.is_closed {
             return Err(closed());
         }
@@ -32,7 +33,7 @@ impl ConnectionPool {
 
     /// Closes all connections, and lets no request start any more.
     pub(crate) fn close(&self, server: &Server) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.is_closed = true;
         let mut connections = std::mem::take(&mut state.idle);
         connections.extend(state.busy.iter().cloned());
@@ -41,15 +42,11 @@ impl ConnectionPool {
     }
 
     fn give_back(&self, connection: &Arc<Connection>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.busy.retain(|busy| !Arc::ptr_eq(busy, connection));
         if !connection.is_closed() && state.idle.len() < MAX_IDLE {
             state.idle.push(connection.clone());
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

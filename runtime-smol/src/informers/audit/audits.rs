@@ -1,7 +1,7 @@
 //! The audits of streams: one, and those of a schedule.
 
 use super::report::{AuditFailure, StreamAudit};
-use crate::calls::{Call, Caller, Calls};
+use crate::calls::{Caller, Calls};
 use crate::caught::caught_call;
 use crate::client::{Client, Unanswered};
 use crate::clock::Clock;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::future::poll_fn;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_core::api::ApiResponse;
+use listwatch_core::api::{ApiResponse, CallAction};
 use listwatch_core::audit::{Audit, AuditConfig, AuditReport, AuditSchedule, Replica};
 use listwatch_core::object::{Version, compare_versions};
 use listwatch_core::request::RequestId;
@@ -232,13 +232,13 @@ struct Running<'a> {
 impl Caller for Running<'_> {
     type End = Result<AuditReport, AuditFailure>;
 
-    fn poll_call(&mut self) -> Option<Call> {
+    fn poll_call(&mut self) -> Option<CallAction> {
         if self.clock.now() < self.next_page {
             return None;
         }
         let request = self.audit.poll_request()?;
         // One is open at a time.
-        Some(Call::Open(RequestId(0), request.unrecorded()))
+        Some(CallAction::Open { id: RequestId(0), request: request.unrecorded() })
     }
 
     fn handle_answer(&mut self, _: RequestId, answer: Result<ApiResponse, Unanswered>) {

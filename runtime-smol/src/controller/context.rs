@@ -67,7 +67,7 @@ impl Context {
         causes: Vec<(Cause, Duration)>,
         late: Vec<Expected>,
     ) -> Self {
-        let stale = state.stale_writes(&key);
+        let stale = state.awaiting.stale(&key);
         let all: Vec<_> = late.iter().chain(&stale).cloned().collect();
         let timed_out = all.iter().map(|expected| expected.write.clone()).collect();
         let writes = Mutex::new(Writes::new(late, stale));

@@ -6,7 +6,6 @@ use super::state::{BlockingWork, ControllerState};
 use super::threads::{Threads, named, no_thread};
 use crate::clock::Clock;
 use crate::election::{Candidate, Leadership, Turn, WhenLost};
-use crate::mutex::Mutex;
 use async_executor::{Executor, Task};
 use core::time::Duration;
 use listwatch_core::controller::KeyState;
@@ -33,7 +32,7 @@ enum Driver {
     /// So that neither a mapper nor a program's executor holds up a renewal. It ends when it is dropped.
     Thread(
         #[expect(dead_code, reason = "the thread waits for its drop")] Sender<()>,
-        #[expect(dead_code, reason = "a drop waits for it")] Mutex<Threads>,
+        #[expect(dead_code, reason = "a drop waits for it")] Threads,
     ),
 }
 
@@ -64,7 +63,7 @@ impl Elected {
             let dropped = async move { _ = dropped.recv().await };
             let mut thread = Threads::default();
             thread.spawn(named(name, "election"), || smol::block_on(or(drive, dropped))).map_err(no_thread)?;
-            Driver::Thread(alive, Mutex::new(thread))
+            Driver::Thread(alive, thread)
         });
         Ok(())
     }

@@ -3,12 +3,12 @@
 use super::error::RunError;
 use super::report::Report;
 use super::source::{Distinct, FoundKeys, Keys, Mapper, Read, Source};
-use super::state::{ControllerState, Errand};
+use super::state::ControllerState;
 use crate::budget::Budget;
 use crate::caught::caught_call;
 use crate::informers::{HandleSynced, InformerHandle, StreamName, WhenDenied};
 use crate::mutex::Mutex;
-use core::convert::Infallible;
+use async_executor::Task;
 use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -19,7 +19,6 @@ use listwatch_core::object::{ObjectHandle, Version};
 use listwatch_core::queue::Priority;
 use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::{Event, Instant, Key};
-use smol::channel::{Receiver, Sender, bounded};
 use smol::future::{or, pending, zip};
 use std::sync::Arc;
 
@@ -306,8 +305,8 @@ impl Outages {
 #[must_use = "the drop of an added source removes it"]
 pub struct AddedSource {
     path: Arc<str>,
-    /// Closed by the drop.
-    _removed: Sender<Infallible>,
+    /// Ended by the drop.
+    _follows: Task<()>,
 }
 
 impl AddedSource {
@@ -318,37 +317,38 @@ impl AddedSource {
     }
 }
 
-/// Adds a source to a controller; `None` if the controller is ending, or too many sources wait to be followed.
-pub(super) fn add_feed(state: &ControllerState, feed: Box<dyn Feed>) -> Option<AddedSource> {
-    let (sender, removed) = bounded(1);
-    let (path, source) = (Arc::<str>::from(feed.source().path()), state.machine.add_source());
-    state.followed.add(&path);
-    let errand: Errand = Box::new(move |state| Box::pin(follow_added(state, feed, source, removed)));
-    if state.errands.try_send(errand).is_err() {
-        state.followed.remove(&path);
-        state.machine.remove_source(source);
-        return None;
+/// A source among those of its controller, until it is dropped.
+struct Added {
+    state: Arc<ControllerState>,
+    path: Arc<str>,
+    source: SourceId,
+}
+
+impl Drop for Added {
+    fn drop(&mut self) {
+        self.state.followed.remove(&self.path);
+        self.state.machine.remove_source(self.source);
     }
-    Some(AddedSource { path, _removed: sender })
+}
+
+/// Adds a source to a controller; `None` if the controller has ended.
+pub(super) fn add_feed(state: &Arc<ControllerState>, feed: Box<dyn Feed>) -> Option<AddedSource> {
+    let path = Arc::<str>::from(feed.source().path());
+    state.followed.add(&path);
+    let added = Added { state: Arc::clone(state), path: Arc::clone(&path), source: state.machine.add_source() };
+    let follows = state.spawn(follow_added(added, feed))?;
+    Some(AddedSource { path, _follows: follows })
 }
 
 /// Follows a source until it is removed. One that does not sync in time is reported, and followed on.
-async fn follow_added(
-    state: Arc<ControllerState>,
-    feed: Box<dyn Feed>,
-    source: SourceId,
-    removed: Receiver<Infallible>,
-) {
-    let (path, informers) = (Arc::<str>::from(feed.source().path()), feed.source().informers());
-    let synced = feed.source().synced().within(state.sync_within);
-    let removed = async {
-        let _closed = removed.recv().await;
-    };
+async fn follow_added(added: Added, feed: Box<dyn Feed>) {
+    let Added { state, path, source } = &added;
+    let (informers, synced) = (feed.source().informers(), feed.source().synced().within(state.sync_within));
     let synced = async {
         if let Err(error) = synced.await {
             // A controller that has not started waits no longer.
-            state.machine.remove_source(source);
-            state.report(&Report::SourceNotSynced { source: &path, error: &error });
+            state.machine.remove_source(*source);
+            state.report(&Report::SourceNotSynced { source: path, error: &error });
         }
     };
     let run = async {
@@ -356,14 +356,10 @@ async fn follow_added(
         if !informers.is_same(&state.informers) {
             informers.run().await;
         }
-        pending::<()>().await;
+        pending().await
     };
-    let followed = async {
-        zip(synced, feed.follow(Arc::clone(&state), source)).await;
-    };
-    or(removed, or(followed, run)).await;
-    state.followed.remove(&path);
-    state.machine.remove_source(source);
+    let followed = async { _ = zip(synced, feed.follow(Arc::clone(state), *source)).await };
+    or(followed, run).await;
 }
 
 impl fmt::Debug for AddedSource {

@@ -7,8 +7,7 @@ use super::feed::{Fed, Feed, all_of};
 use super::owners::OwnKind;
 use super::report::Report;
 use super::source::{Distinct, Read};
-use super::state::{ControllerState, Errand, Held, Inbox, MOST_FOLLOWED, MOST_STALE};
-use super::writes::{Expected, Sight};
+use super::state::ControllerState;
 use crate::audit::{AuditConfig, AuditSchedule, Audits};
 use crate::informers::{HandleSynced, Informers};
 use crate::workers::{Unfinished, WorkerStates};
@@ -17,13 +16,12 @@ use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Poll, ready};
 use core::time::Duration;
-use listwatch_core::controller::{Cause, CauseKind, Lifecycle, Write};
+use listwatch_core::Key;
+use listwatch_core::controller::{Cause, CauseKind, Lifecycle};
 use listwatch_core::queue::Priority;
 use listwatch_core::sync::Due;
-use listwatch_core::{Instant, Key};
 use smol::channel::Receiver;
 use smol::future::{FutureExt, or, pending};
-use smol::lock::Semaphore;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -36,7 +34,10 @@ pub(super) struct Streams {
     pub(super) feeds: Vec<Box<dyn Feed>>,
     pub(super) reads: Vec<Box<dyn Read>>,
     pub(super) own: Arc<OwnKind>,
-    pub(super) inbox: Inbox,
+    /// Closed when the controller is to end.
+    pub(super) stop: Receiver<()>,
+    /// What runs beside the life of the controller. Dropped, all of it ends.
+    pub(super) tasks: Arc<Executor<'static>>,
     /// The election, if there is one.
     pub(super) elected: Option<Elected>,
     /// The audits of the caches, if there is a schedule.
@@ -65,33 +66,30 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { refused, ending, worlds, feeds, reads, own, inbox, mut elected, audits, drain } = self;
+        let Self { refused, ending, worlds, feeds, reads, own, stop, tasks, mut elected, audits, drain } = self;
         if let Some(refused) = refused {
             return Err(refused);
         }
-        let Inbox { held, errands, stop } = inbox;
-        let (executor, state) = (Executor::new(), &ending.state);
+        let state = &ending.state;
         let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
         let syncing = syncing.into_iter().map(|synced| synced.within(state.sync_within)).collect();
-        let feeds = spawn_feeds(&executor, state, feeds);
-        let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own).boxed());
-        let writes = executor.spawn(follow_writes(Arc::clone(state), held).boxed());
-        let errands = executor.spawn(run_errands(Arc::clone(state), errands).boxed());
-        let audits = audits.map(|audits| executor.spawn(report_audits(Arc::clone(state), audits).boxed()));
-        let events = Events::begin(state, &executor);
+        let feeds = spawn_feeds(&tasks, state, feeds);
+        let timeouts = tasks.spawn(follow_timeouts(Arc::clone(state), own).boxed());
+        audits.into_iter().for_each(|audits| tasks.spawn(report_audits(Arc::clone(state), audits).boxed()).detach());
+        let events = Events::begin(state, &tasks);
         let life = async {
             let mut elected = elected.as_mut();
             let end = or(
-                live(state, syncing, &stop, elected.as_deref_mut(), &executor),
+                live(state, syncing, &stop, elected.as_deref_mut(), &tasks),
                 or(over(state, &worlds, unsynced), or(ended(feeds), lost(&ending.workers))),
             )
             .await;
             ending.drain(end, drain, timeouts, elected.as_deref(), events).await
         };
-        let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run().boxed())).collect();
-        let end = executor.run(life).await;
-        drop((writes, errands, audits, informers, reads));
-        end
+        for informers in worlds.clone() {
+            tasks.spawn(async move { informers.run().await }.boxed()).detach();
+        }
+        tasks.run(life).await
     }
 }
 
@@ -207,17 +205,6 @@ fn spawn_feeds(executor: &Executor<'_>, state: &Arc<ControllerState>, feeds: Vec
     feeds.map(|(feed, source)| executor.spawn(feed.follow(Arc::clone(state), source))).collect()
 }
 
-/// Follows what is added to the controller's own sources.
-async fn run_errands(state: Arc<ControllerState>, errands: Receiver<Errand>) {
-    let executor = Executor::new();
-    let take = async {
-        while let Ok(errand) = errands.recv().await {
-            executor.spawn(errand(Arc::clone(&state))).detach();
-        }
-    };
-    executor.run(take).await;
-}
-
 /// Waits until one of the worlds ends. A controller that had not started by then has done nothing.
 async fn over(state: &ControllerState, worlds: &[Informers], reads: Vec<HandleSynced>) -> Result<(), RunError> {
     let mut ends: Vec<_> = worlds.iter().map(|informers| Box::pin(informers.world().ended())).collect();
@@ -300,55 +287,6 @@ fn add_all(state: &ControllerState, keys: impl Iterator<Item = Key>) {
         let cause = Cause { source: Arc::clone(&source), kind: CauseKind::Period, object: None, version: None };
         state.add(key, Priority::Low, cause);
     }
-}
-
-/// Tells the machine when a store shows a write. A write for which there is no room is followed no further.
-async fn follow_writes(state: Arc<ControllerState>, held: Receiver<Held>) {
-    let executor = Executor::new();
-    let [room, stale_room] = [MOST_FOLLOWED, MOST_STALE].map(|most| Arc::new(Semaphore::new(most)));
-    let take = async {
-        while let Ok(Held { key, hold, until, writes }) = held.recv().await {
-            for (number, expected) in writes.into_iter().enumerate() {
-                let room = if hold.is_some() { &room } else { &stale_room };
-                let Some(place) = room.try_acquire_arc() else {
-                    state.on_unfollowed(&key, hold, &[expected]);
-                    continue;
-                };
-                let (state, key) = (Arc::clone(&state), key.clone());
-                let wait = async move {
-                    let is_over = follow_write(&state, &key, &expected, until).await;
-                    match hold {
-                        Some(hold) if is_over => _ = state.machine.fulfil(hold, number),
-                        Some(_) => {}
-                        None => state.remove_stale(&key, &expected),
-                    }
-                    drop(place);
-                };
-                executor.spawn(wait.boxed()).detach();
-            }
-        }
-    };
-    executor.run(take).await;
-}
-
-/// Waits until the store shows the write. Returns false if it did not until then; the machine tells the key.
-async fn follow_write(state: &ControllerState, key: &Key, expected: &Expected, until: Instant) -> bool {
-    let shown = async { Some(expected.shown().await) };
-    let given_up = async {
-        state.clock.sleep_until(until).await;
-        None
-    };
-    let sight = or(shown, given_up).await;
-    if sight == Some(Sight::Missing) {
-        state.add(key.clone(), Priority::default(), cause_of(&expected.write));
-    }
-    sight.is_some()
-}
-
-/// The deletion of an object that was written, of which no event tells.
-fn cause_of(write: &Write) -> Cause {
-    let (source, object) = (Arc::clone(&write.source), Some(write.object.clone()));
-    Cause { source, kind: CauseKind::Deleted, object, version: None }
 }
 
 /// The audits of these caches of a controller, each once in each period.

@@ -1,39 +1,61 @@
 //! Waits for an object in the way of a key, until it is gone or has another controller.
 
-use super::state::{ControllerState, Errand};
+use super::state::ControllerState;
 use super::writes::Written;
 use crate::informers::InformerHandle;
+use crate::mutex::Mutex;
+use async_executor::Task;
 use listwatch_core::cache::AwaitError;
 use listwatch_core::controller::{Cause, CauseKind};
 use listwatch_core::object::{Meta, Uid};
 use listwatch_core::queue::Priority;
 use listwatch_core::{Key, Store};
-use smol::channel::TrySendError;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The objects that are awaited for each key, until its next reconcile.
+#[derive(Default)]
+pub(super) struct Obstacles(Mutex<HashMap<Key, Vec<Task<()>>>>);
+
+/// As many objects in its way are awaited for one key.
+const MOST_OBSTACLES: usize = 64;
+
+impl Obstacles {
+    /// Ends the waits of a key.
+    pub(super) fn forget(&self, key: &Key) {
+        let ended = self.0.lock().remove(key);
+        drop(ended);
+    }
+
+    /// Adds a wait to those of a key. False if the key has too many.
+    fn add(&self, key: &Key, wait: impl FnOnce() -> Option<Task<()>>) -> bool {
+        let mut waits = self.0.lock();
+        let waits = waits.entry(key.clone()).or_default();
+        let has_room = waits.len() < MOST_OBSTACLES;
+        // Without the streams' side, the controller has ended.
+        waits.extend(has_room.then(wait).flatten());
+        has_room
+    }
+}
 
 /// Reconciles the key once the informer shows that this object is gone, or has another controller than it has in `seen`.
 /// False if too many objects are awaited.
-pub(super) fn follow<T>(state: &ControllerState, key: &Key, informer: &InformerHandle<T>, seen: &Meta) -> bool
-where
-    T: Send + Sync + 'static,
-{
-    let Some(over) = state.waits.begin(key) else { return false };
+pub(super) fn follow<T: Send + Sync + 'static>(
+    state: &Arc<ControllerState>,
+    key: &Key,
+    informer: &InformerHandle<T>,
+    seen: &Meta,
+) -> bool {
     let is_surely_shown = Written::Version(seen.clone()).is_surely_of(informer);
     let moved = moved(informer.store().clone(), seen.clone(), is_surely_shown);
-    let (key, object, source) = (key.clone(), Some(seen.key().clone()), informer.resource().path().into());
-    let errand: Errand = Box::new(move |state| {
-        Box::pin(async move {
-            let moved = async { moved.await.ok() };
-            let ended = async {
-                let _closed = over.recv().await;
-                None
-            };
-            let Some(is_there) = smol::future::or(moved, ended).await else { return };
-            let kind = if is_there { CauseKind::Updated } else { CauseKind::Deleted };
-            state.add(key, Priority::default(), Cause { source, kind, object, version: None });
-        })
-    });
-    // Without the streams' side, the controller has ended.
-    !matches!(state.errands.try_send(errand), Err(TrySendError::Full(_)))
+    let (object, source) = (Some(seen.key().clone()), informer.resource().path().into());
+    let (shared, waiting) = (Arc::clone(state), key.clone());
+    let wait = async move {
+        let Ok(is_there) = moved.await else { return };
+        let kind = if is_there { CauseKind::Updated } else { CauseKind::Deleted };
+        shared.add(waiting, Priority::default(), Cause { source, kind, object, version: None });
+    };
+    state.obstacles.add(key, || state.spawn(wait))
 }
 
 /// `is_surely_shown` tells whether the store will have the object, if it is not gone by then.

@@ -64,7 +64,7 @@ async fn play<'a>(
     reconcile: Arc<dyn Reconcile + 'a>,
     replay: &Arc<Replay>,
 ) -> Result<bool, RunError> {
-    let Streams { refused, ending, worlds, feeds, reads, own, inbox, .. } = streams;
+    let Streams { refused, ending, worlds, feeds, reads, own, stop, .. } = streams;
     if let Some(refused) = refused {
         return Err(refused);
     }
@@ -77,7 +77,7 @@ async fn play<'a>(
     let stopped = async {
         let over = async { state.informers.world().ended().await.map_err(RunError::World) };
         let stopped = async {
-            let _closed = inbox.stop.recv().await;
+            let _closed = stop.recv().await;
             Ok(())
         };
         or(over, stopped).await.map(|()| false)

@@ -7,18 +7,19 @@ use super::feed::{Feed, Reads, all_of};
 use super::handle::ControllerHandle;
 use super::lifecycle::{Ending, Streams, audits};
 use super::memory::{Memory, Told};
+use super::obstacle::Obstacles;
 use super::owners::{Followed, OwnKind};
 use super::settings::Settings;
 use super::source::{Sources, worlds};
-use super::state::{ControllerState, Inbox, MOST_ERRANDS, MOST_FOLLOWED, Waits, guarded};
+use super::state::{ControllerState, guarded};
 use super::tally::Tally;
 use super::termination::Termination;
 use super::threads::{Crew, Threads, named, no_thread, on_one_thread, shares};
 use super::worker::Reconcile;
+use super::writes::Awaiting;
 use crate::clock::Clock;
 use crate::election::{Candidate, Election, Leadership};
 use crate::informers::{Informers, World};
-use crate::mutex::Mutex;
 use crate::stderr::Folded;
 use crate::workers::WorkerStates;
 use async_executor::{Executor, LocalExecutor};
@@ -63,8 +64,9 @@ impl<'a> Running<'a> {
         let candidate = unless_mistaken(candidate(settings.election.take(), informers.world()), &mut mistake);
         let leadership = candidate.as_ref().map(Candidate::leadership);
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
-        let (state, inbox) = prepare(&mut settings, seed, informers, leadership, followed, Arc::downgrade(&own));
-        let state = Arc::new(state);
+        let (tasks, (stopping, stop)) = (Arc::new(Executor::new()), bounded(1));
+        let sides = Sides { own: Arc::downgrade(&own), tasks: Arc::downgrade(&tasks), stop: stopping };
+        let state = Arc::new(prepare(&mut settings, seed, informers, leadership, followed, sides));
         // A recording has no other list.
         let audit_every = settings.audit_every.filter(|_| !state.informers.world().is_recording());
         let audits = audit_every.map(|period| audits(&state, period, all_of(&feeds, &reads)));
@@ -78,7 +80,7 @@ impl<'a> Running<'a> {
             Err(refused) => (ControllerHandle::default(), Some(refused)),
         };
         let ending = Ending { state, workers };
-        let streams = Streams { refused, ending, worlds, feeds, reads, own, inbox, elected, audits, drain };
+        let streams = Streams { refused, ending, worlds, feeds, reads, own, stop, tasks, elected, audits, drain };
         Self { streams, crews, handle }
     }
 
@@ -244,8 +246,21 @@ impl Running<'static> {
     /// # Errors
     /// [`RunError::System`] if the system starts no thread.
     pub fn start(self) -> Result<Started, RunError> {
-        let (name, clock, handle) = (self.name(), self.clock(), self.handle());
-        Started::new(&name, clock, handle, self.future())
+        let ((ended, end), (abort, aborted)) = (bounded(1), bounded::<()>(1));
+        let (name, clock, handle, controller) = (self.name(), self.clock(), self.handle(), self.future());
+        let main = move || {
+            let aborted = async {
+                let _closed = aborted.recv().await;
+                None
+            };
+            let end = or(async { Some(controller.await) }, aborted);
+            if let Some(end) = crate::run(&clock, &Executor::new(), end) {
+                _ = ended.try_send(end);
+            }
+        };
+        let mut threads = Threads::default();
+        threads.spawn(named(&name, "streams"), main).map_err(no_thread)?;
+        Ok(Started { handle, end, abort, _threads: threads })
     }
 
     /// The controller as a future, which any executor runs. Streams and mappers run where it is polled, and the workers
@@ -260,8 +275,7 @@ impl Running<'static> {
     pub fn future(self) -> impl Future<Output = Result<(), RunError>> + Send + 'static {
         async move {
             if self.clock().is_simulated() {
-                let ended = on_one_thread(move || self.run_here()).await;
-                return ended.unwrap_or_else(|| Err(RunError::Panicked("the controller's thread has ended".into())));
+                return on_one_thread(move || self.run_here()).await;
             }
             let Self { streams, crews, handle: _ } = self;
             let mut threads = Threads::default();
@@ -302,28 +316,6 @@ pub struct Started {
 }
 
 impl Started {
-    pub(super) fn new(
-        name: &str,
-        clock: Clock,
-        handle: ControllerHandle,
-        controller: impl Future<Output = Result<(), RunError>> + Send + 'static,
-    ) -> Result<Self, RunError> {
-        let ((ended, end), (abort, aborted)) = (bounded(1), bounded::<()>(1));
-        let mut threads = Threads::default();
-        let main = move || {
-            let aborted = async {
-                let _closed = aborted.recv().await;
-                None
-            };
-            let end = or(async { Some(controller.await) }, aborted);
-            if let Some(end) = crate::run(&clock, &Executor::new(), end) {
-                _ = ended.try_send(end);
-            }
-        };
-        threads.spawn(named(name, "streams"), main).map_err(no_thread)?;
-        Ok(Self { handle, end, abort, _threads: threads })
-    }
-
     /// Reaches the controller.
     #[must_use]
     pub fn handle(&self) -> ControllerHandle {
@@ -352,21 +344,27 @@ impl fmt::Debug for Started {
     }
 }
 
+/// What the state reaches of the streams' side.
+struct Sides {
+    own: Weak<OwnKind>,
+    tasks: Weak<Executor<'static>>,
+    stop: Sender<()>,
+}
+
 /// That of a controller which has not begun. The report function leaves the settings.
-pub(super) fn prepare(
+fn prepare(
     settings: &mut Settings,
     seed: u64,
     informers: Informers,
     leadership: Option<Leadership>,
     followed: Followed,
-    own: Weak<OwnKind>,
-) -> (ControllerState, Inbox) {
+    sides: Sides,
+) -> ControllerState {
     let clock = informers.clock().clone();
     let client = guarded(leadership.as_ref(), informers.client());
     let recorder = if informers.world().is_replay() { None } else { recorder(&settings.name, seed, &clock) };
-    let ((held, to_show), (errands, to_follow)) = (bounded(MOST_FOLLOWED), bounded(MOST_ERRANDS));
-    let (stop, stopped) = bounded(1);
-    let state = ControllerState {
+    let Sides { own, tasks, stop } = sides;
+    ControllerState {
         name: settings.name.as_str().into(),
         machine: settings.machine(&clock, seed),
         clock,
@@ -381,18 +379,16 @@ pub(super) fn prepare(
         followed,
         memory: Memory::default(),
         told: Told::default(),
-        waits: Waits::default(),
+        obstacles: Obstacles::default(),
+        awaiting: Awaiting::default(),
         blocking: Arc::default(),
         on_report: settings.on_report.take(),
         stderr: Folded::default(),
-        held,
-        stale: Mutex::default(),
-        errands,
+        tasks,
         sync_within: settings.sync_within,
         own,
         stop,
-    };
-    (state, Inbox { held: to_show, errands: to_follow, stop: stopped })
+    }
 }
 
 #[cfg(test)]
@@ -402,6 +398,7 @@ mod tests {
     use crate::client::Client;
     use crate::decode::MetadataOnly;
     use crate::informers::World;
+    use crate::mutex::Mutex;
     use listwatch_core::Resource;
     use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse};
     use listwatch_tests::silent::Silent;

@@ -1,11 +1,12 @@
 //! What the parts of a controller share.
 
 use super::memory::{Memory, Told};
+use super::obstacle::Obstacles;
 use super::owners::{Followed, OwnKind};
 use super::report::{OnReport, Report};
 use super::source::Sources;
 use super::tally::Tally;
-use super::writes::Expected;
+use super::writes::{Awaiting, Expected};
 use crate::caught::caught_call;
 use crate::client::Client;
 use crate::clock::Clock;
@@ -15,18 +16,14 @@ use crate::mutex::Mutex;
 use crate::recorder::Recorder;
 use crate::stderr::Folded;
 use crate::waiting::Waiting;
-use core::convert::Infallible;
-use core::pin::Pin;
+use async_executor::{Executor, Task};
 use core::time::Duration;
-use listwatch_core::controller::{Cause, HoldId, Lifecycle, SharedReconciler};
+use listwatch_core::Key;
+use listwatch_core::controller::{Cause, Lifecycle, SharedReconciler};
 use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
 use listwatch_core::text::Printable;
-use listwatch_core::{Instant, Key};
-use smol::channel::bounded;
-use smol::channel::{Receiver, Sender};
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use smol::channel::Sender;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::task::Wake;
@@ -55,52 +52,19 @@ pub(super) struct ControllerState {
     pub(super) followed: Followed,
     pub(super) memory: Memory,
     pub(super) told: Told,
-    pub(super) waits: Waits,
+    pub(super) obstacles: Obstacles,
+    pub(super) awaiting: Awaiting,
     pub(super) blocking: Arc<BlockingWork>,
     pub(super) on_report: Option<OnReport>,
     pub(super) stderr: Folded,
-    /// To the streams' side, which waits for the writes to be shown.
-    pub(super) held: Sender<Held>,
-    /// To the streams' side, which follows what is added meanwhile.
-    pub(super) errands: Sender<Errand>,
+    /// What the streams' side runs. It has the executor.
+    pub(super) tasks: Weak<Executor<'static>>,
     /// For how long a source may sync.
     pub(super) sync_within: Duration,
     /// The streams' side has it.
     pub(super) own: Weak<OwnKind>,
-    /// The writes that were awaited too often, until their stores show them.
-    pub(super) stale: Mutex<HashMap<Key, Vec<Expected>>>,
     /// Closed when the program asks the controller to end.
     pub(super) stop: Sender<()>,
-}
-
-/// What the streams' side gets of the others.
-pub(super) struct Inbox {
-    pub(super) held: Receiver<Held>,
-    pub(super) errands: Receiver<Errand>,
-    pub(super) stop: Receiver<()>,
-}
-
-/// What the streams' side follows beside the controller's own sources: a source that was added, or an object in the way
-/// of a key.
-pub(super) type Errand = Box<dyn FnOnce(Arc<ControllerState>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
-
-/// As many errands wait for the streams' side. What finds no room is told so at once.
-pub(super) const MOST_ERRANDS: usize = 1024;
-/// As many writes are followed until their stores show them. The key of another one waits for its longest time.
-pub(super) const MOST_FOLLOWED: usize = 16_384;
-/// As many writes are followed that their keys do not wait for any more.
-pub(super) const MOST_STALE: usize = 4096;
-/// As many objects in its way are awaited for one key.
-const MOST_OBSTACLES: usize = 64;
-
-/// The writes that a key waits for.
-pub(super) struct Held {
-    pub(super) key: Key,
-    /// None for writes that are stale.
-    pub(super) hold: Option<HoldId>,
-    /// The end of the wait.
-    pub(super) until: Instant,
-    pub(super) writes: Vec<Expected>,
 }
 
 /// A candidacy is over.
@@ -114,6 +78,11 @@ pub(super) fn guarded(leadership: Option<&Leadership>, client: &Client) -> Clien
 impl ControllerState {
     pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
         self.machine.add(key, priority, cause);
+    }
+
+    /// Lets the streams' side run a task. Dropped, the task ends. `None` if the controller has ended.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<Task<()>> {
+        Some(self.tasks.upgrade()?.spawn(task))
     }
 
     pub(super) fn has_not_ended(&self) -> bool {
@@ -140,34 +109,6 @@ impl ControllerState {
         match &self.leadership {
             Some(leadership) => leadership.work().await.map(Some).ok_or(Ended),
             None => Ok(None),
-        }
-    }
-
-    /// The writes of the key's reconciles that were awaited too often, and are not shown yet.
-    pub(super) fn stale_writes(&self, key: &Key) -> Vec<Expected> {
-        self.stale.lock().get(key).cloned().unwrap_or_default()
-    }
-
-    /// Nothing tells the machine when these writes are shown: too many are followed. The key waits as long as it may.
-    pub(super) fn on_unfollowed(&self, key: &Key, hold: Option<HoldId>, writes: &[Expected]) {
-        if hold.is_none() {
-            return writes.iter().for_each(|write| self.remove_stale(key, write));
-        }
-        let message = "too many writes are awaited; the key waits for its longest time, whether or not they are shown";
-        self.report(&Report::Warning { key, about: None, reason: "WriteNotFollowed", message });
-    }
-
-    pub(super) fn add_stale(&self, key: &Key, writes: &[Expected]) {
-        self.stale.lock().entry(key.clone()).or_default().extend_from_slice(writes);
-    }
-
-    /// The write is shown, or forgotten.
-    pub(super) fn remove_stale(&self, key: &Key, write: &Expected) {
-        let mut stale = self.stale.lock();
-        let Some(writes) = stale.get_mut(key) else { return };
-        writes.retain(|other| !other.is_same(write));
-        if writes.is_empty() {
-            stale.remove(key);
         }
     }
 
@@ -204,34 +145,10 @@ impl ControllerState {
     }
 }
 
-/// What keeps the waits of each key.
-#[derive(Default)]
-pub(super) struct Waits(Mutex<HashMap<Key, Vec<Sender<Infallible>>>>);
-
-/// Closed with the next reconcile of the key.
-pub(super) type UntilNext = Receiver<Infallible>;
-
-impl Waits {
-    /// Begins a wait of a key; `None` if it has too many.
-    pub(super) fn begin(&self, key: &Key) -> Option<UntilNext> {
-        let (keep, over) = bounded(1);
-        let mut waits = self.0.lock();
-        let waits = waits.entry(key.clone()).or_default();
-        (waits.len() < MOST_OBSTACLES).then(|| waits.push(keep))?;
-        Some(over)
-    }
-
-    /// Ends the waits of a key.
-    pub(super) fn end(&self, key: &Key) {
-        let ended = self.0.lock().remove(key);
-        drop(ended);
-    }
-}
-
 /// Which keys have such work.
 #[derive(Default)]
 pub(super) struct BlockingWork {
-    keys: Mutex<BTreeMap<Key, usize>>,
+    keys: Mutex<Vec<Key>>,
     waiting: Arc<Waiting>,
 }
 
@@ -244,7 +161,7 @@ pub(super) struct Blocking {
 impl BlockingWork {
     /// Counts a work that begins.
     pub(super) fn begin(self: &Arc<Self>, key: &Key) -> Blocking {
-        *self.keys.lock().entry(key.clone()).or_default() += 1;
+        self.keys.lock().push(key.clone());
         Blocking { all: Arc::clone(self), key: key.clone() }
     }
 
@@ -255,20 +172,15 @@ impl BlockingWork {
 
     /// The keys whose work goes on.
     pub(super) fn keys(&self) -> Vec<Key> {
-        self.keys.lock().keys().cloned().collect()
+        self.keys.lock().clone()
     }
 }
 
 impl Drop for Blocking {
     fn drop(&mut self) {
         let mut keys = self.all.keys.lock();
-        if let Some(count) = keys.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                keys.remove(&self.key);
-            }
-        }
-        drop(keys);
+        let ended = keys.iter().position(|key| *key == self.key).map(|place| keys.swap_remove(place));
+        drop((keys, ended));
         self.all.waiting.wake_by_ref();
     }
 }

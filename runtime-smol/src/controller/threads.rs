@@ -6,18 +6,15 @@ use super::worker::{Reconcile, Worker};
 use crate::caught::caught_call;
 use crate::workers::{WorkerHandle, WorkerStates};
 use async_executor::{LocalExecutor, Task};
-use core::cell::RefCell;
+use async_task::Runnable;
 use core::ops::Range;
-use core::pin::Pin;
-use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::Key;
+use smol::channel::{Receiver, unbounded};
+use smol::future::{or, pending};
 use smol::lock::Mutex;
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle, ThreadId};
 
 /// The number of workers on each of `threads`, as equal as possible; no thread has none.
@@ -38,50 +35,29 @@ pub(super) fn no_thread(error: io::Error) -> RunError {
 /// Threads that end by themselves after their stop was requested.
 ///
 /// Dropping it waits for them, 100 ms at most: a thread whose reconcile computes ends when that returns.
-pub(super) struct Threads {
-    threads: Vec<JoinHandle<()>>,
-    alive: Option<Alive>,
-    /// How long a drop waits.
-    to_end: Duration,
-}
-
-impl Default for Threads {
-    fn default() -> Self {
-        Self { threads: Vec::new(), alive: None, to_end: Duration::from_millis(100) }
-    }
-}
-
-struct Alive {
-    /// Each thread has a clone, which it drops at its end.
-    token: Sender<()>,
-    ended: Receiver<()>,
-}
+#[derive(Default)]
+pub(super) struct Threads(Vec<JoinHandle<()>>);
 
 impl Threads {
     /// Starts a thread.
     pub(super) fn spawn(&mut self, builder: thread::Builder, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let alive = self.alive.get_or_insert_with(|| {
-            let (token, ended) = channel();
-            Alive { token, ended }
-        });
-        let token = alive.token.clone();
-        let thread = builder.spawn(move || {
-            main();
-            drop(token);
-        })?;
-        self.threads.push(thread);
+        self.0.push(builder.spawn(main)?);
         Ok(())
+    }
+
+    /// Waits for the threads, so many milliseconds at most.
+    #[expect(clippy::disallowed_methods, reason = "threads of the system end in real time")]
+    fn wait(&mut self, most: u32) {
+        let are_over = || self.0.iter().all(JoinHandle::is_finished);
+        _ = (0..most).take_while(|_| !are_over()).for_each(|_| thread::sleep(Duration::from_millis(1)));
+        // The panic hook has reported a panic already.
+        self.0.drain(..).filter(JoinHandle::is_finished).for_each(|thread| _ = thread.join());
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        let Some(Alive { token, ended }) = self.alive.take() else { return };
-        drop(token);
-        if ended.recv_timeout(self.to_end) == Err(RecvTimeoutError::Disconnected) {
-            // The panic hook has reported a panic already.
-            self.threads.drain(..).for_each(|thread| _ = thread.join());
-        }
+        self.wait(100);
     }
 }
 
@@ -135,90 +111,37 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// Runs a future that is not `Send` inside of one that is: the thread that polls first makes it and keeps it. `None` if
-/// that thread has ended.
-pub(super) async fn on_one_thread<F>(make: impl FnOnce() -> F + Send + 'static) -> Option<F::Output>
+/// Runs a future that is not `Send` inside of one that is: the thread that polls first makes it, and is the only one that
+/// can poll it. Dropped on another thread, it leaks.
+pub(super) async fn on_one_thread<F>(make: impl FnOnce() -> F + Send + 'static) -> F::Output
 where
     F: Future<Output: Send + 'static> + 'static,
 {
-    let output = Arc::new(crate::mutex::Mutex::new(None));
-    let told = Arc::clone(&output);
-    let bound = ThreadBound::new(move || {
-        let future = make();
-        Box::pin(async move {
-            let output = future.await;
-            *told.lock() = Some(output);
-        })
-    });
-    bound.await;
-    output.lock().take()
-}
-
-/// A future that is not `Send`, as another thread may have it.
-type LocalFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
-
-thread_local! {
-    /// The futures that were polled on this thread.
-    static BOUND: RefCell<HashMap<u64, LocalFuture<'static>>> = RefCell::default();
-}
-
-/// Holds a future that is not `Send`, and is `Send` itself: the thread that polls it first makes the future and keeps
-/// it.
-///
-/// If it is dropped on another thread, its future is dropped when the thread ends that keeps it.
-struct ThreadBound {
-    state: Custody,
-}
-
-enum Custody {
-    Unmade(Box<dyn FnOnce() -> LocalFuture<'static> + Send>),
-    Kept { by: ThreadId, number: u64 },
-    Over,
-}
-
-impl ThreadBound {
-    fn new(make: impl FnOnce() -> LocalFuture<'static> + Send + 'static) -> Self {
-        Self { state: Custody::Unmade(Box::new(make)) }
-    }
-
-    /// The future, taken from its thread until it is [kept](Self::keep) again.
-    fn take(&mut self) -> Option<LocalFuture<'static>> {
-        match core::mem::replace(&mut self.state, Custody::Over) {
-            Custody::Unmade(make) => Some(make()),
-            Custody::Kept { by, number } if by == thread::current().id() => {
-                // Without the table, the thread is ending and has dropped its futures.
-                BOUND.try_with(|bound| bound.borrow_mut().remove(&number)).ok().flatten()
-            }
-            Custody::Kept { .. } => panic!("only one thread can run under a simulated clock: give each its own"),
-            Custody::Over => None,
+    let (wake, woken) = unbounded();
+    let (first, task) = async_task::spawn_local(make(), move |runnable| _ = wake.try_send(runnable));
+    first.schedule();
+    let local = Local { woken, thread: thread::current().id() };
+    let run = async {
+        while let Ok(runnable) = local.woken.recv().await {
+            runnable.run();
         }
-    }
-
-    fn keep(&mut self, future: LocalFuture<'static>) {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        let _displaced = BOUND.with(|bound| bound.borrow_mut().insert(number, future));
-        self.state = Custody::Kept { by: thread::current().id(), number };
-    }
+        pending().await
+    };
+    or(run, task).await
 }
 
-impl Future for ThreadBound {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(mut future) = self.take() else { return Poll::Ready(()) };
-        if future.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        self.keep(future);
-        Poll::Pending
-    }
+/// The turns of a future that is not `Send`.
+struct Local {
+    woken: Receiver<Runnable>,
+    thread: ThreadId,
 }
 
-impl Drop for ThreadBound {
+/// The last turn has the future.
+impl Drop for Local {
     fn drop(&mut self) {
-        if matches!(self.state, Custody::Kept { by, .. } if by == thread::current().id()) {
-            drop(self.take());
+        let is_here = thread::current().id() == self.thread;
+        while let Ok(last) = self.woken.try_recv() {
+            if is_here { drop(last) } else { core::mem::forget(last) }
         }
     }
 }
@@ -227,6 +150,7 @@ impl Drop for ThreadBound {
 mod tests {
     mod threads {
         use super::super::*;
+        use std::sync::mpsc::channel;
 
         #[test]
         fn every_worker_is_on_one_thread_and_no_thread_is_without() {
@@ -248,62 +172,61 @@ mod tests {
             drop(threads);
             end.send(()).expect("the thread is there");
             let (ended, wait) = channel();
-            let mut threads = Threads { threads: Vec::new(), alive: None, to_end: listwatch_tests::wait::PATIENCE };
+            let mut threads = Threads::default();
             threads.spawn(named("a", "ends"), move || ended.send(()).unwrap()).unwrap();
-            drop(threads);
+            threads.wait(listwatch_tests::wait::PATIENCE.as_millis() as u32);
             assert_eq!(wait.try_recv(), Ok(()));
         }
     }
 
-    mod thread_bound {
+    mod on_one_thread {
         use super::super::*;
-        use core::task::Waker;
+        use core::pin::{Pin, pin};
+        use core::task::{Context, Poll, Waker};
         use std::rc::Rc;
-        use std::sync::Arc;
+
+        type Bound = Pin<Box<dyn Future<Output = ()> + Send>>;
 
         /// Holds `held` for ever.
-        fn bound(held: &Arc<()>) -> ThreadBound {
+        fn bound(held: &Arc<()>) -> Bound {
             let held = Arc::clone(held);
-            ThreadBound::new(move || {
-                Box::pin(async move {
-                    let local = Rc::new(held);
-                    smol::future::pending::<()>().await;
-                    drop(local);
-                })
-            })
+            Box::pin(on_one_thread(move || async move {
+                let local = Rc::new(held);
+                pending::<()>().await;
+                drop(local);
+            }))
         }
 
-        fn poll(bound: &mut ThreadBound) -> Poll<()> {
-            Pin::new(bound).poll(&mut Context::from_waker(Waker::noop()))
+        fn poll<F: Future>(bound: Pin<&mut F>) -> Poll<F::Output> {
+            bound.poll(&mut Context::from_waker(Waker::noop()))
         }
 
         #[test]
         fn its_future_is_dropped_with_it() {
             let held = Arc::new(());
             let mut bound = bound(&held);
-            assert!(poll(&mut bound).is_pending() && poll(&mut bound).is_pending());
+            assert!(poll(bound.as_mut()).is_pending() && poll(bound.as_mut()).is_pending());
             assert_eq!(Arc::strong_count(&held), 2);
             drop(bound);
             assert_eq!(Arc::strong_count(&held), 1);
         }
 
         #[test]
-        fn a_thread_that_ends_drops_what_it_kept() {
+        fn another_thread_can_drop_it_and_leaks_what_it_holds() {
             let held = Arc::new(());
             let mut bound = bound(&held);
-            let bound = thread::spawn(move || {
-                assert!(poll(&mut bound).is_pending());
-                bound
-            });
-            let bound = bound.join().unwrap();
-            assert_eq!(Arc::strong_count(&held), 1);
-            drop(bound);
+            assert!(poll(bound.as_mut()).is_pending());
+            thread::spawn(move || drop(bound)).join().unwrap();
+            assert_eq!(Arc::strong_count(&held), 2);
         }
 
         #[test]
-        fn it_is_done_once() {
-            let mut bound = ThreadBound::new(|| Box::pin(async {}));
-            assert!(poll(&mut bound).is_ready() && poll(&mut bound).is_ready());
+        fn it_goes_on_when_it_is_woken() {
+            let (wake, woken) = unbounded();
+            let mut bound = pin!(on_one_thread(move || async move { *Rc::new(woken.recv().await.unwrap()) }));
+            assert_eq!(poll(bound.as_mut()), Poll::Pending);
+            wake.try_send(7).unwrap();
+            assert_eq!(poll(bound.as_mut()), Poll::Ready(7));
         }
     }
 }

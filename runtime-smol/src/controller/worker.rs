@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::error::{Error, Reconciled};
 use super::report::{self, Report};
-use super::state::{ControllerState, Held};
+use super::state::ControllerState;
 #[cfg(feature = "file")]
 use super::tape::{Beginning, Noted, ended_text};
 use super::writes::Expected;
@@ -27,17 +27,12 @@ use listwatch_core::controller::{Cause, Ended, ReconcileGuard};
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
-use smol::channel::TrySendError;
 use smol::lock::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The outcome of a reconcile that was dropped with its term: the key is reconciled in the next one.
 const INTERRUPTED: Outcome = Outcome::Transient(Duration::ZERO);
-/// How many times a key waits for a write.
-const MOST_WAITS: u32 = 3;
-/// How long a write that is awaited no more is told. By then, a server has ended each watch that was open.
-const STALE_FOR: Duration = Duration::from_secs(1800);
 
 /// The program's reconcile function, whatever its type. Its future stays on the thread that made it.
 pub(super) trait Reconcile: Send + Sync {
@@ -51,7 +46,7 @@ impl<F: AsyncFn(Context, Key) -> Reconciled + Send + Sync> Reconcile for F {
 }
 
 /// A key that is with a worker.
-type Job<'s> = ReconcileGuard<'s, Key, StdLock, Cause, Expected>;
+pub(super) type Job<'s> = ReconcileGuard<'s, Key, StdLock, Cause, Expected>;
 
 /// One of a controller's workers.
 pub(super) struct Worker<'w> {
@@ -97,7 +92,7 @@ impl Worker<'_> {
         for expected in &late {
             self.state.report(&Report::WriteTimedOut { key: job.key(), written: &expected.write.object });
         }
-        self.state.waits.end(&key);
+        self.state.obstacles.forget(&key);
         let number = self.state.next_number();
         let (id, attempt) = (self.state.id_of(number), job.failures().saturating_add(1));
         let span = ReconcileSpan::begin(&self.state.name, &key, attempt, id);
@@ -139,7 +134,7 @@ impl Worker<'_> {
                 if self.handle.is_over() {
                     self.handle.give_up();
                 } else {
-                    self.give_back(job, cx, INTERRUPTED);
+                    self.state.end_writes(job, cx, INTERRUPTED);
                 }
             }
         }
@@ -178,41 +173,7 @@ impl Worker<'_> {
     /// Counts the reconcile, and gives the key back.
     fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
         self.state.tally.ended(outcome);
-        self.give_back(job, cx, outcome)
-    }
-
-    /// If the key's reconcile wrote, the key waits for the stores first.
-    fn give_back(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
-        let (stale, mut writes): (Vec<_>, Vec<_>) =
-            cx.take_writes().into_iter().partition(|expected| expected.waits == MOST_WAITS);
-        writes.iter_mut().for_each(|expected| expected.waits += 1);
-        self.give_up(cx, stale);
-        let ended = job.finish(outcome, writes.clone());
-        if let Ended::Held { hold, until } = ended {
-            self.follow(Held { key: cx.key().clone(), hold: Some(hold), until, writes });
-        }
-        ended
-    }
-
-    /// Lets the key wait no more for these writes. It is told of them until they are shown.
-    fn give_up(&self, cx: &Context, stale: Vec<Expected>) {
-        if stale.is_empty() {
-            return;
-        }
-        for Expected { write, .. } in &stale {
-            let message = format!("{write} is not shown after {MOST_WAITS} waits, and not awaited any more");
-            cx.warn_of_key("WriteNotShown", &message);
-        }
-        self.state.add_stale(cx.key(), &stale);
-        let until = self.state.clock.now() + STALE_FOR;
-        self.follow(Held { key: cx.key().clone(), hold: None, until, writes: stale });
-    }
-
-    fn follow(&self, held: Held) {
-        // Without the streams' side, the controller has ended.
-        if let Err(TrySendError::Full(Held { key, hold, writes, .. })) = self.state.held.try_send(held) {
-            self.state.on_unfollowed(&key, hold, &writes);
-        }
+        self.state.end_writes(job, cx, outcome)
     }
 }
 

@@ -10,8 +10,8 @@ use crate::Clock;
 use async_executor::{Executor, Task};
 use core::fmt;
 use core::hash::Hash;
-use listwatch_core::queue::{Discipline, ExponentialBackoff, Fifo, Outcome, RateLimiter};
-use listwatch_core::sync::{Lock, SharedWorkQueue, StdLock};
+use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
+use listwatch_core::sync::{Lock, SharedWorkQueue};
 use smol::lock::Mutex;
 use std::sync::Arc;
 use work::Context;
@@ -27,7 +27,7 @@ use work::Context;
 ///
 /// If a reconcile panics, the worker catches the panic and goes on. The queue counts it
 /// ([`QueueStats::panics`](crate::queue::QueueStats::panics)) and retries the key by its rate limiter. The panic hook
-/// is called as for any panic, and [`on_panic`](WorkersBuilder::on_panic) gets the key too. Under `panic = "abort"` a
+/// is called as for any panic; [`spawn_with`](Self::spawn_with) tells the key, too. Under `panic = "abort"` a
 /// panic ends the process.
 ///
 /// The rate limiter is the queue's. The default is exponential, from 5 ms to 1000 s for a key, without client-go's
@@ -70,14 +70,6 @@ pub struct Workers<K> {
 }
 
 impl<K> Workers<K> {
-    /// Workers of a queue that are yet to be [spawned](WorkersBuilder::spawn).
-    pub fn builder<'q, Lk: Lock, L, D: Discipline<K>>(
-        queue: &'q Arc<SharedWorkQueue<K, Lk, L, D>>,
-        clock: &'q Clock,
-    ) -> WorkersBuilder<'q, K, Lk, L, D> {
-        WorkersBuilder { queue, clock, on_panic: |_, _| {} }
-    }
-
     /// Spawns `count` workers that call `reconcile` with one key after the other. A key is never with two of them.
     ///
     /// They end when the queue is shut down and its ready keys are done.
@@ -97,7 +89,58 @@ impl<K> Workers<K> {
         R: Fn(K) -> F + Clone + Send + 'a,
         F: Future<Output = Outcome> + Send + 'a,
     {
-        Self::builder(queue, clock).spawn(executor, count, reconcile)
+        Self::spawn_with(executor, queue, clock, count, reconcile, |_, _| {})
+    }
+
+    /// The same, and calls `on_panic` with the key and the message of each reconcile that panics.
+    ///
+    /// ```
+    /// # use listwatch::SharedWorkQueue;
+    /// # use listwatch::{Clock, Executor, Outcome, Workers, run};
+    /// # use std::sync::Arc;
+    /// # let (clock, executor) = (Clock::simulated(), Executor::new());
+    /// # let queue = Arc::new(SharedWorkQueue::<u32>::default());
+    /// let reconcile = |key: u32| async move {
+    ///     assert_ne!(key, 7, "not this one");
+    ///     Outcome::Done
+    /// };
+    /// let on_panic = |key: &u32, message: &str| eprintln!("{key}: {message}");
+    /// let workers = Workers::spawn_with(&executor, &queue, &clock, 2, reconcile, on_panic);
+    /// queue.add(7);
+    /// queue.shut_down();
+    /// run(&clock, &executor, workers.join());
+    /// assert_eq!(queue.stats().panics, 1);
+    /// ```
+    pub fn spawn_with<'a, Lk, L, D, R, F>(
+        executor: &Executor<'a>,
+        queue: &Arc<SharedWorkQueue<K, Lk, L, D>>,
+        clock: &Clock,
+        count: usize,
+        reconcile: R,
+        on_panic: impl Fn(&K, &str) + Send + Sync + 'a,
+    ) -> Self
+    where
+        K: Hash + Eq + Clone + Send + Sync + 'a,
+        Lk: Lock + 'a,
+        L: RateLimiter + 'a,
+        D: Discipline<K> + 'a,
+        SharedWorkQueue<K, Lk, L, D>: Send + Sync,
+        R: Fn(K) -> F + Clone + Send + 'a,
+        F: Future<Output = Outcome> + Send + 'a,
+    {
+        let (count, now) = (count.max(1), clock.clone());
+        queue.set_clock(move || now.now());
+        let states = WorkerStates::on(0..count);
+        let (queue, turn) = (Arc::clone(queue), Mutex::new(()));
+        let context = Arc::new(Context { queue, clock: clock.clone(), on_panic, turn });
+        let spawn = |number| {
+            let (context, worker, reconcile) = (Arc::clone(&context), states.handle(number), reconcile.clone());
+            executor.spawn(async move { worker.run(context.work(&worker, reconcile)).await })
+        };
+        let tasks = (0..count).map(spawn).collect();
+        let followed = Arc::clone(&states);
+        let delays = executor.spawn(async move { context.follow_delays(&followed).await });
+        Self { states, clock: clock.clone(), tasks, _delays: delays }
     }
 
     /// `count` workers as one future, for an executor of any make. The future completes as [`join`](Self::join) does,
@@ -138,7 +181,9 @@ impl<K> Workers<K> {
         R: Fn(K) -> F + Clone + Send + 'a,
         F: Future<Output = Outcome> + Send + 'a,
     {
-        Self::builder(queue, clock).run(count, reconcile)
+        let executor = Executor::new();
+        let workers = Self::spawn(&executor, queue, clock, count, reconcile);
+        async move { executor.run(workers.join()).await }
     }
 
     /// Waits until the queue is shut down and every worker has ended.
@@ -171,93 +216,6 @@ impl<K> Workers<K> {
 impl<K> fmt::Debug for Workers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workers").field("workers", &self.tasks.len()).finish_non_exhaustive()
-    }
-}
-
-/// Workers that are yet to be spawned; see [`Workers::builder`].
-pub struct WorkersBuilder<'q, K, Lk: Lock = StdLock, L = ExponentialBackoff, D: Discipline<K> = Fifo, P = fn(&K, &str)>
-{
-    queue: &'q Arc<SharedWorkQueue<K, Lk, L, D>>,
-    clock: &'q Clock,
-    on_panic: P,
-}
-
-impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P> {
-    /// Calls `on_panic` with the key and the message of each reconcile that panics.
-    ///
-    /// ```
-    /// # use listwatch::SharedWorkQueue;
-    /// # use listwatch::{Clock, Executor, Outcome, Workers, run};
-    /// # use std::sync::Arc;
-    /// # let (clock, executor) = (Clock::simulated(), Executor::new());
-    /// # let queue = Arc::new(SharedWorkQueue::<u32>::default());
-    /// let workers = Workers::builder(&queue, &clock)
-    ///     .on_panic(|key: &u32, message: &str| eprintln!("{key}: {message}"))
-    ///     .spawn(&executor, 2, |key: u32| async move {
-    ///         assert_ne!(key, 7, "not this one");
-    ///         Outcome::Done
-    ///     });
-    /// queue.add(7);
-    /// queue.shut_down();
-    /// run(&clock, &executor, workers.join());
-    /// assert_eq!(queue.stats().panics, 1);
-    /// ```
-    pub fn on_panic<Q: Fn(&K, &str)>(self, on_panic: Q) -> WorkersBuilder<'q, K, Lk, L, D, Q> {
-        WorkersBuilder { queue: self.queue, clock: self.clock, on_panic }
-    }
-
-    /// See [`Workers::spawn`].
-    pub fn spawn<'a, R, F>(self, executor: &Executor<'a>, count: usize, reconcile: R) -> Workers<K>
-    where
-        K: Hash + Eq + Clone + Send + Sync + 'a,
-        Lk: Lock + 'a,
-        L: RateLimiter + 'a,
-        D: Discipline<K> + 'a,
-        SharedWorkQueue<K, Lk, L, D>: Send + Sync,
-        P: Fn(&K, &str) + Send + Sync + 'a,
-        R: Fn(K) -> F + Clone + Send + 'a,
-        F: Future<Output = Outcome> + Send + 'a,
-    {
-        let (count, clock) = (count.max(1), self.clock.clone());
-        self.queue.set_clock(move || clock.now());
-        let states = WorkerStates::on(0..count);
-        let (queue, turn) = (Arc::clone(self.queue), Mutex::new(()));
-        let context = Arc::new(Context { queue, clock: self.clock.clone(), on_panic: self.on_panic, turn });
-        let spawn = |number| {
-            let (context, worker, reconcile) = (Arc::clone(&context), states.handle(number), reconcile.clone());
-            executor.spawn(async move { worker.run(context.work(&worker, reconcile)).await })
-        };
-        let tasks = (0..count).map(spawn).collect();
-        let followed = Arc::clone(&states);
-        let delays = executor.spawn(async move { context.follow_delays(&followed).await });
-        Workers { states, clock: self.clock.clone(), tasks, _delays: delays }
-    }
-
-    /// See [`Workers::run`].
-    pub fn run<'a, R, F>(
-        self,
-        count: usize,
-        reconcile: R,
-    ) -> impl Future<Output = Unfinished<K>> + Send + use<'a, K, Lk, L, D, P, R, F>
-    where
-        K: Hash + Eq + Clone + Send + Sync + 'a,
-        Lk: Lock + 'a,
-        L: RateLimiter + 'a,
-        D: Discipline<K> + 'a,
-        SharedWorkQueue<K, Lk, L, D>: Send + Sync,
-        P: Fn(&K, &str) + Send + Sync + 'a,
-        R: Fn(K) -> F + Clone + Send + 'a,
-        F: Future<Output = Outcome> + Send + 'a,
-    {
-        let executor = Executor::new();
-        let workers = self.spawn(&executor, count, reconcile);
-        async move { executor.run(workers.join()).await }
-    }
-}
-
-impl<K, Lk: Lock, L, D: Discipline<K>, P> fmt::Debug for WorkersBuilder<'_, K, Lk, L, D, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkersBuilder").finish_non_exhaustive()
     }
 }
 

@@ -51,8 +51,6 @@ struct Inner {
     key: Key,
     causes: Vec<(Cause, Duration)>,
     timed_out: Vec<Write>,
-    /// The same with their informers.
-    late: Vec<Expected>,
     writes: Mutex<Writes>,
 }
 
@@ -65,28 +63,11 @@ impl Context {
         sender: Sender,
         key: Key,
         causes: Vec<(Cause, Duration)>,
-        late: Vec<Expected>,
-    ) -> Self {
-        let stale = state.awaiting.stale(&key);
-        let all: Vec<_> = late.iter().chain(&stale).cloned().collect();
-        let timed_out = all.iter().map(|expected| expected.write.clone()).collect();
-        let writes = Mutex::new(Writes::new(late, stale));
-        let (state, client) = (Arc::clone(state), state.client.of(sender));
-        Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, late: all, writes }))
-    }
-
-    /// That of a reconcile on a tape. Its late writes are known by their paths alone.
-    #[cfg(feature = "file")]
-    pub(super) fn replayed(
-        state: &Arc<ControllerState>,
-        sender: Sender,
-        key: Key,
-        causes: Vec<(Cause, Duration)>,
         timed_out: Vec<Write>,
+        writes: Writes,
     ) -> Self {
-        let (late, writes) = (Vec::new(), Mutex::new(Writes::new(Vec::new(), Vec::new())));
         let (state, client) = (Arc::clone(state), state.client.of(sender));
-        Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, late, writes }))
+        Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, writes: Mutex::new(writes) }))
     }
 
     /// The id of this reconcile. Each request by this context carries it in the headers `Audit-ID` and `traceparent`, so
@@ -335,7 +316,7 @@ impl Context {
 
     /// Lets the key wait until the store shows this state of an object. Returns false if it may never do so.
     pub(super) fn await_state<T: Send + Sync + 'static>(&self, object: &Found<T>) -> bool {
-        let (state, informer) = (Written::Version(object.meta().clone()), object.informer());
+        let (state, informer) = (Written::from(object.meta().clone()), object.informer());
         let is_shown = state.is_surely_of(informer);
         if is_shown {
             _ = self.0.writes.lock().expect(state.expected_in(informer));
@@ -368,11 +349,8 @@ impl Context {
 
     /// Whether the store of the object's informer lacks a write to it that was waited for too long.
     pub(super) fn is_outdated<T: Send + Sync + 'static>(&self, object: &Found<T>) -> bool {
-        let (informer, path) = (object.informer().identity(), object.informer().resource().path());
-        let is_late = |write: &Write| *write.source == *path && write.object == *object.key();
-        // In a replay, none has its informer.
-        let is_replayed = self.0.late.is_empty() && self.0.timed_out.iter().any(is_late);
-        is_replayed || self.0.late.iter().any(|late| late.is_of(&informer, object.key()))
+        let path = object.informer().resource().path();
+        self.0.timed_out.iter().any(|write| *write.source == *path && write.object == *object.key())
     }
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.

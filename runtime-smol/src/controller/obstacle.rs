@@ -46,7 +46,7 @@ pub(super) fn follow<T: Send + Sync + 'static>(
     informer: &InformerHandle<T>,
     seen: &Meta,
 ) -> bool {
-    let is_surely_shown = Written::Version(seen.clone()).is_surely_of(informer);
+    let is_surely_shown = Written::from(seen.clone()).is_surely_of(informer);
     let moved = moved(informer.store().clone(), seen.clone(), is_surely_shown);
     let (object, source) = (Some(seen.key().clone()), informer.resource().path().into());
     let (shared, waiting) = (Arc::clone(state), key.clone());

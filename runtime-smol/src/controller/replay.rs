@@ -10,6 +10,7 @@ use super::report::Report;
 use super::state::ControllerState;
 use super::tape::{DROPPED, OVERDUE, cause_of, ended_text, write_of};
 use super::worker::Reconcile;
+use super::writes::Writes;
 use crate::attended::Attended;
 use crate::caught::{Caught, caught, caught_call};
 use crate::client::Sender;
@@ -182,7 +183,7 @@ impl<'d> Driver<'d> {
             let late = record.late.iter().map(write_of).collect();
             let span = ReconcileSpan::begin(&state.name, &key, record.attempt, id);
             let sender = Sender::new(id, span.is_sampled());
-            (span, Context::replayed(state, sender, key, causes, late))
+            (span, Context::new(state, sender, key, causes, late, Writes::default()))
         });
         let before = self.runs.iter().find(|(_, run)| run.cx.key() == cx.key()).map(|(number, _)| *number);
         before.into_iter().for_each(|before| self.give_up(before));

@@ -197,7 +197,7 @@ mod tests {
             }))
         }
 
-        fn poll<F: Future>(bound: Pin<&mut F>) -> Poll<F::Output> {
+        fn poll<F: Future + ?Sized>(bound: Pin<&mut F>) -> Poll<F::Output> {
             bound.poll(&mut Context::from_waker(Waker::noop()))
         }
 

@@ -6,7 +6,7 @@ use super::report::{self, Report};
 use super::state::ControllerState;
 #[cfg(feature = "file")]
 use super::tape::{Beginning, Noted, ended_text};
-use super::writes::Expected;
+use super::writes::{Expected, Writes};
 #[cfg(feature = "file")]
 use crate::attended::Attended;
 use crate::budget::Budget;
@@ -88,7 +88,7 @@ impl Worker<'_> {
         let (clock, key) = (&self.state.clock, job.key().clone());
         let begun = clock.now();
         let causes = job.causes().into_iter().map(|(cause, at)| (cause, begun.saturating_since(at))).collect();
-        let late = job.late_writes();
+        let (late, stale) = (job.late_writes(), self.state.awaiting.stale(&key));
         for expected in &late {
             self.state.report(&Report::WriteTimedOut { key: job.key(), written: &expected.write.object });
         }
@@ -96,7 +96,9 @@ impl Worker<'_> {
         let number = self.state.next_number();
         let (id, attempt) = (self.state.id_of(number), job.failures().saturating_add(1));
         let span = ReconcileSpan::begin(&self.state.name, &key, attempt, id);
-        let cx = Context::new(self.state, Sender::new(id, span.is_sampled()), key, causes, late);
+        let timed_out = late.iter().chain(&stale).map(|expected| expected.write.clone()).collect();
+        let (sender, writes) = (Sender::new(id, span.is_sampled()), Writes::new(late, stale));
+        let cx = Context::new(self.state, sender, key, causes, timed_out, writes);
         let active = self.state.tally.begin();
         let attempt = Attempt::begin(self.state, &cx, number, attempt);
         let called = async { attempt.run(|| span.attend(|| self.reconcile.call(cx.clone(), job.key().clone()))).await };

@@ -27,20 +27,19 @@ use std::sync::{Arc, Weak};
 
 /// A state that the server has, and that a watch will bring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Written {
-    /// The object at a version.
-    Version(Meta),
-    /// An object that is gone, or terminates.
-    Deleted(Deleted),
+pub(super) struct Written {
+    key: Key,
+    uid: Option<Uid>,
+    /// The object, unless the answer is the status of a deletion.
+    object: Option<Meta>,
+    /// Whether the object is gone, or terminates.
+    is_deleted: bool,
 }
 
-/// What the answer to a deletion says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Deleted {
-    key: Key,
-    uid: Uid,
-    /// The object, unless the answer is a status.
-    object: Option<Meta>,
+impl From<Meta> for Written {
+    fn from(object: Meta) -> Self {
+        Self { key: object.key().clone(), uid: object.uid(), object: Some(object), is_deleted: false }
+    }
 }
 
 impl Written {
@@ -51,26 +50,22 @@ impl Written {
         if request.method == Method::Get || is_dry_run || !(200..300).contains(&response.status) {
             return None;
         }
-        match (request.method, object_in(response)) {
-            (Method::Delete, Some(meta)) => {
-                let (key, uid) = (meta.key().clone(), meta.uid()?);
-                Some(Self::Deleted(Deleted { key, uid, object: Some(meta) }))
-            }
-            (Method::Delete, None) => {
-                let status = Status::read(response.status, &response.body);
-                let namespace = Collection::of(&request.path).and_then(|collection| collection.namespace);
-                let key = Key::new(namespace, status.name()?);
-                Some(Self::Deleted(Deleted { key, uid: status.uid()?, object: None }))
-            }
-            (_, Some(object)) if !object.resource_version().is_empty() => Some(Self::Version(object)),
-            _ => None,
+        let (is_deleted, object) = (request.method == Method::Delete, object_in(response));
+        if is_deleted && object.is_none() {
+            let status = Status::read(response.status, &response.body);
+            let namespace = Collection::of(&request.path).and_then(|collection| collection.namespace);
+            let (key, uid) = (Key::new(namespace, status.name()?), Some(status.uid()?));
+            return Some(Self { key, uid, object, is_deleted });
         }
+        let written = Self { is_deleted, ..object?.into() };
+        let is_known = if is_deleted { written.uid.is_some() } else { written.version().is_some() };
+        is_known.then_some(written)
     }
 
     /// Why no store of this resource shows the write, if the program or the server made a mistake.
     pub(super) fn mistake(&self, request: &ApiRequest, resource: &Resource) -> Option<String> {
         let requested = Collection::of(&request.path)?;
-        let (path, key) = (resource.path(), self.key());
+        let (path, key) = (resource.path(), &self.key);
         if !Collection::of(path).is_none_or(|collection| collection.covers(&requested)) {
             return Some(format!("the request is for {}, and the informer has {path}", request.path));
         }
@@ -84,8 +79,8 @@ impl Written {
     /// selection is shown as a deletion, if it was there before.
     pub(super) fn is_of<T>(&self, kind: &InformerHandle<T>) -> bool {
         let selector = kind.resource().label_selector().and_then(|selector| LabelSelector::parse(selector).ok());
-        match (self.object(), selector) {
-            (Some(meta), Some(selector)) => selector.matches(|name| meta.label(name)) || kind.contains(self.key()),
+        match (&self.object, selector) {
+            (Some(meta), Some(selector)) => selector.matches(|name| meta.label(name)) || kind.contains(&self.key),
             _ => true,
         }
     }
@@ -93,33 +88,27 @@ impl Written {
     /// Whether the informer's store will show an object that was only read. Where there are field selectors, that cannot be
     /// told, unless the store has it.
     pub(super) fn is_surely_of<T>(&self, kind: &InformerHandle<T>) -> bool {
-        kind.contains(self.key()) || (kind.resource().field_selector().is_none() && self.is_of(kind))
+        kind.contains(&self.key) || (kind.resource().field_selector().is_none() && self.is_of(kind))
     }
 
     /// What the informer's store is to show.
     pub(super) fn expected_in<T: Send + Sync + 'static>(self, kind: &InformerHandle<T>) -> Expected {
-        let (source, object) = (kind.resource().path().into(), self.key().clone());
-        let version = self.object().and_then(version_of);
-        let (until, uid) = match (self, &version) {
-            (Self::Deleted(Deleted { uid, .. }), _) => (Awaited::Gone(Some(uid.clone())), Some(uid)),
-            (Self::Version(meta), version) => (Awaited::Version(version.clone().unwrap_or_default()), meta.uid()),
+        let version = self.version();
+        let until = match self.is_deleted {
+            true => Awaited::Gone(self.uid.clone()),
+            false => Awaited::Version(version.clone().unwrap_or_default()),
         };
-        Expected::new(kind, Write { source, object, until }, uid, version)
+        let write = Write { source: kind.resource().path().into(), object: self.key, until };
+        Expected::new(kind, write, self.uid, version)
     }
 
     /// The object that was written.
     pub(super) fn key(&self) -> &Key {
-        match self {
-            Self::Version(meta) => meta.key(),
-            Self::Deleted(deleted) => &deleted.key,
-        }
+        &self.key
     }
 
-    fn object(&self) -> Option<&Meta> {
-        match self {
-            Self::Version(meta) => Some(meta),
-            Self::Deleted(deleted) => deleted.object.as_ref(),
-        }
+    fn version(&self) -> Option<Version> {
+        self.object.as_ref().and_then(version_of)
     }
 }
 
@@ -233,12 +222,12 @@ impl ControllerState {
             self.clock.sleep_until(until).await;
             None
         };
-        let sight = or(shown, given_up).await;
-        if sight == Some(Sight::Missing) {
+        let shown = or(shown, given_up).await;
+        if shown == Some(false) {
             self.add(key.clone(), Priority::default(), deletion(&expected.write));
         }
         match hold {
-            Some(hold) if sight.is_some() => _ = self.machine.fulfil(hold, number),
+            Some(hold) if shown.is_some() => _ = self.machine.fulfil(hold, number),
             Some(_) => {}
             None => self.awaiting.forget(key, expected),
         }
@@ -261,6 +250,7 @@ fn deletion(write: &Write) -> Cause {
 }
 
 /// What the stores are to show after a reconcile. All of it is by the object.
+#[derive(Default)]
 pub(super) struct Writes {
     /// What is awaited before the key's next reconcile.
     awaited: BTreeMap<Key, Vec<Expected>>,
@@ -282,7 +272,7 @@ impl Writes {
     /// Those of a reconcile that begins, with those of earlier ones.
     pub(super) fn new(awaited: Vec<Expected>, stale: Vec<Expected>) -> Self {
         let count = awaited.len();
-        Self { awaited: by_object(awaited), stale: by_object(stale), seen: BTreeMap::new(), count, is_over: false }
+        Self { awaited: by_object(awaited), stale: by_object(stale), count, ..Self::default() }
     }
 
     /// An object was read live at this version.
@@ -353,21 +343,13 @@ pub(super) struct Expected {
     show: Arc<dyn Fn(&Self) -> Shown + Send + Sync>,
 }
 
-/// Completes when a store shows a write, or can show it no more.
-pub(super) type Shown = Pin<Box<dyn Future<Output = Sight> + Send>>;
-
-/// What a store has when it shows a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
-    /// The object, or the lack of one that was deleted.
-    AsWritten,
-    /// No object, although it was not deleted by this write: another client may have deleted it before the watch told
-    /// of it. If the store never had it, no event tells of that.
-    Missing,
-}
+/// Completes when a store shows a write, or can show it no more. False if the store has no object, although it was not
+/// deleted by this write: another client may have deleted it before the watch told of it. If the store never had it, no
+/// event tells of that.
+type Shown = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 impl Expected {
-    pub(super) fn new<T: Send + Sync + 'static>(
+    fn new<T: Send + Sync + 'static>(
         kind: &InformerHandle<T>,
         write: Write,
         uid: Option<Uid>,
@@ -377,23 +359,19 @@ impl Expected {
         // An object that no field selector of the informer selects is never in the store: nobody has deleted it.
         let is_whole = kind.resource().field_selector().is_none();
         let show = Arc::new(move |expected: &Self| {
-            let Self { write, version, .. } = expected.clone();
-            let shown = shown(store.clone(), write, version);
-            Box::pin(async move {
-                let sight = shown.await;
-                if is_whole { sight } else { Sight::AsWritten }
-            }) as Shown
+            let shown = shown(store.clone(), expected.write.clone(), expected.version.clone());
+            Box::pin(async move { shown.await || !is_whole }) as Shown
         });
         Self { write, uid, version, waits: 0, informer: kind.identity(), show }
     }
 
     /// Waits until the store shows it.
-    pub(super) fn shown(&self) -> Shown {
+    fn shown(&self) -> Shown {
         (self.show)(self)
     }
 
     /// Lets a deletion wait for this version too.
-    pub(super) fn reach(&mut self, version: &Version) {
+    fn reach(&mut self, version: &Version) {
         if self.is_deletion()
             && let Some(Some(later)) = later(self.version.as_ref(), Some(version))
         {
@@ -402,7 +380,7 @@ impl Expected {
     }
 
     /// What shows both, if one wait can. Of two versions, the store is to show the later one, whichever answer came last.
-    pub(super) fn with(&self, other: &Self) -> Option<Self> {
+    fn with(&self, other: &Self) -> Option<Self> {
         let is_of_one = self.is_of(&other.informer, &other.write.object);
         let of_uid = |uid: &Option<Uid>| self.uid.is_none() || uid.is_none() || *uid == self.uid;
         let (mine, others) = (self.is_deletion(), other.is_deletion());
@@ -418,12 +396,12 @@ impl Expected {
     }
 
     /// Whether it is a write to this object, which the store of this informer is to show.
-    pub(super) fn is_of(&self, informer: &Weak<dyn Any + Send + Sync>, object: &Key) -> bool {
+    fn is_of(&self, informer: &Weak<dyn Any + Send + Sync>, object: &Key) -> bool {
         self.informer.ptr_eq(informer) && self.write.object == *object
     }
 
     /// Whether the two wait for the same.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         self.informer.ptr_eq(&other.informer) && self.write == other.write && self.version == other.version
     }
 
@@ -445,17 +423,17 @@ fn later<'v>(one: Option<&'v Version>, other: Option<&'v Version>) -> Option<Opt
 
 /// Waits until the store shows the write, or cannot: its informer was stopped, its versions have no order, or it does
 /// not cover the object's namespace.
-async fn shown<T>(store: Store<T>, write: Write, version: Option<Version>) -> Sight {
+async fn shown<T>(store: Store<T>, write: Write, version: Option<Version>) -> bool {
     let reached = match &version {
         Some(version) => store.await_version(&write.object, version).await,
         None => Ok(()),
     };
     match write.until {
         Awaited::Gone(Some(uid)) => _ = store.await_gone(&write.object, uid).await,
-        Awaited::Version(_) if reached.is_ok() && !store.contains(&write.object) => return Sight::Missing,
+        Awaited::Version(_) if reached.is_ok() && !store.contains(&write.object) => return false,
         _ => {}
     }
-    Sight::AsWritten
+    true
 }
 
 #[cfg(test)]
@@ -480,18 +458,17 @@ mod tests {
         for call in
             [pods().create(&json!({})), pods().replace("a", &json!({})), pods().status().replace("a", &json!({}))]
         {
-            let Some(Written::Version(meta)) = read(&call, 201, POD) else { panic!("no version") };
-            assert_eq!((meta.key().as_str(), meta.resource_version()), ("web/a", "7"));
+            let written = read(&call, 201, POD).unwrap();
+            assert_eq!((written.key().as_str(), written.version()), ("web/a", Some("7".into())));
         }
     }
 
     #[test]
     fn a_deletion_is_of_the_uid_of_its_answer_whether_that_is_the_object_or_a_status() {
-        let deleted = |written| match written {
-            Some(Written::Deleted(Deleted { key, uid, object })) => {
-                (key, uid, object.and_then(|meta| version_of(&meta)))
-            }
-            other => panic!("{other:?}"),
+        let deleted = |written: Option<Written>| {
+            let written = written.filter(|written| written.is_deleted).unwrap();
+            let version = written.version();
+            (written.key, written.uid.unwrap(), version)
         };
         let (key, uid) = (Key::from("web/a"), Uid::from("u-1"));
         let delete = pods().delete("a", &DeleteOptions::default());

@@ -25,16 +25,16 @@ fn seconds(seconds: u64) -> Duration {
 fn workers_go_on_after_a_panic_and_the_key_is_tried_again() {
     let (tries, told) = (AtomicU32::new(0), Mutex::new(Vec::new()));
     let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
-    let workers = Workers::builder(&queue, &clock)
-        .on_panic(|key: &u32, message: &str| told.lock().unwrap().push((*key, message.to_owned())))
-        .spawn(&executor, 2, |key: u32| {
-            let n = tries.fetch_add(1, SeqCst);
-            assert_ne!(n, 0, "in the call");
-            async move {
-                assert_ne!(n, 1, "in the {key}");
-                if key == 1 { Outcome::Done } else { Outcome::Retry }
-            }
-        });
+    let on_panic = |key: &u32, message: &str| told.lock().unwrap().push((*key, message.to_owned()));
+    let reconcile = |key: u32| {
+        let n = tries.fetch_add(1, SeqCst);
+        assert_ne!(n, 0, "in the call");
+        async move {
+            assert_ne!(n, 1, "in the {key}");
+            if key == 1 { Outcome::Done } else { Outcome::Retry }
+        }
+    };
+    let workers = Workers::spawn_with(&executor, &queue, &clock, 2, reconcile, on_panic);
     queue.add(1);
     run(&clock, &executor, async {
         while tries.load(SeqCst) < 3 {
@@ -426,7 +426,7 @@ fn workers_run_over_any_discipline_limiter_and_lock() {
             }
         };
         fn is_spawned_anywhere<F: Future + Send + 'static>(_: F) {}
-        is_spawned_anywhere(Workers::builder(&queue, &clock).run(2, reconcile.clone()));
+        is_spawned_anywhere(Workers::run(&queue, &clock, 2, reconcile.clone()));
         let workers = Workers::spawn(&executor, &queue, &clock, 2, reconcile);
         [1, 2].into_iter().for_each(|key| queue.add(key));
         let unfinished = run(&clock, &executor, async {
@@ -468,14 +468,17 @@ fn workers_are_a_future_that_any_thread_can_poll_without_an_executor() {
         let (done, panics) = (done.clone(), Arc::clone(&panics));
         let counted = Arc::clone(&panics);
         let on_panic = move |_: &u32, _: &str| _ = counted.fetch_add(1, SeqCst);
-        Workers::builder(&queue, &clock).on_panic(on_panic).run(2, move |key: u32| {
+        let reconcile = move |key: u32| {
             let (done, has_panicked) = (done.clone(), panics.load(SeqCst) > 0);
             async move {
                 assert!(key != 7 || has_panicked, "once");
                 done.send(key).unwrap();
                 if key == 8 { core::future::pending().await } else { Outcome::Done }
             }
-        })
+        };
+        let executor = Executor::new();
+        let workers = Workers::spawn_with(&executor, &queue, &clock, 2, reconcile, on_panic);
+        async move { executor.run(workers.join()).await }
     };
     let threads = [spawn(workers()), spawn(workers())];
     (0..=8).for_each(|key| queue.add(key));
@@ -551,7 +554,7 @@ fn an_idle_worker_of_a_set_is_woken_while_another_reconciles() {
 #[test]
 fn a_future_of_workers_that_is_dropped_gives_its_keys_back() {
     let (clock, queue) = (Clock::real(), queue());
-    let mut workers = Box::pin(Workers::builder(&queue, &clock).run(1, |_| core::future::pending()));
+    let mut workers = Box::pin(Workers::run(&queue, &clock, 1, |_| core::future::pending()));
     queue.add(7);
     while !queue.is_empty() {
         assert_eq!(smol::block_on(smol::future::poll_once(&mut workers)), None);

@@ -251,15 +251,14 @@ fn spawn<'a>(
     count: usize,
 ) -> Workers<Key> {
     let time = clock.clone();
-    Workers::builder(queue, clock)
-        .on_panic(|_, message: &str| {
-            assert_eq!(message, "on purpose");
-            user.flaws().told += 1;
-        })
-        .spawn(executor, count, move |key: Key| {
-            user.may_panic(|tally| &mut tally.reconcile);
-            user.clone().reconcile(key, pods.clone(), time.clone())
-        })
+    let reconcile = move |key: Key| {
+        user.may_panic(|tally| &mut tally.reconcile);
+        user.clone().reconcile(key, pods.clone(), time.clone())
+    };
+    Workers::spawn_with(executor, queue, clock, count, reconcile, |_, message: &str| {
+        assert_eq!(message, "on purpose");
+        user.flaws().told += 1;
+    })
 }
 
 /// Somebody writes something.

@@ -1,11 +1,9 @@
 use super::Reconciler;
 use super::cause::{Cause, Write};
-use super::lifecycle::{Lifecycle, SourceId};
-use super::record::{Ended, HoldId, WorkItem};
+use super::lifecycle::Lifecycle;
+use super::record::{Ended, WorkItem};
 use super::report::KeyReport;
-use crate::queue::{
-    Added, ExponentialBackoff, Finished, Outcome, Posted, Priority, QueueMetrics, QueueStats, RateLimiter,
-};
+use crate::queue::{Added, ExponentialBackoff, Finished, Outcome, Posted, Priority, RateLimiter};
 use crate::sync::Lock;
 use crate::sync::dispatch::{Dispatch, Machine};
 use crate::sync::worker::{Follower, Lent, Shares, Wait};
@@ -43,7 +41,7 @@ use core::time::Duration;
 /// let begun = std::time::Instant::now();
 /// let now = move || Instant::ZERO + begun.elapsed();
 /// let reconciler = SharedReconciler::<u32, StdLock, &str, &str>::new(Reconciler::default(), now);
-/// reconciler.start(None);
+/// reconciler.update(|it, now| it.start(now, None));
 /// reconciler.add(7, Priority::Normal, "it was created");
 /// block_on(async {
 ///     let reconcile = reconciler.next().await.expect("the controller runs");
@@ -94,56 +92,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
         Follower::new(self)
     }
 
-    /// See [`Reconciler::fulfil`].
-    pub fn fulfil(&self, hold: HoldId, write: usize) -> bool {
-        self.update(|reconciler, now| reconciler.fulfil(now, hold, write))
-    }
-
-    /// See [`Reconciler::is_held`].
-    #[must_use]
-    pub fn is_held(&self, hold: HoldId) -> bool {
-        self.dispatch.read(|reconciler| reconciler.is_held(hold))
-    }
-
-    /// See [`Reconciler::jittered`].
-    #[must_use]
-    pub fn jittered(&self, period: Duration) -> Duration {
-        self.update(|reconciler, _| reconciler.jittered(period))
-    }
-
-    /// See [`Reconciler::add_source`].
-    #[must_use]
-    pub fn add_source(&self) -> SourceId {
-        self.update(|reconciler, _| reconciler.add_source())
-    }
-
-    /// See [`Reconciler::source_synced`].
-    pub fn source_synced(&self, source: SourceId) {
-        self.update(|reconciler, now| reconciler.source_synced(now, source));
-    }
-
-    /// See [`Reconciler::remove_source`].
-    pub fn remove_source(&self, source: SourceId) {
-        self.update(|reconciler, now| reconciler.remove_source(now, source));
-    }
-
-    /// See [`Reconciler::unsynced_sources`].
-    #[must_use]
-    pub fn unsynced_sources(&self) -> Vec<SourceId> {
-        self.dispatch.read(|reconciler| reconciler.unsynced_sources().collect())
-    }
-
-    /// See [`Reconciler::start`].
-    pub fn start(&self, within: Option<Duration>) {
-        self.update(|reconciler, now| reconciler.start(now, within));
-    }
-
-    /// See [`Reconciler::poll_period`].
-    #[must_use = "the period is not told again"]
-    pub fn poll_period(&self) -> bool {
-        self.update(|reconciler, _| reconciler.poll_period())
-    }
-
     /// See [`Reconciler::drain`]. All waiting tasks are woken.
     pub fn drain(&self, grace: Duration) {
         self.dispatch.close(|reconciler| reconciler.drain(reconciler.now(), grace));
@@ -161,25 +109,16 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
         self.dispatch.read(|reconciler| reconciler.report().map(KeyReport::cloned).collect())
     }
 
-    /// See [`Reconciler::stats`].
-    #[must_use]
-    pub fn stats(&self) -> QueueStats {
-        self.dispatch.read(|reconciler| reconciler.stats())
+    /// Reads what else there is of the reconciler, such as its [`stats`](crate::controller::ReconcilerIn::stats), under the
+    /// lock.
+    pub fn read<R>(&self, read: impl FnOnce(&Reconciler<K, C, W, L>) -> R) -> R {
+        self.dispatch.read(read)
     }
 
-    /// See [`Reconciler::metrics`].
-    #[must_use]
-    pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
-        self.dispatch.read(|reconciler| reconciler.metrics(now))
-    }
-
-    /// See [`Reconciler::parked`].
-    #[must_use]
-    pub fn parked(&self) -> Vec<K> {
-        self.dispatch.read(|reconciler| reconciler.parked().cloned().collect())
-    }
-
-    fn update<R>(&self, change: impl FnOnce(&mut Reconciler<K, C, W, L>, Instant) -> R) -> R {
+    /// Changes the reconciler under the lock, such as by [`fulfil`](crate::controller::ReconcilerIn::fulfil) or
+    /// [`start`](crate::controller::ReconcilerIn::start), at the time that `change` gets. The workers that it concerns are
+    /// woken after it.
+    pub fn update<R>(&self, change: impl FnOnce(&mut Reconciler<K, C, W, L>, Instant) -> R) -> R {
         self.dispatch.update(|reconciler| {
             let now = reconciler.now();
             change(reconciler, now)

@@ -36,11 +36,11 @@ fn reconcile_one(controller: &Controller) -> Option<u32> {
 #[test]
 fn the_start_of_a_controller_wakes_its_workers() {
     explore(|controller| {
-        let source = controller.add_source();
+        let source = controller.update(|it, _| it.add_source());
         let worker = spawn(&controller, reconcile_one);
-        let other = spawn(&controller, move |controller| controller.source_synced(source));
+        let other = spawn(&controller, move |controller| controller.update(|it, now| it.source_synced(now, source)));
         controller.add(7, Priority::Normal, ());
-        controller.start(None);
+        controller.update(|it, now| it.start(now, None));
         other.join().unwrap();
         assert_eq!(worker.join().unwrap(), Some(7));
     });
@@ -50,14 +50,14 @@ fn the_start_of_a_controller_wakes_its_workers() {
 #[test]
 fn no_wake_up_is_lost_where_a_held_key_changes_while_its_writes_are_seen() {
     explore(|controller| {
-        controller.start(None);
+        controller.update(|it, now| it.start(now, None));
         controller.add(7, Priority::Normal, ());
         let reconcile = block_on(controller.next()).unwrap();
         let Ended::Held { hold, .. } = reconcile.finish(Outcome::Done, [(), ()]) else { unreachable!() };
         let worker = spawn(&controller, reconcile_one);
-        let store = spawn(&controller, move |controller| _ = controller.fulfil(hold, 1));
+        let store = spawn(&controller, move |controller| _ = controller.update(|it, now| it.fulfil(now, hold, 1)));
         controller.add(7, Priority::Normal, ());
-        controller.fulfil(hold, 0);
+        controller.update(|it, now| it.fulfil(now, hold, 0));
         store.join().unwrap();
         assert_eq!(worker.join().unwrap(), Some(7));
     });
@@ -66,7 +66,7 @@ fn no_wake_up_is_lost_where_a_held_key_changes_while_its_writes_are_seen() {
 #[test]
 fn a_drain_ends_the_workers_and_is_over_with_the_last_reconcile() {
     explore(|controller| {
-        controller.start(None);
+        controller.update(|it, now| it.start(now, None));
         controller.add(7, Priority::Normal, ());
         let worker = spawn(&controller, |controller| usize::from(reconcile_one(controller).is_some()));
         let timer = spawn(&controller, |controller| {

@@ -225,7 +225,7 @@ impl Context {
             let drawn = (u128::from(hash.finish()) * u128::from(most)) >> u64::BITS;
             return period.saturating_add(Duration::from_nanos(drawn as u64));
         }
-        self.0.state.machine.jittered(period)
+        self.0.state.machine.update(|it, _| it.jittered(period))
     }
 
     /// Runs work that blocks, as `std::fs` does, on a thread of the `blocking` crate's pool, while other reconciles go on

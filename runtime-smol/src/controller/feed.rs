@@ -229,7 +229,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                     }
                     Turn::Marked(key) => self.on_mark(&state, &key),
                     Turn::MarksLost => self.on_marks_lost(&state),
-                    Turn::Synced => state.machine.source_synced(source),
+                    Turn::Synced => state.machine.update(|it, now| it.source_synced(now, source)),
                     Turn::Recovered(stream, since) => {
                         let after = state.clock.now().saturating_since(since);
                         state.report(&Report::SourceRecovered { source: &stream.to_string(), after });
@@ -327,7 +327,7 @@ struct Added {
 impl Drop for Added {
     fn drop(&mut self) {
         self.state.followed.remove(&self.path);
-        self.state.machine.remove_source(self.source);
+        self.state.machine.update(|it, now| it.remove_source(now, self.source));
     }
 }
 
@@ -335,7 +335,11 @@ impl Drop for Added {
 pub(super) fn add_feed(state: &Arc<ControllerState>, feed: Box<dyn Feed>) -> Option<AddedSource> {
     let path = Arc::<str>::from(feed.source().path());
     state.followed.add(&path);
-    let added = Added { state: Arc::clone(state), path: Arc::clone(&path), source: state.machine.add_source() };
+    let added = Added {
+        state: Arc::clone(state),
+        path: Arc::clone(&path),
+        source: state.machine.update(|it, _| it.add_source()),
+    };
     let follows = state.spawn(follow_added(added, feed))?;
     Some(AddedSource { path, _follows: follows })
 }
@@ -347,7 +351,7 @@ async fn follow_added(added: Added, feed: Box<dyn Feed>) {
     let synced = async {
         if let Err(error) = synced.await {
             // A controller that has not started waits no longer.
-            state.machine.remove_source(*source);
+            state.machine.update(|it, now| it.remove_source(now, *source));
             state.report(&Report::SourceNotSynced { source: path, error: &error });
         }
     };

@@ -92,21 +92,21 @@ impl ControllerHandle {
     /// The keys that are [parked](super::Reconciler::park_after): they are reconciled when they change.
     #[must_use]
     pub fn parked(&self) -> Vec<Key> {
-        self.state().map_or_else(Vec::new, |state| state.machine.parked())
+        self.state().map_or_else(Vec::new, |state| state.machine.read(|it| it.parked().cloned().collect::<Vec<_>>()))
     }
 
     /// The counters of the controller's queue; `None` before and after its life. Keys that are
     /// [debounced](super::Reconciler::debounce) are not in the queue yet.
     #[must_use]
     pub fn stats(&self) -> Option<QueueStats> {
-        self.state().map(|state| state.machine.stats())
+        self.state().map(|state| state.machine.read(|it| it.stats()))
     }
 
     /// The times of the controller's queue, as client-go's `workqueue_*` metrics; `None` before and after its life.
     #[must_use]
     pub fn metrics(&self) -> Option<QueueMetrics> {
         let state = self.state()?;
-        state.machine.metrics(state.clock.now())
+        state.machine.read(|it| it.metrics(state.clock.now()))
     }
 
     /// How far the controller is with each source that it follows, in the order in which they were added; nothing
@@ -298,8 +298,8 @@ impl ControllerHandle {
         let now = state.clock.now();
         Some(Reading {
             name: Arc::clone(&state.name),
-            stats: state.machine.stats(),
-            times: state.machine.metrics(now),
+            stats: state.machine.read(|it| it.stats()),
+            times: state.machine.read(|it| it.metrics(now)),
             counts: state.tally.counts(),
             sources: state.sources.status(now),
             asked: Some(state.informers.world().asked()),

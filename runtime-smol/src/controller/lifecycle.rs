@@ -152,13 +152,13 @@ async fn live(
     let begun = state.clock.now();
     let started = async {
         // No key is handed out while a failed start waits for the other sources: its end would forget what was written.
-        let start = state.machine.add_source();
-        state.machine.start(None);
+        let start = state.machine.update(|it, _| it.add_source());
+        state.machine.update(|it, now| it.start(now, None));
         all_synced(state, syncing).await?;
         let after = state.clock.now().saturating_since(begun);
         let begin = || {
             state.report(&Report::Started { after, tape: state.informers.world().tape_path() });
-            state.machine.source_synced(start);
+            state.machine.update(|it, now| it.source_synced(now, start));
         };
         match elected {
             Some(elected) => {
@@ -200,7 +200,7 @@ async fn all_synced(state: &ControllerState, mut syncing: Vec<HandleSynced>) -> 
 
 /// Follows the sources.
 fn spawn_feeds(executor: &Executor<'_>, state: &Arc<ControllerState>, feeds: Vec<Box<dyn Feed>>) -> Vec<Task<Fed>> {
-    let sources: Vec<_> = feeds.iter().map(|_| state.machine.add_source()).collect();
+    let sources: Vec<_> = feeds.iter().map(|_| state.machine.update(|it, _| it.add_source())).collect();
     let feeds = feeds.into_iter().zip(sources);
     feeds.map(|(feed, source)| executor.spawn(feed.follow(Arc::clone(state), source))).collect()
 }
@@ -260,7 +260,7 @@ async fn follow_timeouts(state: Arc<ControllerState>, own: Arc<OwnKind>) {
                 Due::Idle => None,
                 Due::At(at) => Some(at),
             };
-            let has_come = state.machine.poll_period();
+            let has_come = state.machine.update(|it, _| it.poll_period());
             if has_come && left.is_none() {
                 left = Some(own.keys().into_iter());
             }

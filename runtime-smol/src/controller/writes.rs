@@ -227,7 +227,7 @@ impl ControllerState {
             self.add(key.clone(), Priority::default(), deletion(&expected.write));
         }
         match hold {
-            Some(hold) if shown.is_some() => _ = self.machine.fulfil(hold, number),
+            Some(hold) if shown.is_some() => _ = self.machine.update(|it, now| it.fulfil(now, hold, number)),
             Some(_) => {}
             None => self.awaiting.forget(key, expected),
         }

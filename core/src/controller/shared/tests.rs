@@ -33,7 +33,7 @@ impl RateLimiter for Flawed {
 fn running() -> (Controller, Arc<AtomicU64>) {
     let (clock, millis) = clock();
     let controller = Controller::new(Machine::default(), clock);
-    controller.start(None);
+    controller.update(|it, now| it.start(now, None));
     (controller, millis)
 }
 
@@ -86,13 +86,16 @@ fn poll_due(controller: &Controller, now: u64) -> Due {
 fn a_worker_sleeps_until_the_controller_runs_and_a_key_is_ready() {
     let (clock, _) = clock();
     let controller = Controller::new(Machine::default(), clock);
-    let source = controller.add_source();
+    let source = controller.update(|it, _| it.add_source());
     let mut worker = Worker::new(controller.next());
     assert!(worker.poll().is_pending());
     add(&controller, 1);
-    controller.start(Some(Duration::from_millis(9)));
-    assert_eq!((worker.wakes.count(), controller.unsynced_sources()), (0, [source].into()));
-    controller.source_synced(source);
+    controller.update(|it, now| it.start(now, Some(Duration::from_millis(9))));
+    assert_eq!(
+        (worker.wakes.count(), controller.read(|it| it.unsynced_sources().collect::<Vec<_>>())),
+        (0, [source].into())
+    );
+    controller.update(|it, now| it.source_synced(now, source));
     assert_eq!((worker.wakes.count(), controller.lifecycle()), (1, Lifecycle::Running));
     assert_eq!(*worker.take().key(), 1);
 }
@@ -101,10 +104,10 @@ fn a_worker_sleeps_until_the_controller_runs_and_a_key_is_ready() {
 fn a_source_that_is_removed_is_not_waited_for() {
     let (clock, _) = clock();
     let controller = Controller::new(Machine::default(), clock);
-    let source = controller.add_source();
-    controller.start(None);
+    let source = controller.update(|it, _| it.add_source());
+    controller.update(|it, now| it.start(now, None));
     assert_eq!(controller.lifecycle(), Lifecycle::Starting);
-    controller.remove_source(source);
+    controller.update(|it, now| it.remove_source(now, source));
     assert_eq!(controller.lifecycle(), Lifecycle::Running);
 }
 
@@ -112,10 +115,10 @@ fn a_source_that_is_removed_is_not_waited_for() {
 fn a_start_that_takes_too_long_ends_all_workers() {
     let (clock, _) = clock();
     let controller = Controller::new(Machine::default(), clock);
-    let _source = controller.add_source();
+    let _source = controller.update(|it, _| it.add_source());
     let mut workers = [(); 2].map(|()| Worker::new(controller.next()));
     assert!(workers.iter_mut().all(|worker| worker.poll().is_pending()));
-    controller.start(Some(Duration::from_millis(9)));
+    controller.update(|it, now| it.start(now, Some(Duration::from_millis(9))));
     assert_eq!(poll_due(&controller, 8), Due::At(at(9)));
     assert_eq!(poll_due(&controller, 9), Due::Closed);
     for worker in &mut workers {
@@ -129,7 +132,7 @@ fn a_start_that_takes_too_long_ends_all_workers() {
 fn a_reconcile_is_told_its_causes_and_its_deadline() {
     let (clock, millis) = clock();
     let controller = Controller::new(Machine::default().with_time_limit(Duration::from_millis(30)), clock);
-    controller.start(None);
+    controller.update(|it, now| it.start(now, None));
     millis.store(5, Relaxed);
     (0..17).for_each(|_| _ = add(&controller, 1));
     millis.store(8, Relaxed);
@@ -138,7 +141,7 @@ fn a_reconcile_is_told_its_causes_and_its_deadline() {
     assert_eq!(guard.deadline(), Some(at(38)));
     assert_eq!(controller.report()[0].state, KeyState::Running { since: at(8), deadline: Some(at(38)) });
     assert_eq!(guard.finish(Outcome::Done, []), Ended::Finished(Finished::Done));
-    assert_eq!((controller.report().len(), controller.stats().adds), (0, 1));
+    assert_eq!((controller.report().len(), controller.read(|it| it.stats()).adds), (0, 1));
 }
 
 #[test]
@@ -150,9 +153,9 @@ fn a_key_whose_writes_were_seen_wakes_a_worker_if_it_changed() {
     let mut worker = Worker::new(controller.next());
     assert!(worker.poll().is_pending());
     add(&controller, 1);
-    assert_eq!((worker.wakes.count(), controller.is_held(hold)), (0, true));
-    assert!(!controller.fulfil(hold, 0));
-    assert_eq!((worker.wakes.count(), controller.is_held(hold)), (1, false));
+    assert_eq!((worker.wakes.count(), controller.read(|it| it.is_held(hold))), (0, true));
+    assert!(!controller.update(|it, now| it.fulfil(now, hold, 0)));
+    assert_eq!((worker.wakes.count(), controller.read(|it| it.is_held(hold))), (1, false));
     assert_eq!(worker.take().late_writes(), [""; 0]);
 }
 
@@ -217,12 +220,12 @@ fn the_task_that_follows_the_timeouts_hears_of_the_start() {
     let (wakes, waker) = counting();
     let (mut timeouts, mut cx) = (controller.timeouts(), Context::from_waker(&waker));
     assert_eq!(timeouts.poll_due(&mut cx, at(0)), Due::Idle);
-    controller.start(None);
+    controller.update(|it, now| it.start(now, None));
     assert_eq!(wakes.count(), 1);
     assert_eq!(timeouts.poll_due(&mut cx, at(0)), Due::At(at(20)));
-    assert!(!controller.poll_period());
+    assert!(!controller.update(|it, _| it.poll_period()));
     assert_eq!(timeouts.poll_due(&mut cx, at(20)), Due::At(at(40)));
-    assert!(controller.poll_period() && !controller.poll_period());
+    assert!(controller.update(|it, _| it.poll_period()) && !controller.update(|it, _| it.poll_period()));
 }
 
 #[test]
@@ -230,14 +233,17 @@ fn parked_keys_are_listed_and_the_metrics_have_the_clocks_times() {
     let (clock, millis) = clock();
     let queue = WorkQueue::default().with_max_retries(0).with_metrics();
     let controller = Controller::new(Machine::new(queue, 0), clock);
-    controller.start(None);
+    controller.update(|it, now| it.start(now, None));
     add(&controller, 1);
     millis.store(3, Relaxed);
     let guard = take(&controller);
     millis.store(7, Relaxed);
     assert_eq!(guard.finish(Outcome::Retry, []), Ended::Finished(Finished::GaveUp));
-    assert_eq!((controller.parked(), controller.report()[0].state), (alloc::vec![1], KeyState::Parked));
-    let metrics = controller.metrics(at(7)).unwrap();
+    assert_eq!(
+        (controller.read(|it| it.parked().cloned().collect::<Vec<_>>()), controller.report()[0].state),
+        (alloc::vec![1], KeyState::Parked)
+    );
+    let metrics = controller.read(|it| it.metrics(at(7))).unwrap();
     assert_eq!((metrics.latency.total, metrics.work.total), (Duration::from_millis(3), Duration::from_millis(4)));
 }
 
@@ -257,7 +263,10 @@ fn a_controller_in_which_the_programs_code_panicked_has_failed_and_says_so() {
     assert!(matches!(worker.poll(), Poll::Ready(None)));
     assert_eq!((timeouts.poll_due(&mut cx, at(0)), add(&controller, 1)), (Due::Closed, Added::Closed));
     assert_eq!(other.finish(Outcome::Done, ["a"]), Ended::Finished(Finished::Ignored));
-    assert_eq!((controller.report(), controller.parked()), ([].into(), [].into()));
+    assert_eq!(
+        (controller.report(), controller.read(|it| it.parked().cloned().collect::<Vec<_>>())),
+        ([].into(), [].into())
+    );
     controller.drain(Duration::from_millis(50));
     assert_eq!(controller.lifecycle(), Lifecycle::Failed);
 }
@@ -267,7 +276,7 @@ fn a_controller_in_which_the_programs_code_panicked_has_failed_and_says_so() {
 fn a_ready_key_waited_for_a_worker_that_was_woken_and_did_not_come() {
     let reconciler = Reconciler::<&str, (), ()>::default();
     let shared = SharedReconciler::<_, StdLock, _, _>::new(reconciler, || Instant::ZERO);
-    shared.start(None);
+    shared.update(|it, now| it.start(now, None));
     let ((first, busy), (second, idle)) = (counting(), counting());
     let (mut one, mut other) = (shared.next(), shared.next());
     assert!(Pin::new(&mut one).poll(&mut Context::from_waker(&busy)).is_pending());

@@ -2,7 +2,6 @@
 
 use super::memory::{Answer, Memory, ObjectId, is_there};
 use super::obstacle;
-use super::report::Report;
 use super::state::ControllerState;
 use super::writes::{Expected, Writes, Written, version_in, version_of};
 use crate::client::{Client, Sender};
@@ -66,7 +65,7 @@ impl Context {
         timed_out: Vec<Write>,
         writes: Writes,
     ) -> Self {
-        let (state, client) = (Arc::clone(state), state.client.of(sender));
+        let (state, client) = (Arc::clone(state), state.client_of(&state.informers).of(sender));
         Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, writes: Mutex::new(writes) }))
     }
 
@@ -160,13 +159,7 @@ impl Context {
         let (call, response) = self.client_of(kind).respond(call).await?;
         for text in &response.warnings {
             if self.0.state.told.is_new(&(kind.resource().path(), text)) {
-                let (key, about) = (self.key(), kind.title());
-                self.0.state.report(&Report::Warning {
-                    key,
-                    about: Some(about),
-                    reason: "ServerWarning",
-                    message: text,
-                });
+                self.0.state.warn(self.key(), Some(kind.title()), "ServerWarning", text);
             }
         }
         Ok((call, response))
@@ -252,8 +245,7 @@ impl Context {
 
     /// [Reports](super::Report::Warning) a problem with an object: its reason in one word, and a message.
     pub fn warn<T>(&self, about: &Found<T>, reason: &str, message: &str) {
-        let about = about.title();
-        self.0.state.report(&Report::Warning { key: self.key(), about: Some(&about), reason, message });
+        self.0.state.warn(self.key(), Some(&about.title()), reason, message);
     }
 
     /// The name under which fields are written: that of the controller, up to the server's limit.
@@ -311,7 +303,7 @@ impl Context {
 
     /// The same about the key.
     pub(super) fn warn_of_key(&self, reason: &str, message: &str) {
-        self.0.state.report(&Report::Warning { key: self.key(), about: None, reason, message });
+        self.0.state.warn(self.key(), None, reason, message);
     }
 
     /// Lets the key wait until the store shows this state of an object. Returns false if it may never do so.

@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use super::report::Report;
-use super::state::{BlockingWork, ControllerState};
+use super::state::ControllerState;
 use super::threads::{Threads, named, no_thread};
 use crate::clock::Clock;
 use crate::election::{Candidate, Leadership, Turn, WhenLost};
@@ -19,8 +19,6 @@ use std::sync::Arc;
 pub(super) struct Elected {
     leadership: Leadership,
     when_lost: WhenLost,
-    clock: Clock,
-    blocking: Arc<BlockingWork>,
     candidate: Option<Candidate>,
     driver: Option<Driver>,
 }
@@ -48,21 +46,20 @@ impl Elected {
             let report = Report::Election { lease: &lease, report };
             weak.upgrade().iter().for_each(|state| state.report(&report));
         });
-        let (clock, blocking) = (state.clock.clone(), Arc::clone(&state.blocking));
-        Self { leadership, when_lost, clock, blocking, candidate: Some(candidate), driver: None }
+        Self { leadership, when_lost, candidate: Some(candidate), driver: None }
     }
 
     /// Becomes a candidate.
-    pub(super) fn begin(&mut self, name: &str, executor: &Executor<'_>) -> Result<(), RunError> {
+    pub(super) fn begin(&mut self, state: &ControllerState, executor: &Executor<'_>) -> Result<(), RunError> {
         let Some(candidate) = self.candidate.take() else { return Ok(()) };
         let drive = async move { _ = candidate.drive().await };
-        self.driver = Some(if self.clock.is_simulated() {
+        self.driver = Some(if state.clock.is_simulated() {
             Driver::Task(executor.spawn(drive.boxed()))
         } else {
             let (alive, dropped) = smol::channel::bounded::<()>(1);
             let dropped = async move { _ = dropped.recv().await };
             let mut thread = Threads::default();
-            thread.spawn(named(name, "election"), || smol::block_on(or(drive, dropped))).map_err(no_thread)?;
+            thread.spawn(named(&state.name, "election"), || smol::block_on(or(drive, dropped))).map_err(no_thread)?;
             Driver::Thread(alive, thread)
         });
         Ok(())
@@ -103,22 +100,15 @@ impl Elected {
     async fn idle(&self, state: &ControllerState) {
         let idle = async {
             self.leadership.idle().await;
-            self.blocking.ended().await;
+            state.blocking.ended().await;
         };
         let late = async {
             let after = self.leadership.release_limit();
-            self.clock.sleep(after).await;
-            state.report(&Report::StillWorking { keys: &self.working(state), after });
+            state.clock.sleep(after).await;
+            state.report(&Report::StillWorking { keys: &working(state), after });
             pending::<()>().await;
         };
         or(idle, late).await;
-    }
-
-    /// The keys whose reconcile or blocking work goes on.
-    fn working(&self, state: &ControllerState) -> Vec<Key> {
-        let running = state.machine.report().into_iter().filter(|it| matches!(it.state, KeyState::Running { .. }));
-        let keys: BTreeSet<_> = running.map(|it| it.key).chain(self.blocking.keys()).collect();
-        keys.into_iter().collect()
     }
 
     /// Asks the candidate to end, and waits until it may not write any more.
@@ -132,21 +122,28 @@ impl Elected {
 
     /// Waits until no work goes on that blocks, or until the term is lost, and until `until` at most. Returns the keys that
     /// still have such work.
-    pub(super) async fn unblocked_by(&self, until: Instant) -> Vec<Key> {
+    pub(super) async fn unblocked_by(&self, state: &ControllerState, until: Instant) -> Vec<Key> {
         let lost = async { _ = self.leadership.lost().await };
-        or(self.blocking.ended(), or(self.clock.sleep_until(until), lost)).await;
-        self.blocking.keys()
+        or(state.blocking.ended(), or(state.clock.sleep_until(until), lost)).await;
+        state.blocking.keys()
     }
 
     /// Waits until the lease is released: no work goes on but the writes that were sent, which have until `until`. A
     /// program's report function may block the thread that does it.
-    pub(super) async fn end(&self, until: Instant) {
+    pub(super) async fn end(&self, clock: &Clock, until: Instant) {
         self.leadership.stopped_by(until);
-        let limit = until.max(self.clock.now()) + self.leadership.release_limit() + SPARE;
+        let limit = until.max(clock.now()) + self.leadership.release_limit() + SPARE;
         let ended = async { _ = self.leadership.ended().await };
-        or(ended, self.clock.sleep_until(limit)).await;
+        or(ended, clock.sleep_until(limit)).await;
         self.leadership.abandon();
     }
+}
+
+/// The keys whose reconcile or blocking work goes on.
+fn working(state: &ControllerState) -> Vec<Key> {
+    let running = state.machine.report().into_iter().filter(|it| matches!(it.state, KeyState::Running { .. }));
+    let keys: BTreeSet<_> = running.map(|it| it.key).chain(state.blocking.keys()).collect();
+    keys.into_iter().collect()
 }
 
 /// Workers wait for the term or the end. A candidate without a driver has ended.

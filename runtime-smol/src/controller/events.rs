@@ -4,13 +4,14 @@ use super::context::Context;
 use super::owners::SAY_KIND;
 use super::report::Report;
 use super::state::ControllerState;
+use super::worker::by;
 use crate::clock::Clock;
 use crate::informers::Found;
 use crate::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, config_for};
 use async_executor::{Executor, Task};
 use core::time::Duration;
 use listwatch_core::object::Uid;
-use smol::future::{FutureExt, or};
+use smol::future::FutureExt;
 use std::sync::Arc;
 
 /// How long the end of a controller waits for its last Events.
@@ -98,15 +99,7 @@ impl Events {
     pub(super) async fn end(self) {
         let Self { state, recorder, writer } = self;
         recorder.stop();
-        let written = async {
-            writer.await;
-            true
-        };
-        let given_up = async {
-            state.clock.sleep(FLUSH).await;
-            false
-        };
-        let is_flushed = or(written, given_up).await;
+        let is_flushed = by(&state.clock, Some(state.clock.now() + FLUSH), writer).await.is_some();
         let counts = recorder.counts();
         if !is_flushed || counts.dropped + counts.refused + counts.failed > 0 {
             state.report(&Report::EventsLost { counts: &counts, is_flushed });

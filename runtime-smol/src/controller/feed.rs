@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use super::report::Report;
-use super::source::{Distinct, FoundKeys, Keys, Mapper, Read, Source};
+use super::source::{Distinct, FoundKeys, Keys, Mapper, Read, Source, add_found};
 use super::state::ControllerState;
 use crate::budget::Budget;
 use crate::caught::caught_call;
@@ -27,17 +27,12 @@ pub(super) trait Feed: Send {
     /// The source's informer.
     fn source(&self) -> &dyn Read;
 
-    /// Adds the keys of all its events, from its first state on, until its informer ends.
+    /// Adds the keys of all its events, from its first state on, until its informer ends. Returns its name.
     fn follow(
         self: Box<Self>,
         state: Arc<ControllerState>,
         source: SourceId,
-    ) -> Pin<Box<dyn Future<Output = Fed> + Send>>;
-}
-
-/// The source that ended.
-pub(super) struct Fed {
-    pub(super) name: String,
+    ) -> Pin<Box<dyn Future<Output = String> + Send>>;
 }
 
 /// A source, and its mapper.
@@ -136,7 +131,7 @@ impl<T> Mapped<T> {
         let counts = caught_call(|| self.source.counts(old, new));
         if self.reported(state, new.key(), counts).unwrap_or(true) {
             let mut found = self.keys(state, old, Priority::Normal);
-            found.merge(self.keys(state, new, Priority::Normal));
+            self.keys(state, new, Priority::Normal).into_iter().for_each(|(key, it)| add_found(&mut found, key, it));
             self.add(state, found, new, kind);
         }
     }
@@ -173,7 +168,7 @@ impl<T> Mapped<T> {
             object: Some(object.key().clone()),
             version: Some(version).filter(|version| !version.is_empty()).map(Version::from),
         };
-        found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
+        found.into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
     }
 
     /// Drops an event, which may have the last handle of an object.
@@ -198,7 +193,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
         self: Box<Self>,
         state: Arc<ControllerState>,
         source: SourceId,
-    ) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
+    ) -> Pin<Box<dyn Future<Output = String> + Send>> {
         let subscription = self.subscription();
         Box::pin(async move {
             if let Some(ready) = self.ready() {
@@ -234,7 +229,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                         let after = state.clock.now().saturating_since(since);
                         state.report(&Report::SourceRecovered { source: &stream.to_string(), after });
                     }
-                    Turn::End => return Fed { name: self.name },
+                    Turn::End => return self.name,
                 }
                 poll_fn(|cx| budget.poll_spend(cx)).await;
             }
@@ -392,12 +387,12 @@ impl Reads {
     }
 
     /// The informers that are none of these sources, each once.
-    pub(super) fn take_except(&self, sources: &[Box<dyn Feed>]) -> (Vec<Box<dyn Read>>, Option<RunError>) {
+    pub(super) fn take_except(&self, sources: &[Box<dyn Feed>]) -> (Vec<Box<dyn Read>>, Result<(), RunError>) {
         let Asked { mut reads, mistake } = self.with(core::mem::take);
         let mut distinct = Distinct::default();
         sources.iter().for_each(|source| _ = distinct.is_new(source.source()));
         reads.retain(|read| distinct.is_new(&**read));
-        (reads, mistake)
+        (reads, mistake.map_or(Ok(()), Err))
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut Asked) -> R) -> R {

@@ -3,7 +3,7 @@
 use super::election::Elected;
 use super::error::RunError;
 use super::events::Events;
-use super::feed::{Fed, Feed, all_of};
+use super::feed::{Feed, all_of};
 use super::owners::OwnKind;
 use super::report::Report;
 use super::source::{Distinct, Read};
@@ -27,10 +27,9 @@ use std::sync::Arc;
 
 /// The streams' side. Dropped, it ends the workers too, at once.
 pub(super) struct Streams {
-    /// Why the controller cannot run.
-    pub(super) refused: Option<RunError>,
     pub(super) ending: Ending,
-    pub(super) worlds: Vec<Informers>,
+    /// The informers that it runs, or why it cannot.
+    pub(super) worlds: Result<Vec<Informers>, RunError>,
     pub(super) feeds: Vec<Box<dyn Feed>>,
     pub(super) reads: Vec<Box<dyn Read>>,
     pub(super) own: Arc<OwnKind>,
@@ -39,7 +38,7 @@ pub(super) struct Streams {
     /// What runs beside the life of the controller. Dropped, all of it ends.
     pub(super) tasks: Arc<Executor<'static>>,
     /// The election, if there is one.
-    pub(super) elected: Option<Elected>,
+    pub(super) elected: Result<Option<Elected>, RunError>,
     /// The audits of the caches, if there is a schedule.
     pub(super) audits: Option<Audits>,
     pub(super) drain: Duration,
@@ -66,11 +65,8 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { refused, ending, worlds, feeds, reads, own, stop, tasks, mut elected, audits, drain } = self;
-        if let Some(refused) = refused {
-            return Err(refused);
-        }
-        let state = &ending.state;
+        let Self { ending, worlds, feeds, reads, own, stop, tasks, elected, audits, drain } = self;
+        let (worlds, mut elected, state) = (worlds?, elected?, &ending.state);
         let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
         let syncing = syncing.into_iter().map(|synced| synced.within(state.sync_within)).collect();
         let feeds = spawn_feeds(&tasks, state, feeds);
@@ -113,14 +109,14 @@ impl Ending {
         workers.end(state.clock.now());
         let Unfinished { dropped, mut blocked, .. } = workers.join(&state.clock).await;
         if let Some(elected) = elected {
-            blocked.extend(elected.unblocked_by(until).await);
+            blocked.extend(elected.unblocked_by(state, until).await);
         }
         let left = state.machine.report();
         if let Some(events) = events {
             events.end().await;
         }
         if let Some(elected) = elected.filter(|_| blocked.is_empty()) {
-            elected.end(until).await;
+            elected.end(&state.clock, until).await;
         }
         state.report(&match has_started {
             true => Report::Ended { left: &left },
@@ -162,7 +158,7 @@ async fn live(
         };
         match elected {
             Some(elected) => {
-                elected.begin(&state.name, executor)?;
+                elected.begin(state, executor)?;
                 elected.lead(state, begin).await
             }
             None => {
@@ -199,7 +195,7 @@ async fn all_synced(state: &ControllerState, mut syncing: Vec<HandleSynced>) -> 
 }
 
 /// Follows the sources.
-fn spawn_feeds(executor: &Executor<'_>, state: &Arc<ControllerState>, feeds: Vec<Box<dyn Feed>>) -> Vec<Task<Fed>> {
+fn spawn_feeds(executor: &Executor<'_>, state: &Arc<ControllerState>, feeds: Vec<Box<dyn Feed>>) -> Vec<Task<String>> {
     let sources: Vec<_> = feeds.iter().map(|_| state.machine.update(|it, _| it.add_source())).collect();
     let feeds = feeds.into_iter().zip(sources);
     feeds.map(|(feed, source)| executor.spawn(feed.follow(Arc::clone(state), source))).collect()
@@ -232,13 +228,13 @@ async fn endless(state: &ControllerState, worlds: &[Informers]) -> Result<(), Ru
 }
 
 /// Waits until one of the sources ends.
-async fn ended(mut feeds: Vec<Task<Fed>>) -> Result<(), RunError> {
-    let Fed { name } = poll_fn(|cx| {
+async fn ended(mut feeds: Vec<Task<String>>) -> Result<(), RunError> {
+    let source = poll_fn(|cx| {
         let mut polled = feeds.iter_mut().map(|feed| Pin::new(feed).poll(cx));
         polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
     })
     .await;
-    Err(RunError::SourceEnded { source: name })
+    Err(RunError::SourceEnded { source })
 }
 
 /// Waits until one of the workers has left before the controller is drained.
@@ -302,21 +298,12 @@ pub(super) fn audits<'r>(
 
 /// Reports each audit whose cache is not clean, or was not before.
 pub(super) async fn report_audits(state: Arc<ControllerState>, mut audits: Audits) {
-    let mut unclean = Unclean::default();
+    // The places of the streams whose last audit was not clean.
+    let mut unclean = BTreeSet::new();
     while let Some((place, audit)) = audits.next_placed().await {
-        if unclean.is_worth_a_report(place, audit.is_clean()) {
+        let was_unclean = if audit.is_clean() { unclean.remove(&place) } else { !unclean.insert(place) };
+        if was_unclean || !audit.is_clean() {
             state.report(&Report::Audited { audit: &audit });
         }
-    }
-}
-
-/// The places of the streams whose last audit was not clean.
-#[derive(Default)]
-struct Unclean(BTreeSet<usize>);
-
-impl Unclean {
-    fn is_worth_a_report(&mut self, place: usize, is_clean: bool) -> bool {
-        let was_unclean = if is_clean { self.0.remove(&place) } else { !self.0.insert(place) };
-        was_unclean || !is_clean
     }
 }

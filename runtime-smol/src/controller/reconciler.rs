@@ -140,7 +140,8 @@ impl Controller {
         let settings = Settings::new(self.name);
         let own = Mapped::new(own, Mapper::Own(Arc::clone(&own_kind)));
         let (informers, feeds) = (self.informers, vec![Box::new(own) as Box<dyn Feed>]);
-        Reconciler { informers, own: own_kind, feeds, reads: self.reads, settings, _own: PhantomData }
+        let parts = Parts { informers, own: own_kind, feeds, reads: self.reads };
+        Reconciler { parts, settings, _own: PhantomData }
     }
 }
 
@@ -150,10 +151,7 @@ impl Controller {
 /// Every setting has a default, so `controller.reconciles(&foos).run(reconcile)` is a complete controller.
 #[must_use = "a controller does nothing until it runs"]
 pub struct Reconciler<T> {
-    informers: Informers,
-    own: Arc<OwnKind>,
-    feeds: Vec<Box<dyn Feed>>,
-    reads: Reads,
+    parts: Parts,
     settings: Settings,
     _own: PhantomData<fn() -> T>,
 }
@@ -169,13 +167,13 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// for a kind of another cluster, use [`maps`](Self::maps).
     pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>) -> Self {
         let kind = kind.into();
-        match self.own.check_owns(&kind.handle) {
+        match self.parts.own.check_owns(&kind.handle) {
             Ok(()) => {
-                let own = Arc::clone(&self.own);
+                let own = Arc::clone(&self.parts.own);
                 self.follows(kind, Mapper::Owner(own))
             }
             Err(mistake) => {
-                self.reads.on_mistake(mistake);
+                self.parts.reads.on_mistake(mistake);
                 self
             }
         }
@@ -203,7 +201,7 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     }
 
     fn follows<U: Send + Sync + 'static>(mut self, source: Source<U>, mapper: Mapper<U>) -> Self {
-        self.feeds.push(Box::new(Mapped::new(source, mapper)));
+        self.parts.feeds.push(Box::new(Mapped::new(source, mapper)));
         self
     }
 
@@ -369,8 +367,7 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// `reconcile` is called from several threads, but each of its futures stays on the thread that made it. So it may
     /// borrow what outlives the controller, and hold an `Rc` across an `await`.
     pub fn calls<'a>(self, reconcile: impl AsyncFn(Context, Key) -> Reconciled + Send + Sync + 'a) -> Running<'a> {
-        let Self { informers, own, feeds, reads, settings, _own } = self;
-        Running::new(Parts { informers, feeds, reads, own }, settings, Arc::new(reconcile))
+        Running::new(self.parts, self.settings, Arc::new(reconcile))
     }
 
     /// Reconciles until the process is asked to end: [`calls`](Self::calls), and [`Running::run`]. Write
@@ -391,6 +388,6 @@ impl fmt::Debug for Controller {
 
 impl<T> fmt::Debug for Reconciler<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reconciler").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Reconciler").field("name", &self.settings.name).finish_non_exhaustive()
     }
 }

@@ -65,11 +65,8 @@ async fn play<'a>(
     reconcile: Arc<dyn Reconcile + 'a>,
     replay: &Arc<Replay>,
 ) -> Result<bool, RunError> {
-    let Streams { refused, ending, worlds, feeds, reads, own, stop, .. } = streams;
-    if let Some(refused) = refused {
-        return Err(refused);
-    }
-    let state = &ending.state;
+    let Streams { ending, worlds, feeds, reads, own, stop, .. } = streams;
+    let (worlds, state) = (worlds?, &ending.state);
     if worlds.iter().any(|informers| !informers.is_same(&state.informers)) {
         let why = "a controller of several worlds cannot be replayed; give all of its informers one world";
         return Err(RunError::Config(why.to_owned()));

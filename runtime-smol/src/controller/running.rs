@@ -11,20 +11,18 @@ use super::obstacle::Obstacles;
 use super::owners::{Followed, OwnKind};
 use super::settings::Settings;
 use super::source::{Sources, worlds};
-use super::state::{ControllerState, guarded};
+use super::state::ControllerState;
 use super::tally::Tally;
 use super::termination::Termination;
-use super::threads::{Crew, Threads, named, no_thread, on_one_thread, shares};
+use super::threads::{Crew, Threads, named, no_thread, on_one_thread};
 use super::worker::Reconcile;
 use super::writes::Awaiting;
 use crate::clock::Clock;
 use crate::election::{Candidate, Election, Leadership};
 use crate::informers::{Informers, World};
 use crate::stderr::Folded;
-use crate::workers::WorkerStates;
 use async_executor::{Executor, LocalExecutor};
 use core::fmt;
-use listwatch_core::Key;
 use smol::channel::{Receiver, Sender, bounded};
 use smol::future::{or, pending};
 use std::sync::atomic::AtomicU64;
@@ -59,10 +57,9 @@ impl<'a> Running<'a> {
     pub(super) fn new(parts: Parts, mut settings: Settings, reconcile: Arc<dyn Reconcile + 'a>) -> Self {
         let Parts { informers, feeds, reads, own } = parts;
         let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| informers.clock().random_seed());
-        let (reads, mut mistake) = reads.take_except(&feeds);
-        let worlds = unless_mistaken(worlds(&informers, all_of(&feeds, &reads)), &mut mistake);
-        let candidate = unless_mistaken(candidate(settings.election.take(), informers.world()), &mut mistake);
-        let leadership = candidate.as_ref().map(Candidate::leadership);
+        let (reads, asked) = reads.take_except(&feeds);
+        let candidate = candidate(settings.election.take(), informers.world());
+        let leadership = candidate.iter().flatten().next().map(Candidate::leadership);
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
         let (tasks, (stopping, stop)) = (Arc::new(Executor::new()), bounded(1));
         let sides = Sides { own: Arc::downgrade(&own), tasks: Arc::downgrade(&tasks), stop: stopping };
@@ -70,17 +67,17 @@ impl<'a> Running<'a> {
         // A recording has no other list.
         let audit_every = settings.audit_every.filter(|_| !state.informers.world().is_recording());
         let audits = audit_every.map(|period| audits(&state, period, all_of(&feeds, &reads)));
-        let elected = candidate.map(|candidate| Elected::new(&state, candidate));
+        let elected = candidate.map(|candidate| candidate.map(|candidate| Elected::new(&state, candidate)));
         #[cfg(feature = "file")]
         state.informers.world().replay().into_iter().for_each(|replay| replay.register(&state.name));
-        let (workers, crews) = crews(&state, &settings, &reconcile);
-        let Settings { handle, drain, .. } = settings;
-        let (handle, refused) = match handle.attach(&state) {
-            Ok(()) => (handle, mistake),
-            Err(refused) => (ControllerHandle::default(), Some(refused)),
-        };
+        let threads = if state.clock.is_simulated() { 1 } else { settings.threads };
+        let (workers, crews) = Crew::of(&state, settings.workers, threads, &reconcile);
+        let attached = settings.handle.attach(&state);
+        let handle = if attached.is_ok() { settings.handle } else { ControllerHandle::default() };
+        let worlds = attached.and(asked).and_then(|()| worlds(&state.informers, all_of(&feeds, &reads)));
         let ending = Ending { state, workers };
-        let streams = Streams { refused, ending, worlds, feeds, reads, own, stop, tasks, elected, audits, drain };
+        let drain = settings.drain;
+        let streams = Streams { ending, worlds, feeds, reads, own, stop, tasks, elected, audits, drain };
         Self { streams, crews, handle }
     }
 
@@ -198,32 +195,11 @@ pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result
     })
 }
 
-/// The value. If a mistake is in its place, there is none, and the first mistake is kept.
-fn unless_mistaken<V: Default>(made: Result<V, RunError>, first: &mut Option<RunError>) -> V {
-    made.unwrap_or_else(|mistake| {
-        first.get_or_insert(mistake);
-        V::default()
-    })
-}
-
 /// The candidate of an election. The tape of a replay says when the controller led, so a replay has none.
 fn candidate(election: Option<Election>, world: &World) -> Result<Option<Candidate>, RunError> {
     let election = election.filter(|_| !world.is_replay());
     let candidate = election.map(|election| election.candidate(world)).transpose();
     candidate.map_err(|error| RunError::Config(error.to_string()))
-}
-
-/// The workers, and their shares of the threads.
-fn crews<'a>(
-    state: &Arc<ControllerState>,
-    settings: &Settings,
-    reconcile: &Arc<dyn Reconcile + 'a>,
-) -> (Arc<WorkerStates<Key>>, Vec<Crew<'a>>) {
-    let threads = if state.clock.is_simulated() { 1 } else { settings.threads };
-    let shares = || shares(settings.workers, threads);
-    let workers = WorkerStates::on(shares().enumerate().flat_map(|(thread, share)| share.map(move |_| thread)));
-    let crews = Crew::of(state, &workers, shares(), reconcile);
-    (workers, crews)
 }
 
 /// The clock that the controllers share; none without controllers.
@@ -361,7 +337,6 @@ fn prepare(
     sides: Sides,
 ) -> ControllerState {
     let clock = informers.clock().clone();
-    let client = guarded(leadership.as_ref(), informers.client());
     let recorder = if informers.world().is_replay() { None } else { recorder(&settings.name, seed, &clock) };
     let Sides { own, tasks, stop } = sides;
     ControllerState {
@@ -370,7 +345,6 @@ fn prepare(
         clock,
         seed,
         informers,
-        client,
         leadership,
         recorder,
         reconciles: AtomicU64::new(0),

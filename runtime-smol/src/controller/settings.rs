@@ -5,7 +5,6 @@ use super::report::OnReport;
 use super::state::Machine;
 use crate::clock::Clock;
 use crate::election::Election;
-use core::fmt;
 use core::time::Duration;
 use listwatch_core::controller::{Debounce, Reconciler};
 use listwatch_core::queue::{ExponentialBackoff, Lanes, WhileDelayed, WorkQueue};
@@ -78,16 +77,5 @@ impl Settings {
         }
         let clock = clock.clone();
         Machine::new(reconciler, move || clock.now())
-    }
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, workers, threads, .. } = self;
-        f.debug_struct("Settings")
-            .field("name", name)
-            .field("workers", workers)
-            .field("threads", threads)
-            .finish_non_exhaustive()
     }
 }

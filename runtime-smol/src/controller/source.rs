@@ -14,7 +14,7 @@ use listwatch_core::informer::Subscriber;
 use listwatch_core::object::{Object, ObjectHandle};
 use listwatch_core::queue::Priority;
 use listwatch_core::sync::StdLock;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 /// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where
@@ -180,12 +180,13 @@ pub struct Keys<'a> {
     _call: PhantomData<&'a ()>,
 }
 
-/// Distinct keys in the order in which they were found, each with its highest priority.
-#[derive(Default)]
-pub(super) struct FoundKeys {
-    keys: Vec<(Key, Priority)>,
-    /// The places of the keys.
-    places: HashMap<Key, usize>,
+/// Distinct keys, each with its highest priority.
+pub(super) type FoundKeys = BTreeMap<Key, Priority>;
+
+/// Adds a key, unless it is there with a higher priority.
+pub(super) fn add_found(found: &mut FoundKeys, key: Key, priority: Priority) {
+    let known = found.entry(key).or_insert(priority);
+    *known = priority.max(*known);
 }
 
 impl Keys<'_> {
@@ -196,37 +197,16 @@ impl Keys<'_> {
     /// Lets the controller reconcile `key`: with [`Priority::Low`] if the object is part of an initial list, and with
     /// [`Priority::Normal`] otherwise.
     pub fn add(&mut self, key: impl Into<Key>) {
-        self.found.add(key.into(), self.priority);
+        self.add_with_priority(key, self.priority);
     }
 
     /// Lets the controller reconcile `key` with this priority.
     pub fn add_with_priority(&mut self, key: impl Into<Key>, priority: Priority) {
-        self.found.add(key.into(), priority);
+        add_found(&mut self.found, key.into(), priority);
     }
 
     pub(super) fn into_found(self) -> FoundKeys {
         self.found
-    }
-}
-
-impl FoundKeys {
-    fn add(&mut self, key: Key, priority: Priority) {
-        let next = self.keys.len();
-        let place = *self.places.entry(key.clone()).or_insert(next);
-        if let Some((_, known)) = self.keys.get_mut(place) {
-            *known = priority.max(*known);
-        } else {
-            self.keys.push((key, priority));
-        }
-    }
-
-    /// Adds the keys of `other`.
-    pub(super) fn merge(&mut self, other: Self) {
-        other.keys.into_iter().for_each(|(key, priority)| self.add(key, priority));
-    }
-
-    pub(super) fn into_keys(self) -> Vec<(Key, Priority)> {
-        self.keys
     }
 }
 

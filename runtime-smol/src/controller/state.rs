@@ -38,8 +38,6 @@ pub(super) struct ControllerState {
     /// Of the random delays.
     pub(super) seed: u64,
     pub(super) informers: Informers,
-    /// The client of the controller's world.
-    pub(super) client: Client,
     /// Without it, no election says who works.
     pub(super) leadership: Option<Leadership>,
     /// Of Events. The replay of a tape has none.
@@ -70,11 +68,6 @@ pub(super) struct ControllerState {
 /// A candidacy is over.
 pub(super) struct Ended;
 
-/// The client, which sends writes only under a term if there is an election.
-pub(super) fn guarded(leadership: Option<&Leadership>, client: &Client) -> Client {
-    leadership.map_or_else(|| client.clone(), |leadership| leadership.guarded(client))
-}
-
 impl ControllerState {
     pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
         self.machine.add(key, priority, cause);
@@ -91,7 +84,8 @@ impl ControllerState {
 
     /// A client of these informers, which sends writes only while this controller leads.
     pub(super) fn client_of(&self, informers: &Informers) -> Client {
-        guarded(self.leadership.as_ref(), informers.client())
+        let client = informers.client();
+        self.leadership.as_ref().map_or_else(|| client.clone(), |leadership| leadership.guarded(client))
     }
 
     /// Waits until this controller leads or ends, if it has an election.
@@ -117,8 +111,13 @@ impl ControllerState {
         if self.followed.misses(path) {
             let message =
                 format!("changes of {path} wake no owner: add `.owns(&…)` with its informer to the controller");
-            self.report(&Report::Warning { key, about: None, reason: "OwnedKindNotFollowed", message: &message });
+            self.warn(key, None, "OwnedKindNotFollowed", &message);
         }
+    }
+
+    /// Warns the operator about an object, or about the key itself.
+    pub(super) fn warn(&self, key: &Key, about: Option<&str>, reason: &str, message: &str) {
+        self.report(&Report::Warning { key, about, reason, message });
     }
 
     /// Reports to the program. A panic of its function has been printed by the panic hook.

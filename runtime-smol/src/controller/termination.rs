@@ -87,15 +87,13 @@ mod second {
 
     impl Listening {
         pub(super) fn begin(signals: &[Signal]) -> io::Result<Self> {
-            let mut handlers = HANDLERS.lock();
-            if handlers.is_none() {
-                *handlers = Some(Handlers::register(signals)?);
+            let known = &mut *HANDLERS.lock();
+            if known.is_none() {
+                *known = Some(Handlers::register(signals)?);
             }
-            if let Some(handlers) = &mut *handlers {
-                if handlers.listening == 0 {
-                    handlers.is_default.store(false, Ordering::SeqCst);
-                }
+            for handlers in known {
                 handlers.listening += 1;
+                handlers.is_default.store(false, Ordering::SeqCst);
             }
             Ok(Self(()))
         }
@@ -105,9 +103,7 @@ mod second {
         fn drop(&mut self) {
             if let Some(handlers) = &mut *HANDLERS.lock() {
                 handlers.listening -= 1;
-                if handlers.listening == 0 {
-                    handlers.is_default.store(true, Ordering::SeqCst);
-                }
+                handlers.is_default.store(handlers.listening == 0, Ordering::SeqCst);
             }
         }
     }

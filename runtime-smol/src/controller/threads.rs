@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 
 /// The number of workers on each of `threads`, as equal as possible; no thread has none.
-pub(super) fn shares(workers: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
+fn shares(workers: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
     let threads = threads.clamp(1, workers.max(1));
     (0..threads).map(move |n| workers * n / threads..workers * (n + 1) / threads)
 }
@@ -69,19 +69,22 @@ pub(super) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// One crew for each thread, with its share of the workers.
+    /// The states of the workers, and one crew for each thread, with its share of them.
     pub(super) fn of(
         state: &Arc<ControllerState>,
-        workers: &Arc<WorkerStates<Key>>,
-        shares: impl Iterator<Item = Range<usize>>,
+        workers: usize,
+        threads: usize,
         reconcile: &Arc<dyn Reconcile + 'a>,
-    ) -> Vec<Self> {
+    ) -> (Arc<WorkerStates<Key>>, Vec<Self>) {
+        let shares = || shares(workers, threads);
+        let states = WorkerStates::on(shares().enumerate().flat_map(|(thread, share)| share.map(move |_| thread)));
         let crew = |share: Range<usize>| Self {
             state: Arc::clone(state),
-            handles: share.map(|number| workers.handle(number)).collect(),
+            handles: share.map(|number| states.handle(number)).collect(),
             reconcile: Arc::clone(reconcile),
         };
-        shares.map(crew).collect()
+        let crews = shares().map(crew).collect();
+        (states, crews)
     }
 
     /// The program's function.

@@ -201,7 +201,7 @@ async fn woken_at_loss<F: Future>(work: Option<&Work>, future: F) -> F::Output {
 }
 
 /// The output of `future`; none if it takes longer.
-async fn by<F: Future>(clock: &Clock, deadline: Option<Instant>, future: F) -> Option<F::Output> {
+pub(super) async fn by<F: Future>(clock: &Clock, deadline: Option<Instant>, future: F) -> Option<F::Output> {
     let over = async {
         match deadline {
             Some(deadline) => clock.sleep_until(deadline).await,

@@ -5,9 +5,8 @@
 //! is told of it, and waits for it no more.
 
 use super::context::Context;
-use super::report::Report;
 use super::state::ControllerState;
-use super::worker::Job;
+use super::worker::{Job, by};
 use crate::informers::{Collection, InformerHandle};
 use crate::mutex::Mutex;
 use async_executor::Task;
@@ -20,7 +19,6 @@ use listwatch_core::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Sta
 use listwatch_core::object::{LabelSelector, Meta, Uid, Version, compare_versions};
 use listwatch_core::queue::{Outcome, Priority};
 use listwatch_core::{Instant, Key, Resource, Store};
-use smol::future::or;
 use smol::lock::Semaphore;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -217,12 +215,7 @@ impl ControllerState {
 
     /// Waits until the store shows the write. If it does not until then, the machine tells the key.
     async fn follow_one(&self, key: &Key, hold: Option<HoldId>, number: usize, until: Instant, expected: &Expected) {
-        let shown = async { Some(expected.shown().await) };
-        let given_up = async {
-            self.clock.sleep_until(until).await;
-            None
-        };
-        let shown = or(shown, given_up).await;
+        let shown = by(&self.clock, Some(until), expected.shown()).await;
         if shown == Some(false) {
             self.add(key.clone(), Priority::default(), deletion(&expected.write));
         }
@@ -239,7 +232,7 @@ impl ControllerState {
             return self.awaiting.forget(key, write);
         }
         let message = "too many writes are awaited; the key waits for its longest time, whether or not they are shown";
-        self.report(&Report::Warning { key, about: None, reason: "WriteNotFollowed", message });
+        self.warn(key, None, "WriteNotFollowed", message);
     }
 }
 

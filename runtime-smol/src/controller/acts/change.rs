@@ -1,6 +1,6 @@
 //! Changes of an object by its type, and of its owners.
 
-use super::patch::{Current, Decoded, Patched, Step, merge, newest, patch_newest};
+use super::patch::{Current, Decoded, Step, merge, newest, patch_newest};
 use crate::controller::context::Context;
 use crate::controller::error::ActError;
 use crate::controller::memory::{Act, Answer, Revision, hash_of};
@@ -70,7 +70,7 @@ async fn change_part<T: Serialize + Clone + Decoded>(
         *wished.lock() = wish;
         Ok(if is_settled { Step::Done } else { next })
     };
-    let Patched { current, is_sent } = patch_newest(cx, Current::cached(object.clone()), part, step).await?;
+    let (current, is_sent) = patch_newest(cx, Current::cached(object.clone()), part, step).await?;
     let wished = wished.lock().take();
     if let Some(wished) = wished.filter(|_| is_sent) {
         settle(cx, &current.object, act, &wished, &changed(&current.object, &f));

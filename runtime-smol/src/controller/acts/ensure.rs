@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::create::{existing, post};
-use super::patch::{Current, Decoded, Patched, Step, patch_newest, unless_gone};
+use super::patch::{Current, Decoded, Step, patch_newest, unless_gone};
 use crate::controller::context::Context;
 use crate::controller::error::ActError;
 use crate::controller::memory::{Act, Answer, Revision, hash_of};
@@ -167,7 +167,7 @@ async fn lay_over<T: Serialize + Decoded>(
     desired: &Desired,
 ) -> Result<Found<T>, ActError> {
     let step = |current: &Current<T>, sent: Option<&Value>| step(cx, current, desired, sent);
-    let Patched { current, is_sent } = patch_newest(cx, current, Part::Object, step).await?;
+    let (current, is_sent) = patch_newest(cx, current, Part::Object, step).await?;
     // What the cache has was looked up.
     if current.body.is_some() {
         settle(cx, &current, desired, is_sent);

@@ -68,7 +68,7 @@ async fn add<T: Decoded>(cx: &Context, object: &Found<T>, name: &str) -> Result<
         Ok(if is_done { Step::Done } else { finalizers(object.meta().finalizers().chain([name])) })
     };
     let current = Current::cached(object.clone());
-    let added = unless_gone(patch_newest(cx, current, Part::Object, step).await)?.map(|added| added.current.object);
+    let added = unless_gone(patch_newest(cx, current, Part::Object, step).await)?.map(|(added, _)| added.object);
     Ok(added.filter(|object| !object.is_terminating()))
 }
 

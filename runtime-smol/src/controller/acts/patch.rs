@@ -30,21 +30,15 @@ pub(super) enum Step {
     Read,
 }
 
-/// An object to which no step is due any more.
-pub(super) struct Patched<T> {
-    pub(super) current: Current<T>,
-    /// Whether a patch was sent. Then it is the answer.
-    pub(super) is_sent: bool,
-}
-
 /// Patches an object by the step that is due in its state. After a conflict, that is the step of the newest state. A step
-/// gets the patch whose answer the state is, if it is one.
+/// gets the patch whose answer the state is, if it is one. Returns the state to which no step is due, and whether a patch was
+/// sent: then it is the answer.
 pub(super) async fn patch_newest<T: Decoded>(
     cx: &Context,
     mut current: Current<T>,
     part: Part,
     step: impl Fn(&Current<T>, Option<&Value>) -> Result<Step, ActError>,
-) -> Result<Patched<T>, ActError> {
+) -> Result<(Current<T>, bool), ActError> {
     let object = &current.object.clone();
     let mut retry = ConflictRetry::new(cx.conflict_seed(object));
     // Its version would be a conflict.
@@ -54,7 +48,7 @@ pub(super) async fn patch_newest<T: Decoded>(
     let mut sent = None;
     loop {
         let (patch, is_last) = match step(&current, sent.as_ref())? {
-            Step::Done => return Ok(Patched { current, is_sent: sent.is_some() }),
+            Step::Done => return Ok((current, sent.is_some())),
             Step::Read => {
                 (current, sent) = (newest(cx, object).await?, None);
                 continue;
@@ -63,7 +57,7 @@ pub(super) async fn patch_newest<T: Decoded>(
             Step::PatchFirst(patch) => (patch, false),
         };
         (current, sent) = match merge(cx, &current.object, part, patch.clone()).await {
-            Ok(current) if is_last => return Ok(Patched { current, is_sent: true }),
+            Ok(current) if is_last => return Ok((current, true)),
             Ok(changed) => (changed, Some(patch)),
             Err(error) => match error.api().and_then(|error| retry.again(error)) {
                 Some(wait) => {

@@ -255,6 +255,7 @@ mod error;
 mod events;
 mod feed;
 mod handle;
+mod hold;
 mod lifecycle;
 mod memory;
 mod obstacle;

@@ -4,7 +4,6 @@ use super::context::Context;
 use super::owners::SAY_KIND;
 use super::report::Report;
 use super::state::ControllerState;
-use super::worker::by;
 use crate::clock::Clock;
 use crate::informers::Found;
 use crate::recorder::{EventWriter, ObjectReference, Occurrence, Recorder, config_for};
@@ -99,7 +98,7 @@ impl Events {
     pub(super) async fn end(self) {
         let Self { state, recorder, writer } = self;
         recorder.stop();
-        let is_flushed = by(&state.clock, Some(state.clock.now() + FLUSH), writer).await.is_some();
+        let is_flushed = state.by(Some(state.clock.now() + FLUSH), writer).await.is_some();
         let counts = recorder.counts();
         if !is_flushed || counts.dropped + counts.refused + counts.failed > 0 {
             state.report(&Report::EventsLost { counts: &counts, is_flushed });

@@ -3,40 +3,12 @@
 use super::state::ControllerState;
 use super::writes::Written;
 use crate::informers::InformerHandle;
-use crate::mutex::Mutex;
-use async_executor::Task;
 use listwatch_core::cache::AwaitError;
 use listwatch_core::controller::{Cause, CauseKind};
 use listwatch_core::object::{Meta, Uid};
 use listwatch_core::queue::Priority;
 use listwatch_core::{Key, Store};
-use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The objects that are awaited for each key, until its next reconcile.
-#[derive(Default)]
-pub(super) struct Obstacles(Mutex<HashMap<Key, Vec<Task<()>>>>);
-
-/// As many objects in its way are awaited for one key.
-const MOST_OBSTACLES: usize = 64;
-
-impl Obstacles {
-    /// Ends the waits of a key.
-    pub(super) fn forget(&self, key: &Key) {
-        let ended = self.0.lock().remove(key);
-        drop(ended);
-    }
-
-    /// Adds a wait to those of a key. False if the key has too many.
-    fn add(&self, key: &Key, wait: impl FnOnce() -> Option<Task<()>>) -> bool {
-        let mut waits = self.0.lock();
-        let waits = waits.entry(key.clone()).or_default();
-        let has_room = waits.len() < MOST_OBSTACLES;
-        // Without the streams' side, the controller has ended.
-        waits.extend(has_room.then(wait).flatten());
-        has_room
-    }
-}
 
 /// Reconciles the key once the informer shows that this object is gone, or has another controller than it has in `seen`.
 /// False if too many objects are awaited.

@@ -1,7 +1,6 @@
 //! What the parts of a controller share.
 
 use super::memory::{Memory, Told};
-use super::obstacle::Obstacles;
 use super::owners::{Followed, OwnKind};
 use super::report::{OnReport, Report};
 use super::source::Sources;
@@ -18,12 +17,14 @@ use crate::stderr::Folded;
 use crate::waiting::Waiting;
 use async_executor::{Executor, Task};
 use core::time::Duration;
-use listwatch_core::Key;
 use listwatch_core::controller::{Cause, Lifecycle, SharedReconciler};
 use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
 use listwatch_core::text::Printable;
+use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
+use smol::future::{or, pending};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::task::Wake;
@@ -76,6 +77,18 @@ impl ControllerState {
     /// Lets the streams' side run a task. Dropped, the task ends. `None` if the controller has ended.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<Task<()>> {
         Some(self.tasks.upgrade()?.spawn(task))
+    }
+
+    /// The output of `future`; none if it takes longer.
+    pub(super) async fn by<F: Future>(&self, deadline: Option<Instant>, future: F) -> Option<F::Output> {
+        let over = async {
+            match deadline {
+                Some(deadline) => self.clock.sleep_until(deadline).await,
+                None => pending().await,
+            }
+            None
+        };
+        or(async { Some(future.await) }, over).await
     }
 
     pub(super) fn has_not_ended(&self) -> bool {
@@ -141,6 +154,31 @@ impl ControllerState {
                 self.stderr.write_line(&self.clock, report.message(), format_args!("{name}: {report}"));
             }
         });
+    }
+}
+
+/// The objects that are awaited for each key, until its next reconcile.
+#[derive(Default)]
+pub(super) struct Obstacles(Mutex<HashMap<Key, Vec<Task<()>>>>);
+
+/// As many objects in its way are awaited for one key.
+const MOST_OBSTACLES: usize = 64;
+
+impl Obstacles {
+    /// Ends the waits of a key.
+    pub(super) fn forget(&self, key: &Key) {
+        let ended = self.0.lock().remove(key);
+        drop(ended);
+    }
+
+    /// Adds a wait to those of a key. False if the key has too many.
+    pub(super) fn add(&self, key: &Key, wait: impl FnOnce() -> Option<Task<()>>) -> bool {
+        let mut waits = self.0.lock();
+        let waits = waits.entry(key.clone()).or_default();
+        let has_room = waits.len() < MOST_OBSTACLES;
+        // Without the streams' side, the controller has ended.
+        waits.extend(has_room.then(wait).flatten());
+        has_room
     }
 }
 

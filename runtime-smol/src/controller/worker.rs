@@ -2,17 +2,17 @@
 
 use super::context::Context;
 use super::error::{Error, Reconciled};
+use super::hold::Job;
 use super::report::{self, Report};
 use super::state::ControllerState;
 #[cfg(feature = "file")]
 use super::tape::{Beginning, Noted, ended_text};
-use super::writes::{Expected, Writes};
+use super::writes::Writes;
 #[cfg(feature = "file")]
 use crate::attended::Attended;
 use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
 use crate::client::Sender;
-use crate::clock::Clock;
 use crate::election::Work;
 use crate::stable_hash::StableHash;
 use crate::traced::ReconcileSpan;
@@ -23,9 +23,8 @@ use core::future::poll_fn;
 use core::pin::Pin;
 use core::time::Duration;
 use listwatch_core::api::ReconcileId;
-use listwatch_core::controller::{Cause, Ended, ReconcileGuard};
+use listwatch_core::controller::Ended;
 use listwatch_core::queue::{Finished, Outcome};
-use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
 use smol::lock::Mutex;
 use std::sync::Arc;
@@ -44,9 +43,6 @@ impl<F: AsyncFn(Context, Key) -> Reconciled + Send + Sync> Reconcile for F {
         Box::pin(self(cx, key))
     }
 }
-
-/// A key that is with a worker.
-pub(super) type Job<'s> = ReconcileGuard<'s, Key, StdLock, Cause, Expected>;
 
 /// One of a controller's workers.
 pub(super) struct Worker<'w> {
@@ -102,7 +98,7 @@ impl Worker<'_> {
         let active = self.state.tally.begin();
         let attempt = Attempt::begin(self.state, &cx, number, attempt);
         let called = async { attempt.run(|| span.attend(|| self.reconcile.call(cx.clone(), job.key().clone()))).await };
-        let limited = by(clock, job.deadline(), called);
+        let limited = self.state.by(job.deadline(), called);
         let is_lost = || work.as_ref().is_some_and(Work::is_over);
         let ended = caught(woken_at_loss(work.as_ref(), limited), || self.handle.is_over() || is_lost()).await;
         attempt.end(&ended);
@@ -198,18 +194,6 @@ async fn woken_at_loss<F: Future>(work: Option<&Work>, future: F) -> F::Output {
         smol::future::pending().await
     };
     smol::future::or(lost, future).await
-}
-
-/// The output of `future`; none if it takes longer.
-pub(super) async fn by<F: Future>(clock: &Clock, deadline: Option<Instant>, future: F) -> Option<F::Output> {
-    let over = async {
-        match deadline {
-            Some(deadline) => clock.sleep_until(deadline).await,
-            None => smol::future::pending().await,
-        }
-        None
-    };
-    smol::future::or(async { Some(future.await) }, over).await
 }
 
 pub(super) struct Attempt {

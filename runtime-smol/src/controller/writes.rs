@@ -1,25 +1,15 @@
-//! What happens after a write: the key waits until a store shows it.
-//!
-//! A reconcile gathers its [`Writes`]. At its end, [`ControllerState::end_writes`] gives the key back, and the streams' side
-//! waits until each store shows what is [`Expected`] of it. A write that its key has awaited three times is stale: the key
-//! is told of it, and waits for it no more.
+//! What a reconcile has [written](Written), and what the stores are [expected](Expected) to show of it.
 
-use super::context::Context;
-use super::state::ControllerState;
-use super::worker::{Job, by};
 use crate::informers::{Collection, InformerHandle};
 use crate::mutex::Mutex;
-use async_executor::Task;
 use core::any::Any;
 use core::pin::Pin;
-use core::time::Duration;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use listwatch_core::controller::{Awaited, Cause, CauseKind, Ended, HoldId, Write};
+use listwatch_core::controller::{Awaited, Write};
 use listwatch_core::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Status};
 use listwatch_core::object::{LabelSelector, Meta, Uid, Version, compare_versions};
-use listwatch_core::queue::{Outcome, Priority};
-use listwatch_core::{Instant, Key, Resource, Store};
-use smol::lock::Semaphore;
+use listwatch_core::{Key, Resource, Store};
+use smol::lock::{Semaphore, SemaphoreGuardArc};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 
@@ -139,11 +129,6 @@ pub(super) struct Awaiting {
 const MOST_FOLLOWED: usize = 16_384;
 /// As many writes are followed that their keys do not wait for any more.
 const MOST_STALE: usize = 4096;
-/// How many times a key waits for a write.
-const MOST_WAITS: u32 = 3;
-/// How long a write that is awaited no more is told. By then, a server has ended each watch that was open.
-const STALE_FOR: Duration = Duration::from_secs(1800);
-
 impl Default for Awaiting {
     fn default() -> Self {
         let [room, stale_room] = [MOST_FOLLOWED, MOST_STALE].map(|most| Arc::new(Semaphore::new(most)));
@@ -157,8 +142,18 @@ impl Awaiting {
         self.stale.lock().get(key).cloned().unwrap_or_default()
     }
 
+    /// Room to follow a write, if there is some.
+    pub(super) fn room(&self, is_stale: bool) -> Option<SemaphoreGuardArc> {
+        if is_stale { self.stale_room.try_acquire_arc() } else { self.room.try_acquire_arc() }
+    }
+
+    /// The key waits no more for these writes.
+    pub(super) fn add_stale(&self, key: &Key, writes: &[Expected]) {
+        self.stale.lock().entry(key.clone()).or_default().extend_from_slice(writes);
+    }
+
     /// The write is shown, or forgotten.
-    fn forget(&self, key: &Key, write: &Expected) {
+    pub(super) fn forget(&self, key: &Key, write: &Expected) {
         let mut stale = self.stale.lock();
         let Some(writes) = stale.get_mut(key) else { return };
         writes.retain(|other| !other.is_same(write));
@@ -166,80 +161,6 @@ impl Awaiting {
             stale.remove(key);
         }
     }
-}
-
-impl ControllerState {
-    /// Gives a key back after its reconcile. If that wrote, the key waits for the stores first.
-    pub(super) fn end_writes(self: &Arc<Self>, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
-        let (stale, mut writes): (Vec<_>, Vec<_>) =
-            cx.take_writes().into_iter().partition(|expected| expected.waits == MOST_WAITS);
-        writes.iter_mut().for_each(|expected| expected.waits += 1);
-        self.on_stale(cx, stale);
-        let ended = job.finish(outcome, writes.clone());
-        if let Ended::Held { hold, until } = ended {
-            self.follow(cx.key(), Some(hold), until, writes);
-        }
-        ended
-    }
-
-    /// The key waits no more for these writes. It is told of them until they are shown.
-    fn on_stale(self: &Arc<Self>, cx: &Context, stale: Vec<Expected>) {
-        if stale.is_empty() {
-            return;
-        }
-        for Expected { write, .. } in &stale {
-            let message = format!("{write} is not shown after {MOST_WAITS} waits, and not awaited any more");
-            cx.warn_of_key("WriteNotShown", &message);
-        }
-        self.awaiting.stale.lock().entry(cx.key().clone()).or_default().extend_from_slice(&stale);
-        self.follow(cx.key(), None, self.clock.now() + STALE_FOR, stale);
-    }
-
-    /// Follows each write until its store shows it. Those that are stale have no hold.
-    fn follow(self: &Arc<Self>, key: &Key, hold: Option<HoldId>, until: Instant, writes: Vec<Expected>) {
-        for (number, expected) in writes.into_iter().enumerate() {
-            let room = if hold.is_some() { &self.awaiting.room } else { &self.awaiting.stale_room };
-            let Some(place) = room.try_acquire_arc() else {
-                self.on_unfollowed(key, hold, &expected);
-                continue;
-            };
-            let (state, key) = (Arc::clone(self), key.clone());
-            let followed = async move {
-                state.follow_one(&key, hold, number, until, &expected).await;
-                drop(place);
-            };
-            // Without the streams' side, the controller has ended.
-            self.spawn(followed).into_iter().for_each(Task::detach);
-        }
-    }
-
-    /// Waits until the store shows the write. If it does not until then, the machine tells the key.
-    async fn follow_one(&self, key: &Key, hold: Option<HoldId>, number: usize, until: Instant, expected: &Expected) {
-        let shown = by(&self.clock, Some(until), expected.shown()).await;
-        if shown == Some(false) {
-            self.add(key.clone(), Priority::default(), deletion(&expected.write));
-        }
-        match hold {
-            Some(hold) if shown.is_some() => _ = self.machine.update(|it, now| it.fulfil(now, hold, number)),
-            Some(_) => {}
-            None => self.awaiting.forget(key, expected),
-        }
-    }
-
-    /// Nothing tells the machine when this write is shown: too many are followed.
-    fn on_unfollowed(&self, key: &Key, hold: Option<HoldId>, write: &Expected) {
-        if hold.is_none() {
-            return self.awaiting.forget(key, write);
-        }
-        let message = "too many writes are awaited; the key waits for its longest time, whether or not they are shown";
-        self.warn(key, None, "WriteNotFollowed", message);
-    }
-}
-
-/// The deletion of an object that was written, of which no event tells.
-fn deletion(write: &Write) -> Cause {
-    let (source, object) = (Arc::clone(&write.source), Some(write.object.clone()));
-    Cause { source, kind: CauseKind::Deleted, object, version: None }
 }
 
 /// What the stores are to show after a reconcile. All of it is by the object.
@@ -339,7 +260,7 @@ pub(super) struct Expected {
 /// Completes when a store shows a write, or can show it no more. False if the store has no object, although it was not
 /// deleted by this write: another client may have deleted it before the watch told of it. If the store never had it, no
 /// event tells of that.
-type Shown = Pin<Box<dyn Future<Output = bool> + Send>>;
+pub(super) type Shown = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 impl Expected {
     fn new<T: Send + Sync + 'static>(
@@ -359,7 +280,7 @@ impl Expected {
     }
 
     /// Waits until the store shows it.
-    fn shown(&self) -> Shown {
+    pub(super) fn shown(&self) -> Shown {
         (self.show)(self)
     }
 

@@ -196,15 +196,16 @@ async fn woken_at_loss<F: Future>(work: Option<&Work>, future: F) -> F::Output {
     smol::future::or(lost, future).await
 }
 
-pub(super) struct Attempt {
+/// A reconcile on a tape. Without one, nothing is noted.
+struct Attempt {
     #[cfg(feature = "file")]
     noted: Option<Arc<Noted>>,
 }
 
-#[cfg(feature = "file")]
 impl Attempt {
     /// The reconcile of this number, which is the key's attempt of that one.
-    pub(super) fn begin(state: &ControllerState, cx: &Context, number: u64, attempt: u32) -> Self {
+    #[cfg(feature = "file")]
+    fn begin(state: &ControllerState, cx: &Context, number: u64, attempt: u32) -> Self {
         let begin = |tape| {
             let (key, causes, late) = (cx.key(), cx.causes(), cx.timed_out_writes());
             let beginning = Beginning { number, key, attempt, causes, late };
@@ -213,31 +214,25 @@ impl Attempt {
         Self { noted: state.informers.world().tape().map(begin) }
     }
 
-    /// Calls the function.
-    pub(super) async fn run<F: Future<Output = Reconciled> + Unpin>(&self, call: impl FnOnce() -> F) -> Reconciled {
-        match &self.noted {
-            Some(noted) => Attended::new(Arc::clone(noted) as Arc<dyn Witness>, call).await,
-            None => call().await,
-        }
-    }
-
-    pub(super) fn end(self, ended: &Caught<Option<Reconciled>>) {
-        self.noted.iter().for_each(|noted| noted.end(ended_text(ended)));
-    }
-}
-
-/// Without tapes, nothing is noted.
-#[cfg(not(feature = "file"))]
-impl Attempt {
-    pub(super) fn begin(_: &ControllerState, _: &Context, _number: u64, _attempt: u32) -> Self {
+    #[cfg(not(feature = "file"))]
+    fn begin(_: &ControllerState, _: &Context, _number: u64, _attempt: u32) -> Self {
         Self {}
     }
 
-    pub(super) async fn run<F: Future<Output = Reconciled> + Unpin>(&self, call: impl FnOnce() -> F) -> Reconciled {
+    /// Calls the function.
+    async fn run<F: Future<Output = Reconciled> + Unpin>(&self, call: impl FnOnce() -> F) -> Reconciled {
+        #[cfg(feature = "file")]
+        if let Some(noted) = &self.noted {
+            return Attended::new(Arc::clone(noted) as Arc<dyn Witness>, call).await;
+        }
         call().await
     }
 
-    pub(super) fn end(self, _: &Caught<Option<Reconciled>>) {}
+    #[cfg_attr(not(feature = "file"), expect(unused_variables, reason = "nothing is noted"))]
+    fn end(self, ended: &Caught<Option<Reconciled>>) {
+        #[cfg(feature = "file")]
+        self.noted.iter().for_each(|noted| noted.end(ended_text(ended)));
+    }
 }
 
 impl ControllerState {

@@ -8,6 +8,7 @@ use crate::informers::{Found, InformerHandle};
 use listwatch_core::Key;
 use listwatch_core::api::{Api, ApiCall};
 use listwatch_core::change::Desired;
+use listwatch_core::object::Uid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -18,8 +19,30 @@ pub(super) struct Body<'a, T> {
     pub(super) informer: &'a InformerHandle<T>,
     pub(super) key: Key,
     json: Result<Value, String>,
-    /// The owner, if it is being deleted.
-    terminating: Option<String>,
+    pub(super) owner: Option<Owner>,
+}
+
+/// The owner that was named.
+#[derive(Clone)]
+pub(super) struct Owner {
+    pub(super) uid: Option<Uid>,
+    /// Such as `Foo web/foo`.
+    pub(super) title: String,
+    pub(super) kind: Option<String>,
+    pub(super) name: String,
+    is_terminating: bool,
+}
+
+impl<O> From<&Found<O>> for Owner {
+    fn from(owner: &Found<O>) -> Self {
+        Self {
+            uid: owner.meta().uid(),
+            title: owner.title(),
+            kind: owner.informer().kind().map(str::to_owned),
+            name: owner.meta().name().to_owned(),
+            is_terminating: owner.is_terminating(),
+        }
+    }
 }
 
 impl<'a, T> Body<'a, T> {
@@ -36,7 +59,7 @@ impl<'a, T> Body<'a, T> {
             fill_in(&mut json, informer, &key)?;
             Ok(json)
         });
-        Self { cx, informer, key, json, terminating: None }
+        Self { cx, informer, key, json, owner: None }
     }
 
     /// Changes the body, unless it is not sent anyway.
@@ -58,7 +81,7 @@ impl<'a, T> Body<'a, T> {
     pub(super) fn owned_by<O>(mut self, owner: &Found<O>) -> Self {
         let reference = reference_to(owner, self.informer, &self.key);
         self.cx.warn_unfollowed(self.informer);
-        self.terminating = owner.is_terminating().then(|| owner.title());
+        self.owner = Some(owner.into());
         self.edited(|json, _| add_controller(owners(json)?, reference?))
     }
 
@@ -81,9 +104,11 @@ impl<'a, T> Body<'a, T> {
     /// It is not sent.
     pub(super) fn json(&self) -> Result<&Value, ActError> {
         let json = self.json.as_ref().map_err(|why| ActError::refused(&self.key, why))?;
-        match self.terminating.clone() {
-            Some(owner) => Err(ActError::OwnerTerminating { key: self.key.clone(), owner }),
-            None => Ok(json),
+        match &self.owner {
+            Some(Owner { title, is_terminating: true, .. }) => {
+                Err(ActError::OwnerTerminating { key: self.key.clone(), owner: title.clone() })
+            }
+            _ => Ok(json),
         }
     }
 }

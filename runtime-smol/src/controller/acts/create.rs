@@ -17,8 +17,6 @@ use serde::de::DeserializeOwned;
 #[must_use = "nothing is created until it is awaited"]
 pub struct Create<'a, T> {
     body: Body<'a, T>,
-    /// The owner that was named.
-    owner: Option<Uid>,
 }
 
 impl Context {
@@ -37,7 +35,7 @@ impl Context {
         key: impl Into<Key>,
         object: &(impl Serialize + ?Sized),
     ) -> Create<'a, T> {
-        Create { body: Body::new(self, informer, key.into(), object), owner: None }
+        Create { body: Body::new(self, informer, key.into(), object) }
     }
 }
 
@@ -54,7 +52,7 @@ impl<T> Create<'_, T> {
     /// collector would delete the object. A reconcile that has nothing to do for such an owner asks
     /// [`Found::is_terminating`] first.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
-        Self { body: self.body.owned_by(owner), owner: owner.meta().uid() }
+        Self { body: self.body.owned_by(owner) }
     }
 }
 
@@ -63,9 +61,10 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, 
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { body, owner } = self;
-        let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
         Box::pin(async move {
+            let Self { mut body } = self;
+            let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
+            let owner = body.owner.as_mut().and_then(|owner| owner.uid.take());
             match post(body).await {
                 Err(error) if error.is_already_exists() => match created_before(cx, informer, &key, owner).await? {
                     Some(known) => Ok(known),

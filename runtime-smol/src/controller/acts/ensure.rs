@@ -1,6 +1,6 @@
 //! An object that is to exist, and to be as its owner wants it.
 
-use super::body::Body;
+use super::body::{Body, Owner};
 use super::create::{existing, post};
 use super::patch::{Current, Decoded, Step, patch_newest, unless_gone};
 use crate::controller::context::Context;
@@ -11,7 +11,6 @@ use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
 use listwatch_core::change::{Desired, Drift, Part, Wish};
-use listwatch_core::object::Uid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -21,18 +20,8 @@ use serde_json::Value;
 #[must_use = "nothing is created or changed until it is awaited"]
 pub struct Ensure<'a, T> {
     body: Body<'a, T>,
-    owner: Option<Owner>,
     /// The places where the object has no more than the body names.
     exact: Vec<&'a str>,
-}
-
-/// The owner that was named.
-struct Owner {
-    uid: Option<Uid>,
-    /// Such as `Foo web/foo`.
-    title: String,
-    kind: Option<String>,
-    name: String,
 }
 
 impl Context {
@@ -95,7 +84,7 @@ impl Context {
         key: impl Into<Key>,
         wanted: &(impl Serialize + ?Sized),
     ) -> Ensure<'a, T> {
-        Ensure { body: Body::new(self, informer, key.into(), wanted), owner: None, exact: Vec::new() }
+        Ensure { body: Body::new(self, informer, key.into(), wanted), exact: Vec::new() }
     }
 }
 
@@ -105,13 +94,7 @@ impl<'a, T> Ensure<'a, T> {
     /// client-go's sample controller has it. The key is reconciled again when that object is gone or has another
     /// controller. [`Context::adopt`] takes an object that none controls.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
-        let named = Owner {
-            uid: owner.meta().uid(),
-            title: owner.title(),
-            kind: owner.informer().kind().map(str::to_owned),
-            name: owner.meta().name().to_owned(),
-        };
-        Self { body: self.body.owned_by(owner), owner: Some(named), ..self }
+        Self { body: self.body.owned_by(owner), ..self }
     }
 
     /// Removes what the object has more than the body names at this place (RFC 6901), such as `/data` of a ConfigMap, or
@@ -129,17 +112,18 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { body, owner, exact } = self;
+            let Self { body, exact } = self;
             let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
             // A mistake is one whether or not there is an object.
             let desired = exact.into_iter().try_fold(body.desired()?, Desired::exactly);
             let desired = desired.map_err(|error| ActError::Change { key: key.clone(), error })?;
             if let Some(known) = informer.get(&key) {
-                check_owner(cx, &known, owner.as_ref())?;
+                check_owner(cx, &known, body.owner.as_ref())?;
                 if let Some(changed) = unless_gone(lay_over(cx, Current::cached(known), &desired).await)? {
                     return Ok(changed);
                 }
             }
+            let owner = body.owner.clone();
             let exists = match post(body).await {
                 Err(error) if error.is_already_exists() => error,
                 Err(error) => return Err(error),

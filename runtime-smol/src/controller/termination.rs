@@ -91,7 +91,7 @@ mod second {
             if known.is_none() {
                 *known = Some(Handlers::register(signals)?);
             }
-            for handlers in known {
+            if let Some(handlers) = known {
                 handlers.listening += 1;
                 handlers.is_default.store(false, Ordering::SeqCst);
             }

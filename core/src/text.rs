@@ -157,9 +157,9 @@ mod tests {
         assert!(shown.contains('ü') && shown.contains('名') && shown.contains('\\'));
     }
 
-    /// Characters between U+E0100 and U+E01EF hid a command behind a name.
+    /// Characters between U+E0100 and U+E01EF can hide a command behind a name.
     #[test]
-    fn text_in_characters_that_nobody_sees_came_through() {
+    fn no_invisible_character_comes_through() {
         // Unicode 16, DerivedCoreProperties.txt, Default_Ignorable_Code_Point.
         let ignorable = [
             0xad..=0xad,

@@ -208,7 +208,7 @@ fn what_the_cache_has_no_room_for_is_told_with_the_capacity_that_it_wanted() {
 }
 
 #[test]
-fn one_object_that_could_never_fit_made_the_informer_relist_in_a_loop() {
+fn an_object_that_never_fits_leads_to_no_list_for_ten_minutes() {
     let mut talk = small::<3, 2>();
     let pods: Vec<String> = (1..=4).map(|n| pod(&format!("p{n}"), n)).collect();
     talk.answers("/api/v1/pods", &list(9, &pods), true);
@@ -254,7 +254,7 @@ fn room_that_a_deletion_makes_is_used_within_seconds_and_then_less_and_less_ofte
 }
 
 #[test]
-fn room_that_a_list_had_used_itself_led_to_another_list_within_seconds() {
+fn room_that_a_list_uses_leads_to_no_list_for_ten_minutes() {
     let mut talk = small::<3, 16>();
     let pods: Vec<String> = (1..=9).map(|n| pod(&format!("p{n}"), n)).collect();
     talk.answers("/api/v1/pods", &list(9, &pods[..5]), true);
@@ -271,7 +271,7 @@ fn room_that_a_list_had_used_itself_led_to_another_list_within_seconds() {
 }
 
 #[test]
-fn a_lack_of_room_was_told_after_a_list_that_had_ended_it() {
+fn a_lack_of_room_that_a_list_ends_is_not_told() {
     let mut talk = small::<2, 3>();
     talk.answers("/api/v1/pods", &list(9, &[pod("p1", 1), pod("p2", 2)]), true);
     let id = talk.brings("watch=1", "");
@@ -314,7 +314,7 @@ fn a_list_in_parts_that_breaks_off_deletes_nothing() {
 }
 
 #[test]
-fn after_a_restore_from_a_backup_a_list_in_parts_left_old_objects_for_good() {
+fn a_list_in_parts_replaces_old_objects_after_a_restore() {
     let mut talk = small::<8, 2>();
     let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), 150 + n)).collect();
     talk.answers("/api/v1/pods", &list(200, &pods), true);
@@ -329,7 +329,7 @@ fn after_a_restore_from_a_backup_a_list_in_parts_left_old_objects_for_good() {
 }
 
 #[test]
-fn an_object_whose_new_state_does_not_fit_was_deleted_by_a_list_in_parts() {
+fn a_list_in_parts_keeps_an_object_whose_state_does_not_fit() {
     type Narrow = FixedIndexer<Pod, 8, Indexed<1, 8, 8, 1>>;
     let mut talk = Talk::<Narrow, Fixed<2>>::new(Narrow::new(), false);
     assert!(talk.informer.try_add_index(|pod, emit| emit(pod.value.node.strip_prefix('n').unwrap_or("long"))).is_ok());
@@ -344,7 +344,7 @@ fn an_object_whose_new_state_does_not_fit_was_deleted_by_a_list_in_parts() {
 }
 
 #[test]
-fn an_undecodable_item_that_meets_a_full_stage_kept_every_deleted_object() {
+fn deleted_objects_go_although_an_undecodable_item_meets_a_full_stage() {
     let mut talk = small::<8, 2>();
     let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
     talk.answers("/api/v1/pods", &list(9, &pods), true);
@@ -356,7 +356,7 @@ fn an_undecodable_item_that_meets_a_full_stage_kept_every_deleted_object() {
 }
 
 #[test]
-fn what_did_not_fit_a_list_that_broke_off_was_told_of_the_next_one() {
+fn a_list_that_broke_off_leaves_no_lack_of_room_behind() {
     let mut talk = small::<3, 1>();
     let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
     let whole = list(9, &pods);
@@ -365,9 +365,9 @@ fn what_did_not_fit_a_list_that_broke_off_was_told_of_the_next_one() {
     assert_eq!((talk.cached().len(), &talk.failed[..]), (3, &[FailureClass::Unreachable][..]));
 }
 
-/// Its version counted as applied, so a cache that was saved then had deleted objects for good.
+/// Its version counts as applied, so a cache that is saved then must have no deleted object.
 #[test]
-fn the_deletions_of_a_list_were_lost_by_a_stop_before_the_next_list_began() {
+fn the_deletions_of_a_list_outlast_a_stop_before_the_next_list() {
     for stops in [1, 2] {
         let mut talk = small::<8, 2>();
         let pods: Vec<String> = (1..=7).map(|n| pod(&format!("p{n}"), n)).collect();
@@ -387,7 +387,7 @@ fn the_deletions_of_a_list_were_lost_by_a_stop_before_the_next_list_began() {
 }
 
 #[test]
-fn a_queue_without_a_place_went_on_for_ever() {
+fn an_informer_whose_queue_has_no_place_caches_nothing() {
     let mut talk = small::<3, 0>();
     talk.answers("/api/v1/pods", &list(9, &[pod("p1", 1)]), true);
     assert_eq!(talk.cached(), [""; 0]);

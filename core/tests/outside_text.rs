@@ -31,7 +31,7 @@ fn status() -> Arc<Status> {
 }
 
 #[test]
-fn an_error_that_quoted_a_server_steered_the_terminal() {
+fn an_error_that_quotes_a_server_does_not_steer_the_terminal() {
     let (status, version) = (status(), || Version::from(&*hostile()));
     let transport = || TransportError::new(TransportErrorKind::Other, hostile());
     check("TransportError", &transport().to_string());
@@ -55,7 +55,7 @@ fn an_error_that_quoted_a_server_steered_the_terminal() {
 }
 
 #[test]
-fn a_status_line_that_quoted_a_version_steered_the_terminal() {
+fn a_status_line_that_quotes_a_version_does_not_steer_the_terminal() {
     let synced = |received: &str, applied: &str| InformerStatus::Synced {
         age: Duration::ZERO,
         overdue: false,
@@ -67,7 +67,7 @@ fn a_status_line_that_quoted_a_version_steered_the_terminal() {
 }
 
 #[test]
-fn what_could_not_be_decoded_was_told_whole() {
+fn what_cannot_be_decoded_is_told_in_short_printable_text() {
     #[derive(Debug, serde::Deserialize)]
     struct Pod {
         #[expect(dead_code, reason = "it never decodes")]
@@ -91,7 +91,7 @@ fn what_could_not_be_decoded_was_told_whole() {
 }
 
 #[test]
-fn a_long_quotation_hid_where_in_the_frame_it_is() {
+fn a_long_quotation_is_cut_and_keeps_its_place_in_the_frame() {
     #[derive(Debug, serde::Deserialize)]
     struct Pod {
         #[expect(dead_code, reason = "it never decodes")]

@@ -158,7 +158,7 @@ projection! {
 }
 
 #[test]
-fn a_decoder_fed_the_bytes_again_over_which_a_field_panicked() {
+fn a_decoder_feeds_once_the_bytes_over_which_a_field_panics() {
     let text = br#"{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"},"a":"x!"},{"metadata":{"name":"c"}}]}"#;
     let (mut decoder, mut parts) = (ProjectedJson::<Panicking, 16, 32>::new(), vec![]);
     decoder.start(Query::List, &ResponseHead { status: 200, ..ResponseHead::default() });

@@ -181,7 +181,7 @@ mod tests {
     use crate::Playback;
 
     #[test]
-    fn a_main_that_returned_the_error_printed_its_fields() {
+    fn a_main_that_returns_the_error_prints_its_message() {
         let error = Playback::from_file("/no/such/file").map(drop).unwrap_err();
         assert_eq!(format!("{error:?}"), error.to_string());
     }

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_weighed_64_bytes_for_a_field_and_took_a_node_for_eleven() {
+    fn a_map_weighs_at_least_the_nodes_that_it_takes() {
         let map = |fields: usize| -> Value { (0..fields).map(|field| (field.to_string(), Value::Null)).collect() };
         let measured = [(0, 32), (1, 632), (11, 632 + 11 * 32), (12, 3 * 632)];
         for (fields, least) in measured {

@@ -54,7 +54,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 #[test]
-fn a_recorded_body_of_tiny_objects_took_two_hundred_times_its_size() {
+fn a_body_of_tiny_objects_takes_four_times_its_size_at_most() {
     const BODY: usize = 1000 * 1000;
     let _alone = alone();
     let body = "{\"\":0},".repeat(BODY / 7);
@@ -71,7 +71,7 @@ fn a_recorded_body_of_tiny_objects_took_two_hundred_times_its_size() {
 }
 
 #[test]
-fn the_continue_tokens_of_a_recording_filled_the_memory() {
+fn the_continue_tokens_of_a_recording_take_little_memory() {
     const TOKEN: usize = 1000 * 1000;
     let _alone = alone();
     let capture = write("large-continue-tokens", |file| {
@@ -119,7 +119,7 @@ const END: &str = r#"{"t":0,"id":0,"end":"eof"}"#;
 const OPEN: &str = r#"{"t":0,"id":1,"data":""#;
 
 #[test]
-fn requests_without_an_end_filled_the_memory() {
+fn requests_without_an_end_take_little_memory() {
     let _alone = alone();
     let capture = write("never-ended", |file| {
         writeln!(file, "{}\n{END}", list(0, "")).unwrap();

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_main_that_failed_showed_the_fields_of_the_error() {
+    fn a_main_that_returns_the_error_prints_its_message() {
         let error = ConfigError::new("the context \"a\" is not there");
         assert_eq!(format!("{error:?}"), error.to_string());
     }

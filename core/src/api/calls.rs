@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_whose_open_panicked_stayed_in_the_transport() {
+    fn a_request_whose_open_panics_is_aborted_in_the_transport() {
         let mut calls = Calls::new(Flawed::default());
         let request = ApiRequest::new(Method::Get, "/version");
         for _ in 0..5 {

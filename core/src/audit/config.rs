@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_of_zero_listed_without_a_pause() {
+    fn a_period_of_zero_counts_as_the_shortest_period() {
         assert!(delays(Duration::ZERO, 7)[1..].iter().all(|delay| *delay >= AuditSchedule::SHORTEST * 9 / 10));
     }
 

@@ -151,7 +151,7 @@ impl Replica for GoesOn {
 }
 
 #[test]
-fn an_object_whose_deletion_was_still_to_come_was_a_difference() {
+fn an_object_whose_deletion_is_still_to_come_is_no_difference() {
     let store = GoesOn { store: Stored::at("7", &[("web/a", "5")]), walks: Cell::new(0) };
     let mut audit = audit();
     audit.poll_request().unwrap();
@@ -160,7 +160,7 @@ fn an_object_whose_deletion_was_still_to_come_was_a_difference() {
 }
 
 #[test]
-fn an_audit_without_a_pause_did_not_let_the_store_go_on() {
+fn an_audit_with_an_interval_of_zero_lets_the_store_go_on() {
     let config = AuditConfig { interval: Duration::ZERO, ..AuditConfig::default() };
     let mut audit = Audit::new(Resource::new("/api/v1/pods"), config);
     let store = Stored::at("7", &[]);
@@ -281,7 +281,7 @@ fn an_object_that_could_not_be_decoded_is_counted_and_is_no_drift() {
 }
 
 #[test]
-fn an_object_that_became_undecodable_again_after_a_list_was_taken_for_drift_of_that_list() {
+fn an_object_that_is_undecodable_since_the_listed_version_is_no_drift() {
     let undecodable_of = |listed, last: &str, applied| {
         let mut store = Stored::at(applied, &[("a", "2")]);
         store.undecodable = [("a".into(), last.into())].into();
@@ -346,7 +346,7 @@ fn a_second_list_that_expires_begins_again() {
 }
 
 #[test]
-fn an_object_that_was_deleted_was_missing_because_the_second_list_was_older_than_the_store() {
+fn a_second_list_older_than_the_store_is_asked_for_again() {
     let (mut audit, store) = (audit(), Stored::at("14", &[]));
     answer(&mut audit, &store, list("10", "", &[("gone", "4")]));
     answer(&mut audit, &store, list("12", "", &[("gone", "4")]));

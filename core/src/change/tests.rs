@@ -190,7 +190,7 @@ fn keys_that_disagree_are_refused() {
 
 /// Where the element hides nothing, it is the same one by its name, and another one by its port.
 #[test]
-fn keys_that_disagree_about_an_element_that_is_known_whole_were_refused() {
+fn keys_may_disagree_about_an_element_that_is_known_whole() {
     #[derive(Clone, Serialize, Deserialize)]
     struct Port {
         name: String,
@@ -202,9 +202,9 @@ fn keys_that_disagree_about_an_element_that_is_known_whole_were_refused() {
     becomes(&raw(1), |it: &mut List<Port>| it.list[0].port = 3, &raw(3));
 }
 
-/// Two lists changed places, and a field beside each changed as well.
+/// Two lists change places, and a field beside each changes as well.
 #[test]
-fn an_element_was_lost_with_a_list_that_moved() {
+fn a_list_that_moves_between_changed_elements_is_refused() {
     #[derive(Clone, Serialize, Deserialize)]
     struct Part {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -357,9 +357,9 @@ struct Volume {
     path: String,
 }
 
-/// Its writing counts in the generation, so each write was followed by another one.
+/// Its writing counts in the generation, so each write would lead to another one.
 #[test]
-fn an_observed_generation_was_written_outside_of_the_status_for_itself_alone() {
+fn an_observed_generation_outside_of_the_status_alone_makes_no_request() {
     #[derive(Clone, Serialize, Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Condition {
@@ -422,9 +422,9 @@ fn an_object_is_removed_if_the_type_knows_it_whole() {
     is_refused(&raw, |it: &mut Deployment| it.spec.volume = None, "spec.volume", unknown);
 }
 
-/// The type leaves out an empty list, and each element had fields that it does not know.
+/// The type leaves out an empty list, and each element has fields that it does not know.
 #[test]
-fn the_removal_of_the_last_element_was_refused() {
+fn a_list_that_is_left_out_when_empty_can_be_cleared() {
     #[derive(Clone, Serialize, Deserialize)]
     struct Short {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -434,9 +434,9 @@ fn the_removal_of_the_last_element_was_refused() {
     becomes(&two(), |it: &mut Short| it.list.clear(), &wanted);
 }
 
-/// A volume is told apart by its name alone, and its source was taken for nothing.
+/// A volume is told apart by its name alone, and its source may be an empty object.
 #[test]
-fn an_empty_object_that_the_type_does_not_know_was_lost_with_a_renamed_element() {
+fn renaming_an_element_with_an_unknown_empty_object_is_refused() {
     for empty in [json!({}), json!([]), json!({ "x": null })] {
         let raw = list(json!([{ "name": "a", "emptyDir": empty }, { "name": "b", "emptyDir": empty }]));
         is_refused(&raw, |it: &mut List<Named>| it.list[0].name = "c".to_string(), "list", Kind::Replaced);
@@ -447,7 +447,7 @@ fn an_empty_object_that_the_type_does_not_know_was_lost_with_a_renamed_element()
 
 /// The peers of a network policy: one in every namespace, and one in its own.
 #[test]
-fn an_element_was_kept_for_the_one_that_differs_by_an_empty_object() {
+fn a_removal_between_elements_that_differ_by_an_empty_object_is_refused() {
     for empty in [json!({}), json!([])] {
         let (wide, narrow) = (json!({ "image": "1", "namespaceSelector": empty }), json!({ "image": "1" }));
         let raw = list(json!([wide, narrow]));
@@ -457,7 +457,7 @@ fn an_element_was_kept_for_the_one_that_differs_by_an_empty_object() {
 }
 
 #[test]
-fn an_empty_object_was_lost_from_an_element_that_changed_while_another_was_added() {
+fn a_change_beside_an_addition_with_an_unknown_empty_object_is_refused() {
     let raw = list(json!([{ "image": "1", "namespaceSelector": {} }, { "image": "2" }]));
     let edit = |it: &mut List<Image>| {
         it.list[0] = image("3");
@@ -469,7 +469,7 @@ fn an_empty_object_was_lost_from_an_element_that_changed_while_another_was_added
 }
 
 #[test]
-fn an_empty_object_or_list_was_removed_with_the_object_around_it() {
+fn an_object_around_an_unknown_empty_object_or_list_is_not_removed() {
     for empty in [json!({}), json!([])] {
         let unknown = |path: &str| Kind::Unknown(path.to_string());
         let raw = json!({ "spec": { "volume": { "path": "/", "all": empty } } });
@@ -643,9 +643,9 @@ fn numbers_are_equal_by_value_and_sent_as_they_were() {
     }
 }
 
-/// serde_json's quick way of reading floats was off by one in the last place.
+/// serde_json's quick way of reading floats is off by one in the last place.
 #[test]
-fn a_float_that_the_type_does_not_know_was_sent_with_another_last_digit() {
+fn a_float_that_the_type_does_not_know_keeps_its_last_digit() {
     let text = r#"{"list":[{"image":"1","name":"a","x":2.547114365375239e-8}]}"#;
     let raw: Value = serde_json::from_str(text).unwrap();
     let sent = changed(&raw, |it: &mut List<Named>| it.list[0].image = Some("2".to_string())).unwrap().unwrap();
@@ -684,9 +684,9 @@ fn a_list_that_is_read_under_an_alias_is_not_written_under_another_name() {
     is_refused(&two(), |it: &mut Aliased| it.items.clear(), "items", Kind::Alias("list".to_string()));
 }
 
-/// Neither name had a value that tells that they are one field.
+/// Neither name has a value that tells that they are one field.
 #[test]
-fn a_list_was_written_beside_an_empty_one_under_its_alias() {
+fn a_list_is_not_written_beside_an_empty_one_under_its_alias() {
     #[derive(Serialize, Deserialize)]
     struct Aliased {
         #[serde(alias = "list", default, skip_serializing_if = "Vec::is_empty")]
@@ -867,7 +867,7 @@ struct Ratio {
 }
 
 #[test]
-fn a_float_of_32_bits_was_sent_with_the_digits_of_one_of_64() {
+fn a_float_of_32_bits_is_sent_with_its_own_digits() {
     let set = |it: &mut Ratio| it.ratio = 0.1;
     becomes(&json!({ "ratio": 0.5, "x": 1 }), set, &json!({ "ratio": 0.1, "x": 1 }));
     becomes(&json!({ "ratio": 0.5 }), |it: &mut Ratio| it.ratio = 1e20, &json!({ "ratio": 1e20 }));

@@ -445,7 +445,7 @@ fn l9_a_release_is_repeated_after_a_conflict_and_has_a_deadline() {
 }
 
 #[test]
-fn a_lease_whose_term_had_expired_was_released_while_the_server_was_away() {
+fn a_lease_whose_term_has_expired_is_not_released() {
     let mut world = World::new();
     world.start();
     world.elector.stop(world.now);
@@ -571,7 +571,7 @@ fn a_write_whose_answer_was_lost_is_found_and_its_term_counts_from_its_sending()
 }
 
 #[test]
-fn two_candidates_of_one_name_that_wrote_at_one_time_both_led() {
+fn a_candidate_does_not_take_its_namesakes_write_for_its_own() {
     let mut world = World::new();
     world.elector.start(world.now);
     let (id, read) = world.asked().unwrap();
@@ -601,7 +601,7 @@ fn a_deleted_lease_is_created_again_by_its_leader() {
 }
 
 #[test]
-fn a_deleted_lease_made_a_second_leader_at_once() {
+fn a_deleted_lease_is_left_to_its_holder_for_its_term() {
     for is_watched in [false, true] {
         let mut world = World::held_by("other", 15);
         world.start();
@@ -827,7 +827,7 @@ fn a_server_that_asks_for_time_gets_it_but_no_more_than_a_lease() {
 }
 
 #[test]
-fn a_wall_clock_that_stood_still_began_a_term_without_a_write() {
+fn no_term_begins_without_a_write_when_the_wall_clock_stands_still() {
     let mut world = World::new();
     world.start();
     world.pass(20 * SECOND);
@@ -845,7 +845,7 @@ fn a_wall_clock_that_stood_still_began_a_term_without_a_write() {
 }
 
 #[test]
-fn a_wall_clock_at_its_last_moment_hung() {
+fn a_candidate_leads_with_the_wall_clock_at_its_last_moment() {
     let mut world = World::new();
     world.elector.start(world.now);
     for _ in 0..50 {
@@ -860,7 +860,7 @@ fn a_wall_clock_at_its_last_moment_hung() {
 }
 
 #[test]
-fn a_server_that_keeps_no_record_was_asked_without_a_pause() {
+fn a_server_that_keeps_no_record_is_asked_with_pauses() {
     let unkept: [fn(&mut World, &crate::api::ApiRequest) -> ApiResponse; 2] = [
         |world, request| match request.method {
             Method::Get => world.serve(request),
@@ -895,7 +895,7 @@ fn a_server_that_keeps_no_record_was_asked_without_a_pause() {
 }
 
 #[test]
-fn a_lease_whose_acquiring_answer_was_lost_was_not_released() {
+fn a_lease_whose_acquiring_answer_was_lost_is_released() {
     for stops_before in [true, false] {
         let mut world = World::held_by("", 15);
         world.elector.start(world.now);
@@ -919,7 +919,7 @@ fn a_lease_whose_acquiring_answer_was_lost_was_not_released() {
 }
 
 #[test]
-fn a_release_whose_answer_was_lost_was_told_as_none() {
+fn a_release_whose_answer_was_lost_is_told() {
     let mut world = World::new();
     world.start();
     world.elector.handle_stopped(world.now);
@@ -931,7 +931,7 @@ fn a_release_whose_answer_was_lost_was_told_as_none() {
 }
 
 #[test]
-fn a_watch_told_events_after_the_end() {
+fn a_watch_tells_nothing_after_the_end() {
     let mut world = World::held_by("other", 15);
     world.start();
     world.elector.stop(world.now);
@@ -943,7 +943,7 @@ fn a_watch_told_events_after_the_end() {
 }
 
 #[test]
-fn a_server_that_asked_for_more_time_than_a_term_has_ended_the_term() {
+fn a_server_that_asks_for_more_time_than_a_term_ends_none() {
     let mut world = World::new();
     world.start();
     let mut is_busy = true;
@@ -967,7 +967,7 @@ fn a_leader_gives_a_busy_server_the_time_that_it_asks_for() {
 }
 
 #[test]
-fn a_server_that_asked_for_time_twice_has_ended_the_term() {
+fn a_server_that_asks_for_time_twice_ends_no_term() {
     let mut world = World::new();
     world.start();
     let mut busy = 2;
@@ -983,7 +983,7 @@ fn a_server_that_asked_for_time_twice_has_ended_the_term() {
 }
 
 #[test]
-fn an_answer_that_was_handed_over_late_was_thrown_away() {
+fn an_answer_that_is_handed_over_late_counts_from_its_sending() {
     let mut world = World::new();
     world.start();
     world.now = at(108);
@@ -997,7 +997,7 @@ fn an_answer_that_was_handed_over_late_was_thrown_away() {
 }
 
 #[test]
-fn a_term_that_was_over_was_told_as_taken_by_the_next_leader() {
+fn a_term_that_is_over_is_told_as_expired_although_another_leads() {
     let mut world = World::new();
     world.start();
     world.now = at(120);
@@ -1009,7 +1009,7 @@ fn a_term_that_was_over_was_told_as_taken_by_the_next_leader() {
 }
 
 #[test]
-fn many_renewals_without_an_answer_made_a_leader_take_its_own_record_for_anothers() {
+fn a_leader_knows_its_record_after_many_renewals_without_an_answer() {
     let mut world = World::with(|config| config.retry_period = Duration::from_millis(200));
     world.start();
     world.pass(Duration::from_millis(200));

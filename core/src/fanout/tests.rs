@@ -531,7 +531,7 @@ fn a_mark_that_is_too_long_holds_the_log_back_until_it_is_not_needed() {
 }
 
 #[test]
-fn marks_without_room_made_the_log_longer_than_its_limit() {
+fn marks_without_room_leave_the_log_within_its_limit() {
     let mut log = Log::<Fixed<4>>::new(1);
     let id = subscribe(&mut log, SubscriptionConfig::<_, Fixed<4>>::new().marks(long), &[]);
     push(&mut log, added(Pod("a", 1, 1)));

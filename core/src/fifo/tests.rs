@@ -33,7 +33,7 @@ crate::storage::in_both_memories!(
     coalesced_a_deletion_stays_before_what_came_after_it,
     coalesced_what_came_and_went_behind_a_deletion_is_never_told,
     coalesced_a_list_is_put_into_what_is_queued,
-    coalesced_the_initial_list_ends_where_it_did,
+    coalesced_the_initial_list_keeps_its_end,
 );
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -504,7 +504,7 @@ fn coalesced_a_list_is_put_into_what_is_queued<M: Mem>() {
 }
 
 /// A3: what is withdrawn is not of the initial list.
-fn coalesced_the_initial_list_ends_where_it_did<M: Mem>() {
+fn coalesced_the_initial_list_keeps_its_end<M: Mem>() {
     for order in BOTH {
         let mut fifo = Fifo::<M>::coalescing(order);
         fifo.replace([Pod('a', 1), Pod('b', 2)], &known([]));

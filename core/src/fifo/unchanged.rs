@@ -149,14 +149,14 @@ mod tests {
     use alloc::vec::Vec;
 
     crate::storage::in_both_memories!(
-        a_relist_made_a_node_for_each_object_that_had_not_changed,
+        a_relist_makes_one_node_for_all_that_has_not_changed,
         what_is_folded_has_its_place_between_changed_items,
         a_place_leaves_the_staged_list_wherever_it_is,
         a_place_without_an_object_is_left_out_and_counts_for_the_sync,
         what_came_after_a_folded_delta_stays_behind_it,
         a_list_that_breaks_off_forgets_what_was_folded,
-        a_run_as_long_as_fixed_memory_was_never_unfolded,
-        a_panic_in_the_middle_of_unfolding_left_a_key_that_no_list_could_delete,
+        a_run_is_unfolded_although_fixed_memory_is_full,
+        a_panic_in_the_middle_of_unfolding_leaves_no_key_behind,
     );
 
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    fn a_relist_made_a_node_for_each_object_that_had_not_changed<M: Mem>() {
+    fn a_relist_makes_one_node_for_all_that_has_not_changed<M: Mem>() {
         let mut fifo = Fifo::<M>::new();
         fifo.known(0..1000);
         assert_eq!(fifo.0.nodes.len(), 1);
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!((fifo.0.nodes.len(), fifo.0.len()), (0, 0));
     }
 
-    fn a_run_as_long_as_fixed_memory_was_never_unfolded<M: Mem>() {
+    fn a_run_is_unfolded_although_fixed_memory_is_full<M: Mem>() {
         let mut fifo = Fifo::<M>::new();
         fifo.known(0..1000);
         fifo.commit();
@@ -330,7 +330,7 @@ mod tests {
         assert!(fifo.0.has_synced() && fifo.0.is_empty());
     }
 
-    fn a_panic_in_the_middle_of_unfolding_left_a_key_that_no_list_could_delete<M: Mem>() {
+    fn a_panic_in_the_middle_of_unfolding_leaves_no_key_behind<M: Mem>() {
         let mut fifo = Fifo::<M>::new();
         fifo.known(0..3);
         fifo.commit();

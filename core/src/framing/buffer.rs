@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transport_that_claimed_more_than_there_is_room_for_overflowed() {
+    fn a_commit_beyond_the_room_fills_the_room() {
         let mut buffer = Buffer::default();
         let room = buffer.space().len();
         buffer.commit(1);

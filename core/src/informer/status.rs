@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_a_later_date_than_the_clock_showed_was_0_s_old() {
+    fn a_state_dated_later_than_the_clock_has_an_unknown_age() {
         let (then, now) = (WallTime::UNIX_EPOCH + SECOND, WallTime::UNIX_EPOCH);
         assert_eq!(SavedAge::between(now, now), SavedAge::Known(Duration::ZERO));
         let restored = InformerStatus::Restored { age: SavedAge::between(then, now) }.later(3600 * SECOND);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_connection_it_said_that_it_was_streaming_the_state() {
+    fn a_status_without_items_is_waiting_for_the_state() {
         let streaming = |items, synced| InformerStatus::Streaming { elapsed: 2 * SECOND, items, synced }.to_string();
         assert_eq!(streaming(0, false), "waiting for the state for 2 s, no items yet");
         assert_eq!(streaming(0, true), "waiting for the state again for 2 s, no items yet");
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_first_failure_it_said_that_it_was_failing_for_0_s() {
+    fn an_outage_of_less_than_a_second_is_told_without_its_length() {
         let failing = |elapsed, next_try| InformerStatus::Failing {
             class: FailureClass::Unreachable,
             status: None,
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_event_without_a_status_was_told_as_status_0() {
+    fn an_error_event_without_a_status_is_told_without_a_number() {
         let failing = InformerStatus::Failing {
             class: FailureClass::StreamError,
             status: Some(0),

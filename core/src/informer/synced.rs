@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn one_synced_kept_the_waker_of_each_task_that_had_polled_it() {
+    fn a_synced_keeps_the_waker_of_the_last_task_alone() {
         let tracker = SyncTracker::<StdLock>::new(at(0));
         let mut synced = tracker.subscribe();
         let last = counting();

@@ -198,7 +198,7 @@ fn a_store_has_each_object_before_its_event_is_returned() {
 
 #[cfg(feature = "std")]
 #[test]
-fn a_shared_cache_could_not_have_the_namespace_index() {
+fn a_shared_cache_takes_the_namespace_index() {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     let (mut informer, store): (SharedInformer<Pod>, _) = Informer::shared(Resource::new("/pods"), config);
@@ -240,7 +240,7 @@ impl Cache<ObjectHandle<Pod>> for Recording {
 }
 
 #[test]
-fn a_cache_was_not_told_which_changes_are_of_the_first_list() {
+fn a_cache_is_told_which_changes_are_of_the_first_list() {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = true;
     let mut informer = Informer::<Pod, _>::with_cache(Resource::new("/pods"), config, Recording::default());
@@ -290,7 +290,7 @@ fn a_relist_tells_what_vanished_and_holds_what_stayed_only_once() {
 
 /// Aggregated API servers may serve objects without versions, or without uids.
 #[test]
-fn a_relist_of_objects_without_versions_kept_their_old_contents_for_ever() {
+fn a_relist_brings_new_contents_without_versions_or_uids() {
     for identity in ["", r#","uid":"1""#, r#","resourceVersion":"5""#] {
         let item = |n: u32| format!(r#"{{"metadata":{{"name":"a"{identity}}},"n":{n}}}"#);
         let n = |talk: &Talk| talk.informer.cache().get("a").unwrap().n;
@@ -397,7 +397,7 @@ fn a_delta_is_not_lost_where_an_index_function_panics_over_it() {
 
 /// A type of the user's that is neither `Clone` nor `Debug`, in events that share it.
 #[test]
-fn events_asked_of_the_objects_what_their_handles_do_not_need() {
+fn events_are_clone_and_debug_whatever_their_objects_are() {
     #[derive(serde::Deserialize)]
     struct Plain {}
     fn same<T: Clone + fmt::Debug>(event: &T) -> String {

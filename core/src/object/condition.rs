@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_condition_that_was_written_and_read_was_another_one() {
+    fn a_condition_that_is_written_and_read_keeps_its_time() {
         let condition = ready(true, BEGUN + Duration::from_micros(250));
         let text = serde_json::to_string(&condition).unwrap();
         assert_eq!(serde_json::from_str::<Condition>(&text).unwrap(), condition);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_was_undecodable_for_a_condition_without_a_transition_time() {
+    fn a_condition_without_a_transition_time_is_decoded() {
         // `NodeCondition` and `CustomResourceDefinitionCondition` require a type and a status alone. Go writes the zero
         // time as null.
         let node = json!([

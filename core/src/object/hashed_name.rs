@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_cron_job_had_more_than_52_characters() {
+    fn a_name_is_cut_to_its_limit_and_keeps_its_hash() {
         let long = "backup".repeat(10);
         let whole = name(&long, &json!(1));
         for (max, length) in [(52, 52), (63, 63), (300, 63), (12, 12), (11, 10), (10, 10), (0, 10)] {

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_object_took_as_much_memory_for_its_labels_as_ten_siblings() {
+    fn a_changed_object_shares_labels_and_key_with_its_earlier_state() {
         let (earlier, mut meta) = (packed(), packed());
         meta.share_with(&earlier);
         assert!(

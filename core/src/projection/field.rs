@@ -327,7 +327,7 @@ mod tests {
     impl<T> NoLookup for Lookup<T> {}
 
     #[test]
-    fn a_beginning_borrowed_a_text_that_it_does_not_equal_or_hash_as() {
+    fn a_beginning_is_not_looked_up_by_its_text() {
         let (mut whole, mut cut) = (Beginning::<2>::ABSENT, Beginning::<2>::ABSENT);
         assert_eq!((whole.push_text("ab"), cut.push_text("abc")), (Ok(()), Ok(())));
         assert_eq!(whole.as_str(), cut.as_str());

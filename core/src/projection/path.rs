@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_was_taken_for_a_part_of_an_element_and_nothing_for_a_value() {
+    fn an_element_with_a_sign_and_an_empty_value_are_refused() {
         refuses(&["a[+1].b", "a[+0]", "a[b=].c", "a[b=''].c"]);
     }
 

@@ -287,7 +287,7 @@ fn a_line_that_is_no_event_does_not_hide_the_next_one() {
 }
 
 #[test]
-fn a_stray_line_was_told_with_the_problem_of_the_event_before_it() {
+fn a_stray_line_is_told_with_its_own_problem() {
     let unnamed = |problem: &str| format!("an object without a readable name: {problem}; ");
     let told = [unnamed("expected a value at byte 8"), unnamed("expected an event at byte 0"), "Watch".to_string()];
     assert_eq!(parts(Body::Watch, "{\"type\":x}\noops\n"), told);

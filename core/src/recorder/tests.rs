@@ -233,7 +233,7 @@ fn a_series_of_one_occurrence_is_over_after_six_minutes() {
 }
 
 #[test]
-fn an_object_that_changes_had_no_series_in_client_go() {
+fn events_of_an_object_that_changes_are_one_series() {
     let mut world = World::new();
     for version in 0..10 {
         let changed = foo("a").resource_version(&version.to_string());
@@ -268,7 +268,7 @@ fn twenty_five_writes_about_an_object_follow_on_each_other_and_then_one_in_five_
 }
 
 #[test]
-fn an_object_whose_tokens_were_all_back_was_remembered() {
+fn an_object_whose_tokens_are_all_back_is_forgotten() {
     let mut world = World::new();
     let record = |world: &mut World, names: core::ops::Range<u64>| {
         names.for_each(|number| {
@@ -569,7 +569,7 @@ fn a_stop_beside_a_server_out_of_reach_ends_after_three_attempts() {
 }
 
 #[test]
-fn the_answer_to_a_forgotten_series_was_taken_for_that_of_its_successor() {
+fn the_answer_to_a_forgotten_series_does_not_count_for_its_successor() {
     let mut world = World::with(|config| config.remembered = 1);
     (0..5).for_each(|_| world.note(numbered(0)));
     let (id, request) = world.asked().unwrap();
@@ -585,7 +585,7 @@ fn the_answer_to_a_forgotten_series_was_taken_for_that_of_its_successor() {
 }
 
 #[test]
-fn a_stop_lost_the_counts_that_did_not_fit_into_the_queue() {
+fn a_stop_writes_counts_that_do_not_fit_into_the_queue() {
     let mut world = World::with(|config| config.queue = 3);
     for object in 0..10 {
         (0..3).for_each(|_| world.record(Occurrence::normal(foo(&format!("foo-{object}")), "Synced")));
@@ -597,7 +597,7 @@ fn a_stop_lost_the_counts_that_did_not_fit_into_the_queue() {
 }
 
 #[test]
-fn counts_that_were_due_at_one_time_were_lost() {
+fn counts_that_are_due_at_one_time_are_all_written() {
     let mut world = World::with(|config| config.queue = 3);
     for object in 0..10 {
         (0..3).for_each(|_| world.record(Occurrence::normal(foo(&format!("foo-{object}")), "Synced")));
@@ -607,7 +607,7 @@ fn counts_that_were_due_at_one_time_were_lost() {
 }
 
 #[test]
-fn a_clock_far_in_the_future_ended_the_program() {
+fn a_clock_at_its_first_or_last_moment_records_events() {
     let mut world = World::new();
     world.recorder.record(world.now, WallTime::MAX, numbered(0));
     world.recorder.record(world.now, WallTime::MAX, numbered(1));
@@ -617,7 +617,7 @@ fn a_clock_far_in_the_future_ended_the_program() {
 }
 
 #[test]
-fn a_clock_that_was_wrong_once_stayed_in_the_time_of_the_last_occurrence() {
+fn the_last_occurrence_has_the_present_time_after_a_wrong_clock() {
     let mut world = World::new();
     world.recorder.record(world.now, WallTime::MAX, synced());
     world.record(synced());
@@ -625,7 +625,7 @@ fn a_clock_that_was_wrong_once_stayed_in_the_time_of_the_last_occurrence() {
 }
 
 #[test]
-fn a_refused_event_that_goes_on_was_never_tried_again() {
+fn a_refused_event_that_goes_on_is_tried_again() {
     let mut world = World::new();
     world.sickness = Some(|| Ok(refusal(403, "Forbidden")));
     for _ in 0..5 {
@@ -641,7 +641,7 @@ fn a_refused_event_that_goes_on_was_never_tried_again() {
 }
 
 #[test]
-fn refused_occurrences_were_counted_by_nobody_after_a_stop() {
+fn refused_occurrences_are_counted_after_a_stop() {
     let mut world = World::new();
     world.sickness = Some(|| Ok(refusal(403, "Forbidden")));
     world.record(synced());
@@ -651,7 +651,7 @@ fn refused_occurrences_were_counted_by_nobody_after_a_stop() {
 }
 
 #[test]
-fn an_event_that_arrived_first_was_credited_with_the_count_of_a_later_attempt() {
+fn an_event_that_arrived_first_gets_the_count_of_a_later_attempt() {
     let mut world = World::new();
     world.note(synced());
     let (id, request) = world.asked().unwrap();
@@ -667,7 +667,7 @@ fn an_event_that_arrived_first_was_credited_with_the_count_of_a_later_attempt() 
 }
 
 #[test]
-fn the_event_of_another_client_was_taken_for_one_that_a_busy_server_had_refused() {
+fn the_event_of_another_client_is_not_taken_for_a_refused_one() {
     let mut world = World::new();
     world.note(synced());
     let (id, request) = world.asked().unwrap();
@@ -679,7 +679,7 @@ fn the_event_of_another_client_was_taken_for_one_that_a_busy_server_had_refused(
 }
 
 #[test]
-fn a_server_that_asked_for_time_by_the_answer_to_a_forgotten_series_got_none() {
+fn a_server_that_asks_for_time_about_a_forgotten_series_gets_it() {
     let mut world = World::with(|config| config.remembered = 1);
     world.note(numbered(0));
     let (id, _) = world.asked().unwrap();
@@ -689,7 +689,7 @@ fn a_server_that_asked_for_time_by_the_answer_to_a_forgotten_series_got_none() {
 }
 
 #[test]
-fn a_series_gave_way_to_a_forgotten_one_that_was_still_queued() {
+fn a_queued_event_of_a_forgotten_series_gives_way_and_is_counted() {
     let mut world = World::with(|config| (config.queue, config.remembered) = (1, 1));
     [0, 1, 0].into_iter().for_each(|number| world.note(numbered(number)));
     world.settle();
@@ -698,7 +698,7 @@ fn a_series_gave_way_to_a_forgotten_one_that_was_still_queued() {
 }
 
 #[test]
-fn the_last_moment_of_the_clock_made_an_endless_loop() {
+fn a_recorder_acts_at_the_last_moment_of_the_clock() {
     let mut world = World::new();
     world.note(synced());
     world.recorder.handle_timeout(Instant::from_nanos(u64::MAX));

@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_violates_the_protocol_was_called_unreachable() {
+    fn a_violation_of_the_protocol_is_a_malformed_answer() {
         assert_eq!(Failure::from(TransportErrorKind::Protocol).class(), FailureClass::Malformed);
     }
 

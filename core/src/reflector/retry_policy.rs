@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_other_than_one_was_printed_as_three_times() {
+    fn a_limit_is_printed_with_its_number_of_times() {
         let rule = RetryRule::new(&[Watch], &[Refused], Rewatch, Exponential);
         for (limit, printed) in [(1, "after once"), (2, "after twice"), (3, "after 3 times"), (7, "after 7 times")] {
             let row = rule.at_most(limit, Relist).to_string();

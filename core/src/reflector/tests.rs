@@ -208,9 +208,9 @@ fn only_a_watch_that_lived_for_as_long_as_the_delay_resets_it() {
     assert!(talk.waits() < first);
 }
 
-/// It said "failing for 20 s, 4 attempts" at the moment at which a watch broke that had brought events for 15 s.
+/// Events end an outage, and the break of their watch begins another one.
 #[test]
-fn an_outage_was_said_to_have_begun_before_the_events_that_came_meanwhile() {
+fn an_outage_begins_after_the_last_events_of_a_watch() {
     let mut talk = lists().synced();
     for _ in 0..6 {
         let _ = talk.fails(status(429));
@@ -229,7 +229,7 @@ fn an_outage_was_said_to_have_begun_before_the_events_that_came_meanwhile() {
 }
 
 #[test]
-fn a_watch_that_ended_as_it_should_was_called_failing_until_the_next_one() {
+fn a_watch_that_ends_as_it_should_is_no_outage() {
     let mut talk = lists().synced();
     for _ in 0..4 {
         let _ = talk.fails(status(429));
@@ -254,9 +254,9 @@ fn a_watch_that_ends_at_once_and_without_an_event_is_a_failure() {
     assert!(!talk.reflector.has_failure(), "one that lived for a while is none");
 }
 
-/// A kube-apiserver has ended watches of Events whose version was compacted so, without a word.
+/// A kube-apiserver may end watches of Events whose version is compacted so, without a word.
 #[test]
-fn a_version_from_which_every_watch_ends_at_once_was_watched_from_for_ever() {
+fn a_version_from_which_every_watch_ends_at_once_is_listed_again() {
     let mut talk = lists().synced();
     let mut asked = Vec::new();
     for _ in 0..6 {
@@ -292,9 +292,9 @@ fn a_watch_that_goes_on_forgets_those_that_ended_at_once() {
     }
 }
 
-/// Clean ends were counted as failed attempts, and the requests before them were waited for again.
+/// Good ends are no failed attempts, and requests before them are not waited for again.
 #[test]
-fn a_watch_that_ended_well_and_then_was_refused_was_not_tried_again_within_a_minute() {
+fn a_watch_refused_after_good_ends_is_tried_within_a_minute() {
     let mut talk = lists();
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();

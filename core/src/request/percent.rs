@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_behind_a_percent_sign_was_taken_for_a_digit() {
+    fn a_sign_behind_a_percent_sign_is_no_digit() {
         assert_eq!(percent_decode("%+f"), "% f");
         assert_eq!(percent_decode_bytes("%+0%2b"), b"% 0+");
     }

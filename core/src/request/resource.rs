@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_namespace_made_a_path_with_two() {
+    fn a_second_namespace_takes_the_place_of_the_first() {
         let twice = Resource::named("v1/pods").unwrap().in_namespace("a").in_namespace("b");
         assert_eq!(twice.path(), "/api/v1/namespaces/b/pods");
         assert_eq!(twice.in_namespace("").path(), "/api/v1/pods", "an empty one is all of them");

@@ -87,7 +87,7 @@ fn what_was_saved_comes_back_whatever_pieces_it_is_written_and_read_in() {
 }
 
 #[test]
-fn a_state_that_lacks_an_undecodable_object_was_taken_for_a_whole_one() {
+fn a_state_that_lacks_an_undecodable_object_is_read_as_partial() {
     for is_partial in [false, true] {
         let mut flash = InMemory::default();
         let writing = Writing::new(&origin(), "99", WallTime::UNIX_EPOCH, Vec::from([pod(0, 0)])).partial(is_partial);
@@ -201,7 +201,7 @@ fn a_cluster_that_could_not_be_read_is_not_compared() {
 }
 
 #[test]
-fn a_state_of_no_named_server_was_taken_for_that_of_any_other() {
+fn a_state_of_no_named_server_is_not_restored() {
     let unnamed = || Origin::new::<Raw>(&pods(), OPTIONS(), "").unwrap();
     let restored = |origin: &Origin| {
         let mut flash = InMemory::default();
@@ -267,7 +267,7 @@ fn what_was_restored_is_not_saved_again_and_a_cache_without_a_version_never() {
 }
 
 #[test]
-fn a_crash_loop_wrote_at_each_start() {
+fn a_crash_loop_does_not_write_at_each_start() {
     let second = Duration::from_secs(1);
     let (mut saver, version) = (Saver::new(60 * second), Some(Version::from("8")));
     let now = Instant::ZERO + 5 * second;

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_of_few_keys_was_split_into_halves_without_an_empty_cell() {
+    fn each_half_of_a_split_shard_has_an_empty_cell() {
         for keys in 0..40 {
             for passes in [|_| false, |hash| hash % 2 == 0, |_| true] {
                 let (mut slab, mut whole) = (Slab::<u32, Heap>::default(), Cells::<6>::EMPTY);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_a_list_had_filled_kept_its_memory_to_the_last_pop() {
+    fn a_queue_that_a_list_has_filled_frees_memory_with_its_pops() {
         let (mut queue, slots) = filled(10 * SEGMENT);
         for (popped, slot) in (1..).zip(slots) {
             queue.remove(slot);

@@ -261,13 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_more_seconds_than_64_bits_hold_was_no_wait() {
+    fn a_wait_of_more_seconds_than_64_bits_hold_is_an_hour() {
         assert_eq!(seconds("99999999999999999999", None), Some(3600));
         assert_eq!(seconds(&"9".repeat(1000), ANSWERED), Some(3600));
     }
 
     #[test]
-    fn the_obsolete_forms_of_a_date_were_no_wait() {
+    fn a_wait_is_read_from_the_obsolete_forms_of_a_date() {
         assert_eq!(seconds("Friday, 20-Nov-26 10:44:07 GMT", ANSWERED), Some(30));
         assert_eq!(seconds("Fri Nov 20 10:44:07 2026", ANSWERED), Some(30));
         assert_eq!(http_date("Sunday, 06-Nov-94 08:49:37 GMT"), Some(784_111_777));

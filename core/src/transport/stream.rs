@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_empty_chunks_kept_the_thread() {
+    fn a_stream_of_empty_chunks_gives_others_their_turn() {
         let chunks = (0..10_000).map(|_| item(StreamPart::Data("")));
         let (mut transport, script) = opened([answer(200)].into_iter().chain(chunks).collect());
         let mut buf = [0; 4];

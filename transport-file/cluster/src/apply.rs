@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apply_told_the_elements_of_a_list_apart_one_by_one() {
+    fn an_apply_changes_and_removes_ten_thousand_elements_of_a_list() {
         let (mut owners, one) = (FieldOwners::default(), applies("one"));
         let env = |count: usize, value: &str| {
             let elements = (0..count).map(|place| json!({ "name": format!("{place:05}"), "value": value }));

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_was_taken_as_a_refusal() {
+    fn only_an_error_status_can_be_a_refusal() {
         for (code, is_possible) in [(0, false), (200, false), (399, false), (400, true), (599, true), (600, false)] {
             assert_eq!(Fault::Refused(code).why_impossible().is_none(), is_possible, "{code}");
         }

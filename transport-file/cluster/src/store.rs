@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn the_changes_that_a_cluster_remembers_took_any_memory() {
+    fn the_changes_that_a_cluster_remembers_stay_within_their_limit() {
         let kind = |plural: &str| ServedKind::custom("v1", "Large", plural, true);
         let (large, small) = (kind("large"), kind("small"));
         let mut store = Store { most: 1 << 20, ..Store::new() };
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_larger_than_all_that_is_remembered_was_kept() {
+    fn a_change_larger_than_the_limit_of_memory_is_not_kept() {
         let kind = ServedKind::custom("v1", "Large", "large", true);
         let mut store = Store { most: 1 << 10, ..Store::new() };
         deleted(&mut store, &kind, "a", 1 << 12);

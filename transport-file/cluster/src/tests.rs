@@ -101,7 +101,7 @@ fn a_watch_is_told_what_came_before_a_gap_and_then_that_its_version_is_too_old()
 }
 
 #[test]
-fn a_list_of_a_version_within_a_gap_was_that_of_another_version() {
+fn a_list_of_a_version_within_a_gap_is_refused() {
     let cluster = SimulatedCluster::new();
     relist(&cluster, &[("a", 5)], &[], 9);
     relist(&cluster, &[("b", 15)], &[], 20);
@@ -112,7 +112,7 @@ fn a_list_of_a_version_within_a_gap_was_that_of_another_version() {
 }
 
 #[test]
-fn objects_without_a_version_had_none_behind_a_gap() {
+fn objects_without_a_version_get_that_of_the_list_behind_a_gap() {
     let cluster = SimulatedCluster::new();
     let changed = vec![json!({ "metadata": { "name": "a", "namespace": "web" } })];
     let relisted = HistoryChange::Relisted { changed, gone: Vec::new(), version: 7 };
@@ -122,7 +122,7 @@ fn objects_without_a_version_had_none_behind_a_gap() {
 }
 
 #[test]
-fn a_watch_was_not_woken_by_a_recorded_change_below_the_version_of_another_collection() {
+fn a_recorded_change_below_another_collections_version_wakes_a_watch() {
     let cluster = SimulatedCluster::new();
     relist(&cluster, &[], &[], 9);
     let nodes = HistoryChange::Relisted { changed: Vec::new(), gone: Vec::new(), version: 90 };
@@ -337,7 +337,7 @@ fn a_watch_list_ends_its_initial_events_by_a_bookmark_and_the_watch_by_its_timeo
 
 /// An API server takes 0 as no timeout.
 #[test]
-fn a_timeout_of_zero_seconds_ended_a_watch_at_once() {
+fn a_timeout_of_zero_seconds_ends_no_watch() {
     let cluster = SimulatedCluster::new();
     let mut watch = watch(&cluster, "/api/v1/pods?watch=1&resourceVersion=1&timeoutSeconds=0");
     let progress = watch.poll(Instant::ZERO, &Context::from_waker(Waker::noop()), &mut Vec::new());
@@ -373,7 +373,7 @@ fn a_wrong_call_of_a_test_says_what_to_do() {
 }
 
 #[test]
-fn an_object_of_a_custom_kind_without_a_namespace_was_not_found_and_nothing_said_why() {
+fn a_refusal_of_a_guessed_kind_says_how_to_add_the_kind() {
     let (policies, policy) = (
         "/apis/example.com/v1/policies",
         json!({ "apiVersion": "example.com/v1", "kind": "Policy",
@@ -412,7 +412,7 @@ fn a_test_gives_an_object_with_status_and_uid_and_names_come_from_a_prefix() {
 }
 
 #[test]
-fn a_list_of_a_recorded_collection_did_not_show_what_was_written_since() {
+fn a_list_of_a_recorded_collection_shows_what_was_written_since() {
     let cluster = SimulatedCluster::new();
     relist(&cluster, &[("a", 5)], &[], 9);
     assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("b")).0, 201);
@@ -422,7 +422,7 @@ fn a_list_of_a_recorded_collection_did_not_show_what_was_written_since() {
 
 /// An object goes in and out of a selector: the news of one watch come after newer ones of another.
 #[test]
-fn a_watch_from_the_version_of_a_recorded_object_was_told_of_older_changes_again() {
+fn a_watch_from_a_recorded_objects_version_is_told_no_older_change() {
     let cluster = SimulatedCluster::new();
     relist(&cluster, &[("c", 8)], &[], 9);
     record(&cluster, HistoryChange::Added, "a", 12);
@@ -446,14 +446,14 @@ fn foo() -> Value {
 }
 
 #[test]
-fn a_read_of_one_object_settled_that_its_kind_has_no_namespace() {
+fn a_read_of_one_object_leaves_the_scope_of_its_kind_open() {
     let cluster = SimulatedCluster::new();
     assert_eq!(send(&cluster, "GET /apis/example.com/v1/foos/a", &Value::Null).0, 404);
     assert_eq!(send(&cluster, &format!("POST {FOOS}"), &foo()).0, 201);
 }
 
 #[test]
-fn reads_of_misspelt_resources_were_kept_as_kinds() {
+fn requests_for_misspelt_resources_make_no_kinds() {
     let cluster = SimulatedCluster::new();
     let before = cluster.kinds().len();
     for (number, query) in ["", "/a", "?watch=1", "?limit=1"].into_iter().enumerate() {
@@ -470,7 +470,7 @@ fn reads_of_misspelt_resources_were_kept_as_kinds() {
 }
 
 #[test]
-fn a_watch_of_a_resource_without_objects_went_on_after_a_compaction() {
+fn a_compaction_ends_an_old_watch_of_a_resource_without_objects() {
     let cluster = SimulatedCluster::new();
     for _ in 0..3 {
         send(&cluster, &format!("POST {PODS}"), &json!({ "metadata": { "generateName": "a-" } }));
@@ -496,7 +496,7 @@ fn record_maps(cluster: &SimulatedCluster, maps: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn a_deletion_in_a_writable_recording_waited_for_ever_for_the_collector() {
+fn the_collector_finishes_a_deletion_in_a_writable_recording() {
     let cluster = SimulatedCluster::new();
     let maps: [(&str, &[&str]); 7] =
         [("a", &[]), ("b", &["a"]), ("c", &[]), ("d", &["c"]), ("e", &[]), ("f", &["e"]), ("g", &["unrecorded"])];
@@ -527,7 +527,7 @@ fn what_follows_a_recorded_deletion_is_left_to_the_recording() {
 }
 
 #[test]
-fn the_field_managers_of_an_object_that_a_recording_deletes_stayed() {
+fn the_field_managers_of_an_object_go_with_its_recorded_deletion() {
     let cluster = SimulatedCluster::new();
     record(&cluster, HistoryChange::Added, "a", 5);
     let apply = |manager: &str| {
@@ -544,7 +544,7 @@ fn the_field_managers_of_an_object_that_a_recording_deletes_stayed() {
 }
 
 #[test]
-fn an_empty_list_of_a_recorded_kind_settled_that_it_has_no_namespace() {
+fn an_empty_list_of_a_recorded_kind_leaves_its_scope_open() {
     let cluster = SimulatedCluster::new();
     let empty = HistoryChange::Relisted { changed: Vec::new(), gone: Vec::new(), version: 9 };
     cluster.line.shared.record(Instant::ZERO, &kind("example.com/v1/foos"), empty);
@@ -562,7 +562,7 @@ fn an_empty_list_of_a_recorded_kind_settled_that_it_has_no_namespace() {
 }
 
 #[test]
-fn a_query_that_mentions_a_watch_was_taken_for_one() {
+fn a_query_with_a_watch_of_0_is_no_watch() {
     let cluster = SimulatedCluster::new();
     cluster.fail_next("WATCH", Fault::Refused(500)).expect("taken");
     let call = |target| Call { method: "GET", target, accept: "", content_type: "", body: b"" };
@@ -573,7 +573,7 @@ fn a_query_that_mentions_a_watch_was_taken_for_one() {
 }
 
 #[test]
-fn whole_objects_were_taken_for_metadata() {
+fn only_an_accept_of_metadata_alone_asks_for_metadata() {
     let metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let whole = format!("application/json,{metadata}");
     for (accept, asks) in [(metadata, true), (&whole, false), ("", false), ("application/yaml", false)] {

@@ -482,7 +482,7 @@ mod tests {
 
     /// The bytes that are read for the first answers.
     #[test]
-    fn a_capture_was_read_to_its_end_before_its_first_answer() {
+    fn the_first_answers_read_only_the_beginning_of_a_capture() {
         let watch_list = Request::parse("/api/v1/pods?watch=1&sendInitialEvents=true");
         let bytes = [1_000, 150_000].map(|count| {
             let path = capture("first", others(count));

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_behind_was_found_by_reading_the_file_again_from_its_beginning() {
+    fn a_line_behind_is_found_without_reading_the_beginning_again() {
         let plain: String = (1..=LINES).map(|line| text(line) + "\n").collect();
         for (name, bytes) in [("plain", plain.into_bytes()), ("gzip", members(gzip)), ("zstd", members(zstd))] {
             let path: Arc<Path> =

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_scope_was_compared_with_every_other() {
+    fn the_covering_scopes_of_one_have_a_subset_of_its_parts() {
         let text = |parts: u8, part: u8| (parts & part != 0).then(|| "a".to_owned());
         let scope = |parts: u8| Scope {
             collection: Collection { name: "v1/pods".to_owned(), namespace: text(parts, 1) },

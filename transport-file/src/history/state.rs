@@ -206,7 +206,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_relist_was_compared_with_the_objects_of_all_scopes() {
+    fn a_relist_is_compared_with_the_objects_of_its_own_scope() {
         let collection = |namespace: &str| Collection { name: "v1/pods".into(), namespace: Some(namespace.into()) };
         let [small, large] = ["a", "b"].map(|namespace| Arc::new(Scope::whole(collection(namespace))));
         let (resource, memory) = (collection("a").resource(None, false), Memory::at_most(1 << 20));

@@ -271,7 +271,7 @@ fn a_capture_that_was_cut_is_told_up_to_the_cut_and_says_so() {
 }
 
 #[test]
-fn a_line_that_came_centuries_later_was_waited_for() {
+fn a_line_that_comes_centuries_later_is_an_error() {
     let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)])).exchange(
         u64::MAX,
         "/api/v1/pods?watch=1&resourceVersion=9",
@@ -296,19 +296,19 @@ fn fault_behind_a_list(first: &str, lines: &[&str]) -> String {
 }
 
 #[test]
-fn a_capture_of_an_unknown_version_was_told_unchecked() {
+fn a_capture_of_an_unknown_version_is_an_error() {
     let fault = fault_behind_a_list(r#"{"capture":3}"#, &[]);
     assert!(fault.contains(":1: version 3 of the capture format is unknown here; use a release"), "{fault}");
 }
 
 #[test]
-fn a_second_first_line_changed_the_date_of_a_history() {
+fn a_second_first_line_is_an_error() {
     let fault = fault_behind_a_list(r#"{"capture":1}"#, &[r#"{"capture":1,"started":"1999-01-01T00:00:00Z"}"#]);
     assert!(fault.contains(":6: the version of the capture belongs in the first line"), "{fault}");
 }
 
 #[test]
-fn records_without_a_request_were_passed_over_in_a_history() {
+fn records_without_an_open_request_are_errors() {
     for (line, expected) in [
         (r#"{"t":1,"id":9,"data":"x"}"#, ":6: a record for request 9, which is not open"),
         (r#"{"t":1,"id":1,"end":"eof"}"#, ":6: a record for request 1, which is not open"),
@@ -319,7 +319,7 @@ fn records_without_a_request_were_passed_over_in_a_history() {
 }
 
 #[test]
-fn any_number_of_open_requests_was_kept_for_a_history() {
+fn more_than_65536_open_requests_are_an_error() {
     let open = |id: u64| format!(r#"{{"t":1,"id":{id},"request":{{"method":"GET","path":"/api/v1/pods?watch=1"}}}}"#);
     let lines: Vec<String> = (2..=(1 << 16) + 2).map(open).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -328,7 +328,7 @@ fn any_number_of_open_requests_was_kept_for_a_history() {
 }
 
 #[test]
-fn versions_that_no_server_has_overflowed_the_next_one() {
+fn versions_that_no_server_has_are_errors() {
     let largest = i64::MAX.cast_unsigned();
     let told = |version: u64| Tape::default().exchange(1, "/api/v1/pods", &list(version, &[])).lines;
     assert_eq!(told_by(&told(largest)), [format!("@1 reached {largest}")]);
@@ -348,7 +348,7 @@ fn versions_that_no_server_has_overflowed_the_next_one() {
 }
 
 #[test]
-fn objects_of_any_size_were_taken_into_a_history() {
+fn an_object_longer_than_the_limit_is_an_error() {
     let mut large = object("a", 4);
     large["spec"] = "x".repeat(8 << 20).into();
     let too_long = |lines: &str| {
@@ -368,7 +368,7 @@ fn objects_of_any_size_were_taken_into_a_history() {
 }
 
 #[test]
-fn lists_took_any_memory_in_a_history() {
+fn lists_that_take_more_than_4_gib_are_an_error() {
     let memory = Memory::at_most(MOST_STATE);
     let numbers = format!("{}0", "0,".repeat((1 << 22) - 1));
     assert_eq!(weight(&serde_json::from_str(&format!("[{numbers}]")).unwrap()) >> 27, 1);
@@ -394,7 +394,7 @@ fn fault_of_reading(most: u64, content: &str, read: impl FnOnce(&mut History)) -
 }
 
 #[test]
-fn the_first_state_of_a_watch_log_took_any_memory() {
+fn the_first_state_of_a_watch_log_takes_limited_memory() {
     let log: String = (0..200).map(|number| event("ADDED", object(&format!("o{number}"), number + 1))).collect();
     assert_eq!(fault_within(1 << 20, &log), None);
     let fault = fault_within(1 << 14, &log).unwrap();
@@ -402,7 +402,7 @@ fn the_first_state_of_a_watch_log_took_any_memory() {
 }
 
 #[test]
-fn pages_that_overlap_were_counted_twice() {
+fn pages_that_overlap_are_counted_once() {
     let page = |token: &str| {
         let metadata = serde_json::json!({ "resourceVersion": "9", "continue": token });
         let items = [object("a", 4)];
@@ -429,7 +429,7 @@ fn pages_that_overlap_were_counted_twice() {
 }
 
 #[test]
-fn the_keys_of_a_history_took_any_memory() {
+fn the_keys_of_a_history_take_limited_memory() {
     let events: String = (0..200).map(|number| event("ADDED", object(&format!("o{number}"), number + 10))).collect();
     let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[])).exchange(
         2,
@@ -442,7 +442,7 @@ fn the_keys_of_a_history_took_any_memory() {
 }
 
 #[test]
-fn the_scopes_of_a_history_took_any_memory() {
+fn the_scopes_of_a_history_take_limited_memory() {
     let tape = (0..200_u64).fold(Tape::default(), |tape, number| {
         tape.exchange(number, &format!("/api/v1/pods?labelSelector=a{number}"), &list(9, &[]))
     });
@@ -452,7 +452,7 @@ fn the_scopes_of_a_history_took_any_memory() {
 }
 
 #[test]
-fn items_without_a_name_were_kept_until_their_list_ended() {
+fn items_without_a_name_are_not_kept() {
     let items = vec![serde_json::json!({}); 10_000];
     let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &items));
     assert_eq!(fault_within(1 << 18, &tape.lines), None);
@@ -460,7 +460,7 @@ fn items_without_a_name_were_kept_until_their_list_ended() {
 }
 
 #[test]
-fn what_a_page_adds_to_its_items_took_any_memory() {
+fn what_a_page_adds_to_its_items_takes_limited_memory() {
     let items: Vec<String> = (0..100).map(|number| object(&format!("o{number}"), 4).to_string()).collect();
     let (items, kind) = (items.join(","), "x".repeat(1 << 14));
     let page = format!(r#"{{"metadata":{{"continue":"x"}},"items":[{items}],"kind":"{kind}List"}}"#);
@@ -486,7 +486,7 @@ fn told_of_arrays(name: impl Fn(u64) -> String, kind: impl Fn(u64) -> &'static s
 }
 
 #[test]
-fn objects_that_watches_told_of_took_any_memory() {
+fn objects_that_watches_tell_of_take_limited_memory() {
     let different = told_of_arrays(|number| format!("o{number}"), |_| "ADDED");
     let skip = |history: &mut History| {
         let mut steps = history.skip_to(Duration::from_secs(1));
@@ -504,7 +504,7 @@ fn objects_that_watches_told_of_took_any_memory() {
 }
 
 #[test]
-fn the_list_of_a_first_state_counted_twice_when_it_was_read_again() {
+fn the_list_of_a_first_state_counts_once_when_read_again() {
     let objects: Vec<Value> = (0..100).map(|number| object(&format!("o{number}"), 4)).collect();
     let size: u64 = objects.iter().map(weight).sum();
     let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &objects));
@@ -523,7 +523,7 @@ fn objects_that_were_replaced_or_deleted_give_their_memory_back() {
 }
 
 #[test]
-fn a_single_list_of_whole_objects_removed_a_watch_of_metadata() {
+fn a_watch_of_metadata_stays_beside_a_single_list_of_whole_objects() {
     let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     let watch = "/api/v1/pods?watch=1&resourceVersion=9";
     let metadata = Tape::default().exchange_as(1, "/api/v1/pods", accept, &list(9, &[object("a", 4)])).exchange_as(
@@ -543,7 +543,7 @@ fn a_single_list_of_whole_objects_removed_a_watch_of_metadata() {
 }
 
 #[test]
-fn the_reader_of_a_history_was_told_to_skip_its_bad_lines() {
+fn a_bad_line_of_a_history_comes_without_advice_to_skip_it() {
     let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)]));
     let log = event("ADDED", object("a", 4)) + &event("MODIFIED", object("a", 5));
     for content in [format!("{}{{\"t\"\n", tape.lines), format!("{log}{{\"type\"\n")] {
@@ -601,7 +601,7 @@ fn what_is_skipped_leads_to_the_same_state() {
 }
 
 #[test]
-fn an_object_that_came_and_went_while_it_was_skipped_was_gone_from_nowhere() {
+fn an_object_that_comes_and_goes_while_skipped_is_not_told() {
     let tape = Tape::default().exchange(0, "/api/v1/pods", &list(1, &[object("a", 1), object("b", 1)])).exchange(
         10,
         "/api/v1/pods?watch=1&resourceVersion=1",
@@ -622,7 +622,7 @@ fn an_object_that_came_and_went_while_it_was_skipped_was_gone_from_nowhere() {
 }
 
 #[test]
-fn objects_that_a_list_shows_no_more_went_in_another_order_in_each_run() {
+fn objects_that_a_list_no_longer_shows_go_in_order() {
     let names: Vec<String> = (0..50).map(|n| format!("{n:02}")).collect();
     let objects: Vec<Value> = names.iter().map(|name| object(name, 1)).collect();
     let tape =
@@ -656,7 +656,7 @@ fn with_unreadable_states() -> Tape {
 }
 
 #[test]
-fn a_deletion_that_could_not_be_read_was_none_and_nobody_was_told() {
+fn an_unreadable_deletion_is_told_and_unreadable_states_are_counted() {
     let mut saved = of(&with_unreadable_states().lines).unwrap();
     let steps = told(&mut saved.history);
     assert_eq!(steps[1..], ["@9 modified web/a 6", "@9 deleted web/b 8", "@9 modified web/d 11"]);
@@ -667,7 +667,7 @@ fn a_deletion_that_could_not_be_read_was_none_and_nobody_was_told() {
 }
 
 #[test]
-fn an_old_state_took_the_place_of_a_skipped_one_that_could_not_be_read() {
+fn an_old_state_does_not_replace_an_unreadable_one_that_is_skipped() {
     let mut saved = of(&with_unreadable_states().lines).unwrap();
     let steps = saved.history.skip_to(Duration::from_secs(1));
     assert_eq!(shown(&steps[1].change), "relisted web/d 11 -web/a, web/b at 11");
@@ -675,7 +675,7 @@ fn an_old_state_took_the_place_of_a_skipped_one_that_could_not_be_read() {
 }
 
 #[test]
-fn an_event_that_says_its_kind_twice_was_one_of_another_resource() {
+fn an_event_that_says_its_kind_twice_stays_in_its_resource() {
     let event = |rest: &str| {
         let metadata = r#""metadata":{"name":"a","resourceVersion":"1"}"#;
         format!(r#"{{"type":"ADDED","object":{{"apiVersion":"v1","kind":"Pod",{metadata}{rest}}}}}"#) + "\n"
@@ -689,7 +689,7 @@ fn an_event_that_says_its_kind_twice_was_one_of_another_resource() {
 }
 
 #[test]
-fn an_item_of_a_list_that_could_not_be_read_was_gone_and_nobody_was_told() {
+fn unreadable_items_of_a_list_are_counted_and_the_first_is_named() {
     let item =
         |name: &str, spec: &str| format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"4"}},"spec":{spec}}}"#);
     let items = [item("a", "1"), item("b", "1e999"), item("c", "1e999")].join(",");
@@ -708,7 +708,7 @@ fn an_item_of_a_list_that_could_not_be_read_was_gone_and_nobody_was_told() {
 }
 
 #[test]
-fn a_log_of_metadata_was_one_of_a_resource_that_no_cluster_has() {
+fn a_log_of_metadata_names_no_resource_and_is_refused() {
     let log = event("ADDED", object("a", 4)).replace(r#""apiVersion":"v1""#, r#""apiVersion":"meta.k8s.io/v1""#);
     let log = log.replace(r#""kind":"Pod""#, r#""kind":"PartialObjectMetadata""#);
     let error = of(&log).err().unwrap();

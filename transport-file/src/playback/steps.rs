@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_requests_without_an_end_was_kept() {
+    fn more_than_65536_open_requests_are_an_error() {
         let mut lines = vec![BEGAN.to_owned()];
         lines.extend((1..=(1 << 16) + 1).map(|id| SENT.replace(r#""id":3"#, &format!(r#""id":{id}"#))));
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -317,14 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_of_a_tape_that_is_replayed_was_told_to_skip_its_bad_lines() {
+    fn a_bad_line_of_a_tape_comes_without_advice_to_skip_it() {
         let steps = steps("skipped", &[BEGAN, r#"{"t":1,"id""#]);
         let Some(Err(found)) = steps.last() else { panic!("{steps:?}") };
         assert!(found.ends_with(":2: the line breaks off at column 11; correct or delete the line"), "{found}");
     }
 
     #[test]
-    fn a_note_that_came_centuries_later_was_waited_for() {
+    fn a_note_that_comes_centuries_later_is_an_error() {
         let steps = steps("centuries", &[&BEGAN.replacen("\"t\":5", "\"t\":18446744073709551615", 1)]);
         let Some(Err(found)) = steps.last() else { panic!("{steps:?}") };
         assert!(found.contains(":1: not a record of a capture: \"t\" is more than a hundred years"), "{found}");

@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tape_that_had_ended_grew_with_each_aborted_request() {
+    fn a_finished_tape_does_not_grow_with_aborted_requests() {
         let taped = Taped::named("grew");
         let mut calls = taped.0.client(Silent);
         taped.0.finish().unwrap();
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_a_client_that_was_dropped_had_no_end() {
+    fn the_requests_of_a_dropped_client_end_as_cut_by_the_client() {
         let taped = Taped::named("dropped");
         let mut calls = taped.0.client(Silent);
         send(&mut calls, 1);

@@ -217,7 +217,7 @@ fn a_file_that_shrinks_while_it_is_played_ends_the_playback_with_an_error() {
 }
 
 #[test]
-fn compressed_data_that_broke_off_behind_a_whole_line_counted_as_whole() {
+fn compressed_data_that_breaks_off_behind_a_whole_line_counts_as_cut() {
     let list = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}"#;
     let list = &list.replace('"', r#"\""#);
     for (lines, is_playable) in [(exchange(0, 1, PODS, list), true), (exchange(0, 1, "/version", "{}"), false)] {

@@ -62,7 +62,6 @@ fn a_watch_log_is_an_empty_list_and_a_watch_with_the_bytes_of_the_file() {
     }
 }
 
-/// What stood behind the error was never played.
 #[test]
 fn a_watch_log_goes_on_with_a_new_watch_behind_each_error() {
     let event = |kind: &str, name: &str, version: u32| {

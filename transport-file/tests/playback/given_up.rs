@@ -97,9 +97,9 @@ fn silent_at_first() -> Vec<String> {
     lines
 }
 
-/// It turns to lists for good, which the playback of a failure alone would not bring about.
+/// The client turns to lists for good, which the playback of a failure alone would not bring about.
 #[test]
-fn a_client_that_waited_in_vain_for_a_watch_list_was_not_followed_to_the_end() {
+fn a_vain_wait_for_a_watch_list_is_replayed_to_the_end() {
     let path = no_file("silent-at-first.jsonl");
     let original = Playback::from_file(file(text(&silent_at_first()))).unwrap();
     let mut live = driver(recorder(&path, original), config(true, true));

@@ -241,9 +241,9 @@ impl ApiTransport for NoAnswer {
     fn abort(&mut self, _: RequestId) {}
 }
 
-/// Another resource was still followed, so that the watch looked as if it had timed out.
+/// Another resource is still followed when the first one is aborted.
 #[test]
-fn a_watch_that_was_aborted_at_the_end_of_a_tape_timed_out_because_another_one_was_aborted_later() {
+fn a_watch_aborted_at_the_end_of_a_tape_is_over() {
     let watch = |t, id, path: &str| vec![request(t, id, path), response(t, id), data(t, id, "x")];
     let aborted = |id| vec![format!(r#"{{"t":19,"id":{id},"end":"cut","by":"client"}}"#)];
     let (pods, nodes) = ("/api/v1/pods?watch=1", "/api/v1/nodes?watch=1");
@@ -254,9 +254,9 @@ fn a_watch_that_was_aborted_at_the_end_of_a_tape_timed_out_because_another_one_w
     }
 }
 
-/// It broke off after its last event, although another resource was followed for longer.
+/// Another resource is followed for longer than the last event of the watch.
 #[test]
-fn a_watch_that_was_open_when_its_tape_was_killed_broke_off_at_once() {
+fn an_open_watch_of_a_killed_tape_breaks_off_with_the_tape() {
     let lines = [
         request(0, 1, "/api/v1/pods?watch=1"),
         response(1, 1),
@@ -581,9 +581,9 @@ fn played(path: &Path) -> (Vec<String>, bool) {
     (bodies, failed || notes_fail || pods.playback.error().is_some())
 }
 
-/// A flipped bit in a body played as it stood, unless the file was compressed.
+/// A flipped bit in a body is found, whether the file is compressed or not.
 #[test]
-fn a_tape_of_which_a_bit_was_flipped_or_the_end_was_cut_plays_what_it_held_or_fails() {
+fn a_damaged_tape_plays_what_it_held_or_fails() {
     for name in ["tape-flipped.jsonl", "tape-flipped.jsonl.gz", "tape-flipped.jsonl.zst"] {
         let path = no_file(name);
         record(&path, RecorderConfig::new());
@@ -613,7 +613,7 @@ fn fault(path: &Path, lines: &[&str]) -> Option<(CaptureErrorKind, Option<u64>)>
     Some((error.kind(), error.line()))
 }
 
-/// A list without one of its chunks, or with two of them exchanged, played as if it had been recorded like that.
+/// A list without one of its chunks, or with two of them exchanged, does not play.
 #[test]
 fn a_tape_whose_lines_were_dropped_doubled_or_exchanged_names_the_first_wrong_line() {
     let path = no_file("tape-shuffled.jsonl");
@@ -698,7 +698,7 @@ fn told_by_all(tape: &[u8]) -> String {
 }
 
 #[test]
-fn a_compressed_tape_of_a_killed_recorder_was_refused_instead_of_breaking_off() {
+fn a_killed_recorders_compressed_tape_breaks_off_as_a_plain_one() {
     let parts = reconciles();
     let (mut gzip, mut zstd) =
         (GzEncoder::new(Vec::new(), Compression::fast()), zstd::Encoder::new(vec![], 1).unwrap());

@@ -245,7 +245,7 @@ mod tests {
 
     /// Go's zero time, as client-go takes it.
     #[test]
-    fn a_credential_whose_expiry_was_the_zero_time_was_refused() {
+    fn a_credential_whose_expiry_is_the_zero_time_never_expires() {
         let output = br#"{"apiVersion":"v1","kind":"ExecCredential",
             "status":{"token":"t","expirationTimestamp":"0001-01-01T00:00:00Z"}}"#;
         let issued = read(output, "v1").map(|issued| issued.expires);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_rfc_3339_does_not_have_were_dates() {
+    fn forms_that_rfc_3339_does_not_have_are_no_dates() {
         for text in [
             "+002026-11-20T10:43Z",
             "+002026-11-20T10:43:07Z",

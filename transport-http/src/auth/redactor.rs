@@ -182,7 +182,7 @@ mod tests {
 
     /// Go's `encoding/json` writes `&`, `<` and `>` so.
     #[test]
-    fn a_password_that_go_escaped_in_json_was_shown() {
+    fn a_password_that_go_escapes_in_json_is_redacted() {
         let body = json("{no Pa&ssword<1>}", |c| "&<>".contains(c));
         assert!(body.contains(r"Pa\u0026ssword\u003c1\u003e"));
         for len in 1..=body.len() {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_of_which_json_escaped_every_character_was_shown() {
+    fn a_credential_of_which_json_escapes_every_character_is_redacted() {
         for secret in ["hunter2+the/token=", "p\u{e4}ss\u{1f642}wort", r#"a\b"c/d\\"#, "\u{8}\u{c}\n\r\t"] {
             let lower = json(secret, |_| true);
             for escaped in [lower.to_uppercase().replace("\\U", "\\u"), lower] {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_in_which_json_escaped_some_characters_was_shown() {
+    fn a_credential_in_which_json_escapes_some_characters_is_redacted() {
         for (secret, text) in [
             ("hunter2+the/token=", r"hunter2+the\/token="),
             ("hunter2+the/token=", r"hunter2%2Bthe%2\u0046token%3D"),

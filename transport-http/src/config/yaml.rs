@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_key_was_copied_wherever_a_merge_key_brought_it() {
+    fn a_key_that_a_merge_key_brings_is_not_copied() {
         let root = parse(&format!("x: &x {{{}: 1}}\ny: {{<<: *x}}\n", "k".repeat(1000))).unwrap().unwrap();
         let keys = ["x", "y"].map(|name| match &root.entry(name).unwrap().value {
             Value::Map(entries) => entries.keys().next().unwrap().as_ptr(),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn values_without_aliases_had_no_limit() {
+    fn values_without_aliases_have_a_limit() {
         let list = |items: usize| format!("a: 1\nx: [{}]\n", "a,".repeat(items));
         for text in [
             list(1 << 20),

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_a_full_socket_did_not_take_was_lost() {
+    fn output_that_a_full_socket_does_not_take_is_sent_later() {
         let ((mut transport, mut other), mut sent) = (polled(), Vec::new());
         while transport.unsent.is_empty() {
             let byte = (sent.len() / 4096 % 251) as u8;

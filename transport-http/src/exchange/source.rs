@@ -206,7 +206,7 @@ mod tests {
     use embedded_io::ErrorKind;
 
     #[test]
-    fn a_connection_that_was_closed_was_not_known_by_what_the_firmware_says_of_its_errors() {
+    fn a_closed_connection_is_known_by_what_the_firmware_says_of_errors() {
         let closed = ExchangeError::Connection(ErrorKind::Other);
         assert!(is_stale(&closed, |_| TransportError::new(TransportErrorKind::Reset, "close_notify")));
         assert!(!is_stale(&closed, TransportError::of_connection));

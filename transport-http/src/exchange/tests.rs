@@ -392,7 +392,7 @@ fn a_target_that_cannot_be_formatted_is_not_sent_in_half() {
 
 #[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
 #[test]
-fn the_debug_output_of_an_exchange_showed_a_token() {
+fn the_debug_output_of_an_exchange_shows_no_token() {
     let mut exchange = Exchange::<512>::new();
     let endpoint = Endpoint::new("a").with_token("t0ken");
     let request = endpoint.get("/pods", "x");

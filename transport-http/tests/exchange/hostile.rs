@@ -62,9 +62,9 @@ fn lists_and_watches_of_every_frame_arrive_in_pieces_of_any_size() {
     }
 }
 
-/// Each read of the head had the whole limit, so that a byte a minute could have held the informer for eleven days.
+/// With a limit for each read, a byte a minute would hold the informer for eleven days.
 #[test]
-fn a_head_of_a_byte_a_minute_held_the_informer() {
+fn all_reads_of_a_head_share_one_limit() {
     for then in [Then::Wait, Then::Repeat(b"X")] {
         for pace in [1, 59, 61] {
             let pace = Duration::from_secs(pace);

@@ -78,7 +78,7 @@ fn events_in_gzip_members_of_their_own_are_told_as_their_bytes_come() {
 }
 
 #[test]
-fn the_rest_of_a_compressed_piece_waited_for_the_next_piece() {
+fn the_rest_of_a_compressed_piece_does_not_wait_for_the_next() {
     let (piece, (ended, end)) = ("x".repeat(60 << 10), mpsc::channel::<()>());
     let (body, end) = (piece.clone(), Mutex::new(end));
     let mut client = Client::of(move |mut connection, _| {
@@ -134,13 +134,12 @@ fn a_gzip_bomb_is_streamed_and_not_stored() {
     assert!(most < 4 << 20, "{most} bytes more");
 }
 
-/// The first call of a function brings up to megabytes of its file. A bomb was taken to have exploded by that, now and
-/// then.
+/// The first call of a function brings up to megabytes of its file, as if a bomb had exploded.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_pages_of_the_program_itself_counted_as_memory_of_an_answer() {
+fn the_pages_of_the_program_are_no_memory_of_an_answer() {
     if measured().is_none() {
-        measured_alone("bad_answers::the_pages_of_the_program_itself_counted_as_memory_of_an_answer", "");
+        measured_alone("bad_answers::the_pages_of_the_program_are_no_memory_of_an_answer", "");
         return;
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -204,7 +204,7 @@ fn an_answer_may_come_compressed_but_not_without_end() {
 }
 
 #[test]
-fn an_endless_answer_to_a_write_was_read_up_to_the_limit_of_a_list() {
+fn an_answer_to_a_write_is_read_up_to_16_mib() {
     const LEN: usize = (16 << 20) + 1;
     let server = Server::of(|mut connection, head| {
         body(&mut connection, &head);
@@ -416,7 +416,7 @@ fn requests_that_are_polled_have_the_limits_of_their_cluster() {
 }
 
 #[test]
-fn a_blocking_client_handed_out_the_token_that_a_page_for_people_echoed() {
+fn a_client_redacts_the_token_that_a_page_for_people_echoes() {
     let server = Server::of(|mut connection, head| {
         let page = format!("<html>you sent {}</html>", header(&head, "authorization").unwrap());
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close";

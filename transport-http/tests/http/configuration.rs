@@ -170,9 +170,9 @@ fn a_file_that_is_no_kubeconfig_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_kubeconfig_of_short_texts_took_a_hundred_times_its_size() {
+fn a_large_kubeconfig_of_short_texts_is_refused_in_limited_memory() {
     if measured().is_none() {
-        measured_alone("configuration::a_kubeconfig_of_short_texts_took_a_hundred_times_its_size", "");
+        measured_alone("configuration::a_large_kubeconfig_of_short_texts_is_refused_in_limited_memory", "");
         return;
     }
     let text = format!("current-context: x\nx: [{}]\n", "a,".repeat(8_000_000));
@@ -325,7 +325,7 @@ fn no_credential_is_shown_by_what_can_be_printed() {
 }
 
 #[test]
-fn a_credential_over_plain_http_went_without_a_word() {
+fn a_credential_over_plain_http_is_warned_of() {
     let files = Scratch::new();
     let warnings = |server: &str, user: &str| {
         let cluster = cluster(&files.kubeconfig(&format!("server: '{server}'"), user));
@@ -374,7 +374,7 @@ fn an_entry_that_is_no_map_is_an_error_that_does_not_show_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
+fn a_kubeconfig_that_others_may_write_is_warned_of() {
     use listwatch_transport_http::ConfigWarning;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let files = Scratch::new();

@@ -206,7 +206,7 @@ fn a_token_file_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_bad_token_was_blamed_on_the_line_of_the_cluster() {
+fn a_bad_credential_is_blamed_on_the_line_of_its_user() {
     let files = Scratch::new();
     let long = "x".repeat(20_000);
     for (user, expected) in [
@@ -244,7 +244,7 @@ fn echo(status: &str, head: &str, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn an_answer_that_echoes_the_request_showed_the_token() {
+fn an_answer_that_echoes_the_request_shows_no_token() {
     let files = Scratch::new();
     let pair = base64("me:hunter2");
     for (user, status, len) in [
@@ -300,7 +300,7 @@ fn a_refusal_without_an_end_is_read_up_to_64_kib() {
 }
 
 #[test]
-fn a_client_was_given_its_token_back_by_a_refusal() {
+fn a_refusal_does_not_give_a_client_its_token_back() {
     use listwatch_core::Resource;
     use listwatch_core::api::Api;
     let server = Server::of(|mut connection, head| connection.write_all(&echo("403 Forbidden", &head, 7)).unwrap());
@@ -313,7 +313,7 @@ fn a_client_was_given_its_token_back_by_a_refusal() {
 }
 
 #[test]
-fn a_redirection_to_the_token_was_told() {
+fn a_redirection_to_the_token_is_told_without_it() {
     let answer = "HTTP/1.1 302 Found\r\nlocation: https://login.example/hunter2\r\ncontent-length: 0\r\n\r\n";
     let mut client = client(&Scratch::new(), &Server::saying(answer), "token: hunter2");
     client.open("/api/v1/pods");

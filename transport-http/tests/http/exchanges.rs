@@ -126,7 +126,7 @@ fn a_server_that_is_not_there_refuses_and_is_named() {
 }
 
 #[test]
-fn a_server_that_hangs_up_without_an_answer_broke_the_connection() {
+fn a_server_that_hangs_up_without_an_answer_breaks_the_connection() {
     let mut client = Client::of(|connection, _| drop(connection));
     client.open("/api/v1/pods");
     assert_eq!(client.failure(), TransportErrorKind::Reset);

@@ -76,7 +76,7 @@ fn first_after(client: &HttpClient, heads: &Receiver<String>) -> String {
 }
 
 #[test]
-fn a_write_left_after_its_term_because_tls_took_long_to_shake_hands() {
+fn a_write_whose_term_ends_during_the_tls_handshake_is_not_sent() {
     let (authority, files, (heads, asked)) = (Authority::new(), Scratch::new(), mpsc::channel());
     let server = authority.issue(&["127.0.0.1"]).serve(None, move |mut stream, head| {
         heads.send(head).unwrap();
@@ -98,7 +98,7 @@ fn a_write_left_after_its_term_because_tls_took_long_to_shake_hands() {
 }
 
 #[test]
-fn a_write_left_after_its_term_because_a_proxy_took_long_to_connect() {
+fn a_write_whose_term_ends_while_a_proxy_connects_is_not_sent() {
     let ((hold, held, go), (heads, asked)) = (lock(), mpsc::channel());
     let proxy = Server::raw(move |mut connection| {
         request_head(&mut connection).unwrap();
@@ -120,7 +120,7 @@ fn a_write_left_after_its_term_because_a_proxy_took_long_to_connect() {
 
 #[cfg(unix)]
 #[test]
-fn a_write_left_after_its_term_because_a_plugin_took_long_to_answer() {
+fn a_write_whose_term_ends_while_a_plugin_runs_is_not_sent() {
     use super::support::wait_until;
     let (files, (heads, asked)) = (Scratch::new(), mpsc::channel());
     let server = Server::of(move |mut connection, head| {
@@ -146,7 +146,7 @@ fn a_write_left_after_its_term_because_a_plugin_took_long_to_answer() {
 }
 
 #[test]
-fn a_write_that_was_refused_for_its_credential_was_repeated_after_its_term() {
+fn a_write_refused_for_its_credential_is_not_repeated_after_its_term() {
     let (files, (heads, asked), term) = (Scratch::new(), mpsc::channel(), Term::new());
     let (renewed, ending) = (files.write("token", "old"), term.clone());
     let server = Server::of(move |mut connection, head| {
@@ -165,7 +165,7 @@ fn a_write_that_was_refused_for_its_credential_was_repeated_after_its_term() {
 }
 
 #[test]
-fn a_long_write_went_on_after_its_term() {
+fn a_long_write_stops_at_the_end_of_its_term() {
     const LEN: usize = 64 << 20;
     let ((hold, held, go), (read, was_read)) = (lock(), mpsc::channel());
     let server = Server::of(move |mut connection, _| {
@@ -226,7 +226,7 @@ fn a_write_that_is_polled_asks_its_gate_too() {
 }
 
 #[test]
-fn requests_that_hung_left_no_room_for_a_client_that_has_to_renew() {
+fn requests_that_hang_leave_room_for_a_client_with_its_own_limit() {
     let server = Server::of(|mut connection, head| {
         if head.starts_with("GET /hangs") {
             drop(connection.read(&mut [0]));

@@ -70,7 +70,7 @@ fn assert_probes(client: &mut Client, opened: &Receiver<Ports>) {
 }
 
 #[test]
-fn a_silent_watch_sent_no_probe() {
+fn a_silent_watch_sends_probes() {
     let files = Scratch::new();
     let (server, opened) = silent_server();
     assert_probes(&mut Client::at(&server.url()), &opened);
@@ -87,7 +87,7 @@ fn a_silent_watch_sent_no_probe() {
 }
 
 #[test]
-fn a_silent_watch_through_a_proxy_sent_no_probe() {
+fn a_silent_watch_through_a_proxy_sends_probes() {
     let files = Scratch::new();
     let (server, _opened) = silent_server();
     let socks: fn(&mut TcpStream) = |connection| drop(super::proxies::greet_socks(connection));
@@ -110,8 +110,8 @@ fn keep_alive_can_be_left_to_the_system() {
 
 /// In a network of its own, whose one interface goes down under an open watch: no packet arrives any more.
 #[test]
-fn a_half_open_watch_was_noticed_after_minutes() {
-    const NAME: &str = "keep_alive::a_half_open_watch_was_noticed_after_minutes";
+fn a_half_open_watch_is_noticed_within_a_minute() {
+    const NAME: &str = "keep_alive::a_half_open_watch_is_noticed_within_a_minute";
     if measured().is_none() {
         return half_open_alone(NAME);
     }

@@ -163,7 +163,7 @@ fn a_plugin_that_does_not_end_is_told_by_its_time_limit() {
 }
 
 #[test]
-fn a_plugin_that_hung_was_not_named_while_a_request_waited_for_it() {
+fn a_plugin_is_named_while_a_request_waits_for_it() {
     let (files, (server, _)) = (Scratch::new(), guarded("x"));
     let wait = "cd \"$(dirname \"$0\")\"; until test -e go; do sleep 0.01; done";
     let script = format!("{wait}\n{}", credential("\"token\":\"x\""));
@@ -194,7 +194,7 @@ fn life_of(pipe: &Path) -> Receiver<()> {
 
 /// A plugin that has started something that holds the pipe, and neither ends.
 const ENDLESS: &str = "sleep 600 > \"$(dirname \"$0\")/pipe\"";
-/// A time limit that was over before the plugin had started anything shows nothing: it gets more.
+/// A time limit that ends before the plugin has started anything shows nothing: it gets more.
 #[test]
 fn what_a_plugin_has_started_does_not_outlive_its_time_limit() {
     let had_begun = [500, 3_000, 15_000].into_iter().any(|limit| {

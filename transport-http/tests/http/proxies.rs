@@ -196,7 +196,7 @@ fn behind(files: &Scratch, proxy: &Server, authority: &Authority) -> Client {
 }
 
 #[test]
-fn a_proxy_over_tls_was_shown_the_client_certificate() {
+fn a_proxy_over_tls_is_not_shown_the_client_certificate() {
     let (authority, files) = (Authority::new(), Scratch::new());
     let (its, server) = (authority.issue(&["127.0.0.1"]), authority.issue(&["kube.invalid"]));
     let (proxy, asked) = over_tls(&its, None, Some(&server));
@@ -212,10 +212,10 @@ fn a_proxy_over_tls_was_shown_the_client_certificate() {
     assert!(asked.try_recv().is_err());
 }
 
-/// kubectl trusts it by the cluster's authority alone. One for a server without TLS could not be used at all.
+/// By the cluster's authority alone, as with kubectl, one for a server without TLS could not be used.
 #[test]
-fn a_proxy_over_tls_was_not_trusted_by_the_systems_authorities() {
-    const NAME: &str = "proxies::a_proxy_over_tls_was_not_trusted_by_the_systems_authorities";
+fn a_proxy_over_tls_is_trusted_by_the_systems_authorities_too() {
+    const NAME: &str = "proxies::a_proxy_over_tls_is_trusted_by_the_systems_authorities_too";
     let (ours, theirs, files) = (Authority::new(), Authority::new(), Scratch::new());
     // The child's system trusts what its parent has made for it.
     let Some(folder) = measured() else {
@@ -245,7 +245,7 @@ fn a_proxy_over_tls_was_not_trusted_by_the_systems_authorities() {
 }
 
 #[test]
-fn a_proxy_over_tls_that_is_not_trusted_was_taken_for_the_server() {
+fn a_proxy_over_tls_that_is_untrusted_is_told_from_the_server() {
     let (authority, other, files) = (Authority::new(), Authority::new(), Scratch::new());
     let (proxy, asked) = over_tls(&other.issue(&["127.0.0.1"]), None, None);
     let mut client = behind(&files, &proxy, &authority);

@@ -65,7 +65,7 @@ fn an_event_arrives_over_tls_when_its_bytes_do_and_a_silent_watch_can_be_given_u
 
 /// Without a length and without chunks, only TLS tells the end of a body from a connection that broke.
 #[test]
-fn a_body_without_an_end_of_its_own_was_taken_for_whole_when_tls_broke_off() {
+fn a_body_without_its_own_end_fails_when_tls_breaks_off() {
     let (authority, files) = (Authority::new(), Scratch::new());
     for (is_whole, end) in [(true, Ok(())), (false, Err(TransportErrorKind::Reset))] {
         let server = authority.issue(&["127.0.0.1"]).serve(NO_CLIENTS, move |mut stream, _| {
@@ -369,7 +369,7 @@ fn old_hello() -> Vec<u8> {
 }
 
 #[test]
-fn a_server_of_tls_1_1_was_said_to_refuse_the_client_certificate() {
+fn each_alert_of_a_handshake_is_told_by_its_own_cause() {
     for (answer, expected, not) in [
         (alert(70), "neither TLS 1.2 nor TLS 1.3", "certificate"),
         (old_hello(), "neither TLS 1.2 nor TLS 1.3", "certificate"),
@@ -393,7 +393,7 @@ fn a_server_of_tls_1_1_was_said_to_refuse_the_client_certificate() {
 }
 
 #[test]
-fn a_short_rsa_key_was_taken_for_one_of_another_authority() {
+fn a_short_rsa_key_is_told_by_its_length() {
     let files = Scratch::new();
     let (identity, authority) = certificates::issued_by_weak_authority();
     let server = identity.serve(NO_CLIENTS, empty);

@@ -14,7 +14,7 @@ const WATCH: &str = "/api/v1/pods?watch=1";
 
 #[cfg(target_os = "linux")]
 #[test]
-fn fifty_quiet_watches_had_a_thread_each() {
+fn fifty_quiet_watches_take_two_threads_at_most() {
     let (bytes, threads) = super::load::cost::plain();
     assert!(bytes <= 35_000, "{bytes}");
     assert!(threads <= 2, "{threads}");
@@ -22,7 +22,7 @@ fn fifty_quiet_watches_had_a_thread_each() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn fifty_quiet_watches_over_tls_had_a_thread_each() {
+fn fifty_quiet_watches_over_tls_take_two_threads_at_most() {
     let (bytes, threads) = super::load::cost::tls();
     assert!(bytes <= 60_000, "{bytes}");
     assert!(threads <= 2, "{threads}");
@@ -73,7 +73,7 @@ fn dripping() -> (Sender<()>, Arc<Mutex<Receiver<()>>>) {
 const PIECES: &str = "5\r\nfirst\r\nA;ext=1\r\nsecond one\r\n0\r\n\r\n";
 
 #[test]
-fn a_body_was_damaged_by_a_read_that_found_half_of_a_chunk() {
+fn a_body_is_whole_when_a_read_finds_half_of_a_chunk() {
     let (drip, may) = dripping();
     let mut client = Client::of(move |mut stream, _| {
         send(&mut stream, CHUNKED);
@@ -111,7 +111,7 @@ fn dripping_proxy(server: &Server, may: Arc<Mutex<Receiver<()>>>, starts: Arc<At
 }
 
 #[test]
-fn a_body_over_tls_was_damaged_by_a_read_that_found_half_of_a_record() {
+fn a_tls_body_is_whole_when_a_read_finds_half_a_record() {
     let (authority, files, (drip, may)) = (Authority::new(), Scratch::new(), dripping());
     let (go_on, told) = mpsc::channel::<()>();
     let (starts, told) = (Arc::<AtomicUsize>::default(), Mutex::new(told));
@@ -167,7 +167,7 @@ fn a_watch_that_has_ended_leaves_its_connection_to_the_next_request() {
 }
 
 #[test]
-fn a_watch_whose_server_was_silent_had_no_limit() {
+fn a_watch_whose_server_is_silent_times_out() {
     let server = Server::of(|mut stream, _| {
         send(&mut stream, CHUNKED);
         send(&mut stream, "5\r\nfirst\r\n");

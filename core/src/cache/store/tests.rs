@@ -142,7 +142,7 @@ impl Versioned for Counted {
 
 /// The clones of each list are made under the lock: the writer waits for them.
 #[test]
-fn each_reader_copied_ten_thousand_handles_under_the_lock() {
+fn a_list_after_a_change_clones_only_the_changed_chunks() {
     let mut writer = StoreWriterIn::<Counted, CellLock>::default();
     let items = writer.store();
     let index = items.add_index(|_: &Counted, emit: &mut dyn FnMut(&str)| emit("all"));

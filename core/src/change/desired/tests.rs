@@ -103,7 +103,7 @@ fn an_element_with_a_key_gets_what_the_body_names_and_keeps_the_rest() {
 
 /// The type shows the image alone, and a change by the type writes no more than that.
 #[test]
-fn an_element_that_another_client_replaced_lost_the_fields_that_only_the_body_names() {
+fn an_element_that_another_client_replaced_gets_all_that_the_body_names() {
     let wanted = json!({ "name": "web", "image": "web:1", "ports": [{ "containerPort": 80 }] });
     let body = json!({ "spec": { "containers": [wanted] } });
     let mut replaced = raw();
@@ -156,9 +156,9 @@ fn a_patch_names_no_field_that_the_body_does_not_name() {
     assert_eq!(drift, Drift::Patch(json!({ "secret": "s" })));
 }
 
-/// The pages of a site that were deleted stayed in its ConfigMap for ever.
+/// A page of a site that the body does not name any more goes from its ConfigMap.
 #[test]
-fn a_key_that_the_body_does_not_name_any_more_stayed() {
+fn an_exact_place_loses_the_keys_that_the_body_does_not_name() {
     let exact = |body: Value, place: &str, raw: Value| {
         desired(body).exactly(place).unwrap().lay_over_as::<Value>(&raw).unwrap()
     };

@@ -273,7 +273,7 @@ fn a_controller_in_which_the_programs_code_panicked_has_failed_and_says_so() {
 
 /// The first sleeper's thread computes: it was woken, and does not come.
 #[test]
-fn a_ready_key_waited_for_a_worker_that_was_woken_and_did_not_come() {
+fn a_ready_key_waits_for_no_worker_that_does_not_come() {
     let reconciler = Reconciler::<&str, (), ()>::default();
     let shared = SharedReconciler::<_, StdLock, _, _>::new(reconciler, || Instant::ZERO);
     shared.update(|it, now| it.start(now, None));

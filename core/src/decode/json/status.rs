@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_of_a_status_were_kept_whole_however_long() {
+    fn the_texts_and_causes_of_a_status_have_limits() {
         let [long, short] = ["ä".repeat(1 << 16), "ä".repeat(LONGEST)];
         let causes = std::vec![json!({ "reason": long, "message": long }); 2];
         let details = json!({ "name": long, "uid": long, "causes": causes });
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_or_a_proxy_said_in_plain_text_was_thrown_away() {
+    fn a_status_keeps_what_a_server_or_proxy_says_in_plain_text() {
         let told = |code, body: &str| Status::read(code, body.as_bytes()).to_string();
         let said = "Client sent an HTTP request to an HTTPS server.\n";
         assert_eq!(told(400, said), "status 400: Client sent an HTTP request to an HTTPS server.");

@@ -431,7 +431,7 @@ mod tests {
         assert!(matches!(&told[..], [Part::Undecodable(error)] if error.error.to_string().len() < 1_000), "{told:?}");
     }
 
-    /// Megabytes of cells, and of columns, took many times as much memory as their text.
+    /// Megabytes of cells, or of columns, take many times as much memory as their text.
     #[test]
     fn cells_and_columns_without_end_are_left_out() {
         let many = "x".repeat(CELLS_LIMIT);

@@ -116,7 +116,7 @@ fn finalizers_are_always_kept() {
 }
 
 #[test]
-fn annotations_that_were_not_kept_looked_like_none() {
+fn annotations_that_are_not_kept_are_told_from_none() {
     for (keep, annotations, kept) in [(true, r#"{"note":"n"}"#, Some(1)), (true, "{}", Some(0)), (false, "{}", None)] {
         let mut decoder = Decoder::new(DecodeOptions { annotations: keep, ..DecodeOptions::default() });
         for annotations in ["null", annotations] {
@@ -147,9 +147,8 @@ fn list_and_watch_give_equal_objects() {
     assert_eq!(item::<Raw>(POD), decode::<Raw>(&event("ADDED", POD)), "an item that names its own kind");
 }
 
-/// Every item of a list failed: `invalid type: string "Pod", expected option`.
 #[test]
-fn kind_and_api_version_of_a_list_could_not_be_read_as_an_option_or_a_newtype() {
+fn kind_and_api_version_of_a_list_read_as_option_or_newtype() {
     #[derive(Debug, PartialEq, Deserialize)]
     struct Newtype(String);
     #[derive(Debug, PartialEq, Deserialize)]
@@ -165,7 +164,7 @@ fn kind_and_api_version_of_a_list_could_not_be_read_as_an_option_or_a_newtype() 
 }
 
 #[test]
-fn names_in_the_metadata_could_not_be_read_as_a_newtype_or_an_option() {
+fn names_in_the_metadata_read_as_a_newtype_or_an_option() {
     #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
     struct Name(Option<String>);
     #[derive(Deserialize)]
@@ -297,9 +296,9 @@ fn of_two_metadata_the_last_one_counts() {
     assert_eq!(object.value["metadata"]["name"], "b");
 }
 
-/// A controller read owners and finalizers that no other reader of the object saw.
+/// A controller reads the owners and finalizers that every other reader of the object sees.
 #[test]
-fn fields_that_came_twice_in_the_metadata_added_up() {
+fn of_two_equal_fields_of_the_metadata_the_last_one_counts() {
     let twice = r#"{"metadata":{"name":"a","labels":{"k":"1","l":"1"},"labels":{"k":"2"},
         "annotations":{"m":"1"},"annotations":{"n":"2"},"finalizers":["f"],"finalizers":["g"],
         "ownerReferences":[{"uid":"u-1"}],"ownerReferences":[{"uid":"u-2"}]}}"#;
@@ -331,7 +330,7 @@ fn of_two_annotations_of_a_bookmark_the_last_one_counts() {
 }
 
 #[test]
-fn a_bookmark_ended_the_initial_events_by_metadata_that_did_not_count() {
+fn metadata_that_do_not_count_end_no_initial_events() {
     let bookmark = r#"{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}},"metadata":{}}"#;
     let told = Decoder::default().watch_event::<Value>(event("BOOKMARK", bookmark).as_bytes()).unwrap();
     assert_eq!(told, Part::Bookmark { version: "".into(), initial_events_end: false });
@@ -339,7 +338,7 @@ fn a_bookmark_ended_the_initial_events_by_metadata_that_did_not_count() {
 
 /// The text of managed fields is cut out of `Raw` unread.
 #[test]
-fn managed_fields_without_a_value_took_the_name_of_the_object_with_them() {
+fn managed_fields_without_a_value_make_the_object_undecodable() {
     for managed_fields in [",", ":", "x", "1:"] {
         let pod = format!(r#"{{"metadata":{{"managedFields":{managed_fields}"name":"a","name":"b"}}}}"#);
         let decoded = Decoder::default().watch_event::<Raw>(event("ADDED", &pod).as_bytes());

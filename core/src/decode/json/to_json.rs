@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_owners_that_a_type_has_in_part_were_lost() {
+    fn labels_and_owners_that_a_type_has_in_part_come_back() {
         comes_back::<Partial>();
     }
 

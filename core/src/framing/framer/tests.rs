@@ -160,7 +160,7 @@ fn what_is_no_list_is_said_once() {
 }
 
 #[test]
-fn a_field_without_a_value_took_the_next_field_for_it() {
+fn a_field_without_a_value_makes_the_body_no_list() {
     for no_value in ["", ",", "]"] {
         let body = format!(r#"{{"metadata":{no_value},"kind":"PodList","items":[1]}}"#);
         assert_eq!(all(Framing::List, 100, &body).0, ["NotAList"], "{body}");

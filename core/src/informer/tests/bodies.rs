@@ -63,7 +63,7 @@ fn a_refusal_is_read_to_its_end() {
 }
 
 #[test]
-fn a_refusal_of_two_megabytes_said_nothing() {
+fn a_refusal_of_two_megabytes_is_told_by_its_beginning() {
     let mut talk = talk(|_| {});
     let _ = talk.asked();
     talk.head(403);
@@ -91,7 +91,7 @@ fn a_body_that_is_no_list_leaves_the_cache_alone() {
 
 /// Go takes the last of them, which cannot be known before the end; and escapes make no other name of it.
 #[test]
-fn a_list_with_items_twice_was_the_sum_of_both() {
+fn a_list_with_items_twice_is_a_failure() {
     let b = pod("b", "2", 8, "0");
     for items in [
         format!(r#""items":[],"items":[{b}]"#),

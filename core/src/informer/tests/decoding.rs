@@ -74,7 +74,7 @@ fn sends_a_panic(talk: &mut Talk, body: &str) {
 }
 
 #[test]
-fn an_object_whose_decoding_panicked_was_told_as_deleted() {
+fn an_object_whose_decoding_panics_is_not_told_as_deleted() {
     let pods = |n: &str| [pod("a", "1", 1, "0"), pod("b", "2", 2, n), pod("c", "3", 3, "0")];
     let mut talk = talk(|_| ()).watching(&pods("0"));
     talk.sends(&event("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired"}"#));
@@ -89,7 +89,7 @@ fn an_object_whose_decoding_panicked_was_told_as_deleted() {
 }
 
 #[test]
-fn a_change_whose_decoding_panicked_was_lost() {
+fn a_change_whose_decoding_panics_leads_to_a_relist() {
     let mut talk = talk(|_| ()).watching(&[pod("a", "1", 1, "0")]);
     sends_a_panic(&mut talk, &event("MODIFIED", &pod("a", "1", 2, PANICS)));
     talk.sends(&event("MODIFIED", &pod("b", "2", 3, "0")));
@@ -113,7 +113,7 @@ impl Talk {
 }
 
 #[test]
-fn after_a_second_panic_of_a_deserialize_the_informer_hung_for_ever() {
+fn an_informer_goes_on_after_a_second_panic_of_a_deserialize() {
     let mut talk = talk(|_| ());
     let _ = talk.asked();
     talk.head(200);
@@ -124,7 +124,7 @@ fn after_a_second_panic_of_a_deserialize_the_informer_hung_for_ever() {
 }
 
 #[test]
-fn after_a_panic_the_rest_of_a_chunk_stayed_unread_until_the_next_input() {
+fn the_rest_of_a_chunk_is_read_at_once_after_a_panic() {
     let chunk = event("MODIFIED", &pod("a", "1", 2, PANICS)) + &event("MODIFIED", &pod("a", "1", 3, "0"));
     let mut polled = talk(|_| ()).watching(&[pod("a", "1", 1, "0")]);
     sends_a_panic(&mut polled, &chunk);
@@ -140,14 +140,14 @@ fn after_a_panic_the_rest_of_a_chunk_stayed_unread_until_the_next_input() {
 }
 
 #[test]
-fn an_event_was_lost_where_the_decoding_of_the_next_one_panicked() {
+fn an_event_is_told_although_the_decoding_of_the_next_one_panics() {
     let mut talk = talk(|config| config.queue_limit = 1).watching(&[]);
     talk.sends(&(event("ADDED", &pod("a", "1", 2, "0")) + &event("ADDED", &pod("b", "2", 3, PANICS))));
     assert_eq!(talk.told_despite_panics()[0], "added a@2");
 }
 
 #[test]
-fn an_undecodable_object_was_not_told_where_the_decoding_of_the_next_one_panicked() {
+fn an_undecodable_object_is_told_although_the_next_decoding_panics() {
     let mut talk = talk(|_| ()).watching(&[]);
     talk.sends(&(event("ADDED", &pod("a", "1", 2, "\"two\"")) + &event("ADDED", &pod("b", "2", 3, PANICS))));
     assert_eq!(talk.told_despite_panics()[0], r#"undecodable Some("a")"#);
@@ -182,7 +182,7 @@ impl Decode for PanicsAtTheEnd {
 }
 
 #[test]
-fn a_response_whose_end_the_decoder_panicked_over_never_ended() {
+fn a_response_ends_although_the_decoder_panics_over_its_end() {
     let decoder = PanicsAtTheEnd(Json::new(DecodeOptions::default()), false);
     let config = InformerConfig::default();
     let mut informer = InformerIn::<_, _, Heap>::with_decoder(Resource::new("/pods"), config, decoder, Indexer::new());

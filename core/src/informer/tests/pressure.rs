@@ -18,7 +18,7 @@ fn a_full_queue_stops_the_reading_and_loses_nothing() {
 
 /// Ten thousand of them may come to 80 GB.
 #[test]
-fn large_objects_filled_the_memory_before_they_filled_the_queue() {
+fn a_queue_of_large_objects_is_full_by_its_bytes() {
     let large = |n: u32| {
         let metadata = format!(r#"{{"name":"p{n}","uid":"1","resourceVersion":"{}"}}"#, n + 2);
         event("ADDED", &format!(r#"{{"metadata":{metadata},"n":0,"text":"{}"}}"#, "x".repeat(1000)))
@@ -113,9 +113,9 @@ fn endless(talk: &mut Talk, n: &str) -> usize {
     staged.count()
 }
 
-/// Tiny items took 1.7 GB in five seconds.
+/// Without a limit, tiny items take 1.7 GB in five seconds.
 #[test]
-fn an_endless_list_was_staged_without_a_limit() {
+fn an_endless_list_is_given_up() {
     let mut talk = talk(|config| config.max_list_bytes = 100_000).watching(&[pod("kept", "1", 2, "0")]);
     talk.sends(&event("ERROR", r#"{"code":410}"#));
     assert_eq!(talk.told(), ["failed Watch Relist"]);
@@ -133,7 +133,7 @@ fn an_endless_list_of_undecodable_items_is_given_up() {
 
 /// White space, and an item over the limit of a frame, belong to no item that is staged.
 #[test]
-fn a_list_of_endless_white_space_never_ended() {
+fn a_list_of_endless_white_space_is_given_up() {
     for watch_list in [false, true] {
         for (begins, goes_on) in [("", "\n"), ("{\"items\":[", " "), ("{\"items\":[\"", "x")] {
             let mut talk = talk(|config| {

@@ -147,7 +147,7 @@ impl Cache<ObjectHandle<Heavy>> for Locked {
 }
 
 #[test]
-fn an_unchanged_item_was_dropped_under_the_lock_of_the_cache() {
+fn an_unchanged_item_is_dropped_outside_of_the_lock_of_the_cache() {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     let mut informer = Informer::<Heavy, Locked>::with_cache(Resource::new("/pods"), config, Locked::default());

@@ -218,7 +218,7 @@ fn odd_pod(name: &str, version: u32) -> String {
 }
 
 #[test]
-fn an_object_that_was_undecodable_when_the_state_was_saved_was_never_told_again() {
+fn a_state_that_was_saved_with_an_undecodable_object_is_listed_again() {
     let mut talk = restored_partial();
     talk.answers(&list(9, &[]));
     assert_eq!(talk.asked(), "/pods?resourceVersion=7&resourceVersionMatch=NotOlderThan");
@@ -253,7 +253,7 @@ fn restored_partial() -> Talk {
 }
 
 #[test]
-fn a_list_of_one_object_that_did_not_end_was_read_for_ever() {
+fn a_list_of_one_object_that_does_not_end_is_given_up() {
     let mut talk = talk(|_| {});
     let mut config = talk_config();
     config.max_list_bytes = 10_000;

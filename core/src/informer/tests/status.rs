@@ -80,10 +80,9 @@ fn who_waits_for_the_first_state_is_told_when_waiting_does_not_help() {
     }
 }
 
-/// Pain 4. It was known by snapshots of the queue, so it was late by up to a queue's length. By key it was not known at
-/// all while anything waited.
+/// It is exact in both orders, although changes wait all the time.
 #[test]
-fn the_applied_version_was_late_by_a_queues_length() {
+fn the_applied_version_is_that_of_the_last_taken_change() {
     for order in [Order::Arrival, Order::ByKey] {
         let mut talk = talk(|config| config.order = order).watching(&[]);
         assert_eq!(talk.informer.applied_version(), Some("1"));

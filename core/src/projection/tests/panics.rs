@@ -82,7 +82,7 @@ fn told(body: Body, members: &str, length: usize) -> (Vec<String>, usize) {
 }
 
 #[test]
-fn bytes_over_which_a_field_panicked_were_read_again() {
+fn bytes_over_which_a_field_panics_are_read_once() {
     for members in [
         r#""a":"x!]}\",[","b":{}"#,
         r#""a":"x\\!\u0022\\","b":["}"]"#,

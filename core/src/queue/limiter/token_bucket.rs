@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_was_never_taken() {
+    fn what_is_given_back_counts_as_not_taken() {
         let mut limiter = TokenBucket::per_second(10, 1);
         limiter.delay(at(5), 0);
         for _ in 0..3 {

@@ -47,7 +47,7 @@ impl Talk {
 }
 
 #[test]
-fn a_list_at_a_byte_a_second_was_never_given_up() {
+fn a_list_at_a_byte_a_second_is_given_up() {
     let mut talk = listing();
     assert_eq!(talk.trickles(1, 3600 * SECOND), Some((Failure::TooSlow, 300 * SECOND)));
     assert_eq!(talk.reflector.phase(), Phase::BackingOff);
@@ -86,9 +86,8 @@ fn a_list_of_more_pages_than_the_limit_is_given_up() {
     assert!(report.operation == Operation::Page && talk.reflector.phase() == Phase::BackingOff);
 }
 
-/// It went on until its timeout of five to ten minutes.
 #[test]
-fn a_half_open_watch_behind_a_silent_proxy_was_noticed_only_at_its_timeout() {
+fn a_half_open_watch_behind_a_proxy_is_noticed_by_missing_bookmarks() {
     let mut talk = recovery::watching(1);
     talk.bookmarked(2);
     assert_eq!(talk.falls_silent(), 150 * SECOND);
@@ -133,7 +132,7 @@ fn bookmarks_that_do_not_come_by_the_clock_say_nothing() {
 
 /// Each duration of the configuration, as short and as long as can be, through every class of failure.
 #[test]
-fn extreme_durations_of_the_configuration_made_it_panic() {
+fn extreme_durations_of_the_configuration_do_not_panic() {
     const EXTREMES: [Duration; 3] = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
     type Set = fn(&mut ReflectorConfig, Duration);
     const SETS: [Set; 10] = [

@@ -35,7 +35,7 @@ fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist() {
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
 }
 
-/// The cache stayed wrong until the watch ended.
+/// Until then the cache is wrong.
 #[test]
 fn a_watch_in_which_something_was_unreadable_gives_way_to_a_relist_within_seconds() {
     let mut talk = lists().synced();
@@ -70,9 +70,9 @@ fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist_even_if_it_
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
 }
 
-/// What was deleted meanwhile stayed in the cache until a relist for another reason.
+/// Without it, what is deleted meanwhile stays in the cache.
 #[test]
-fn a_list_in_which_something_was_unreadable_was_not_followed_by_another_one() {
+fn a_list_in_which_something_was_unreadable_is_followed_by_another_one() {
     let mut talk = lists();
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();

@@ -16,7 +16,7 @@ fn said(code: u16, body: &str) -> Failure {
 }
 
 #[test]
-fn a_failure_did_not_say_which_request_had_failed() {
+fn a_failure_says_which_request_has_failed() {
     let mut talk = lists();
     let _ = talk.says(|_| Input::Start);
     let told = talk.reports(said(403, r#"{"code":403,"reason":"Forbidden","message":"pods is forbidden"}"#));

@@ -60,7 +60,7 @@ fn a_watch_list_that_does_not_end_is_tried_twice_and_then_listed() {
     }
 }
 
-/// Changes kept such a stream alive for ten minutes.
+/// Changes keep such a stream alive.
 #[test]
 fn a_watch_list_that_goes_on_without_its_bookmark_is_tried_twice_and_then_listed() {
     let plain: [fn(RequestId) -> Input<'static>; 2] = [|id| object(id, "6"), |id| bookmark(id, "", false)];
@@ -103,9 +103,9 @@ fn initial_events_may_take_their_time() {
     assert_eq!(talk.says(|id| bookmark(id, "8", true)), Step::Commit);
 }
 
-/// What failed before counted, whatever it was.
+/// A failure that is not of the watch list does not count.
 #[test]
-fn one_refused_connection_and_one_early_end_turned_the_watch_list_off() {
+fn a_refused_connection_and_an_early_end_leave_the_watch_list_on() {
     let mut talk = streams();
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
@@ -118,9 +118,9 @@ fn one_refused_connection_and_one_early_end_turned_the_watch_list_off() {
     assert!(asked.contains("sendInitialEvents"), "{asked}");
 }
 
-/// A server that was upgraded meanwhile was listed for as long as the client lived.
+/// The server may be upgraded meanwhile.
 #[test]
-fn a_watch_list_that_was_given_up_was_never_tried_again() {
+fn a_watch_list_that_was_given_up_is_tried_after_a_day() {
     for (hours, tried) in [(23, false), (24, true)] {
         let mut talk = streams();
         let _ = talk.says(|_| Input::Start);

@@ -220,7 +220,7 @@ fn what_was_posted_counts_at_the_deadline_of_a_drain() {
 }
 
 #[test]
-fn a_key_that_was_ready_again_at_once_kept_posted_keys_waiting() {
+fn posted_keys_are_taken_beside_a_key_that_is_always_ready() {
     let queue = Queue::default();
     queue.add(0);
     let mut job = Worker::new(queue.get()).take();

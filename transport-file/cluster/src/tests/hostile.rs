@@ -6,7 +6,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
-fn a_write_overflowed_at_the_largest_recorded_version() {
+fn a_write_at_the_largest_recorded_version_does_not_overflow() {
     let cluster = SimulatedCluster::new();
     record(&cluster, HistoryChange::Added, "a", u64::MAX);
     record(&cluster, HistoryChange::Added, "b", 7);
@@ -20,7 +20,7 @@ fn a_write_overflowed_at_the_largest_recorded_version() {
 }
 
 #[test]
-fn a_generation_overflowed_by_a_deletion() {
+fn a_deletion_does_not_overflow_the_largest_generation() {
     let cluster = SimulatedCluster::new();
     let metadata = json!({ "name": "a", "generation": u64::MAX, "finalizers": ["example.com/wait"] });
     assert_eq!(send(&cluster, &format!("POST {MAPS}"), &json!({ "metadata": metadata })).0, 201);
@@ -29,7 +29,7 @@ fn a_generation_overflowed_by_a_deletion() {
 }
 
 #[test]
-fn options_of_a_deletion_that_are_no_object_caused_a_panic() {
+fn options_of_a_deletion_that_are_no_object_are_refused() {
     let cluster = SimulatedCluster::new();
     assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("a")).0, 201);
     for body in [json!([1]), json!("x")] {
@@ -39,7 +39,7 @@ fn options_of_a_deletion_that_are_no_object_caused_a_panic() {
 }
 
 #[test]
-fn a_namespace_of_an_unexpected_shape_caused_a_panic() {
+fn a_namespace_of_an_unexpected_shape_is_refused() {
     let cluster = SimulatedCluster::new();
     for object in [
         json!({ "metadata": { "name": "x", "labels": "y" } }),
@@ -55,7 +55,7 @@ fn a_namespace_of_an_unexpected_shape_caused_a_panic() {
 }
 
 #[test]
-fn a_namespace_whose_status_is_no_object_caused_a_panic_when_it_was_deleted() {
+fn a_namespace_whose_status_is_no_object_can_be_deleted() {
     let cluster = SimulatedCluster::new();
     assert_eq!(send(&cluster, "POST /api/v1/namespaces", &named("x")).0, 201);
     assert_eq!(send(&cluster, "PATCH /api/v1/namespaces/x/status", &json!({ "status": "y" })).0, 200);
@@ -64,7 +64,7 @@ fn a_namespace_whose_status_is_no_object_caused_a_panic_when_it_was_deleted() {
 }
 
 #[test]
-fn a_scale_of_a_deployment_without_a_spec_of_fields_caused_a_panic() {
+fn a_scale_of_a_deployment_without_a_spec_of_fields_is_refused() {
     let cluster = SimulatedCluster::new();
     let deployments = "/apis/apps/v1/namespaces/web/deployments";
     let deployment = json!({ "metadata": { "name": "x" }, "spec": "y" });
@@ -74,7 +74,7 @@ fn a_scale_of_a_deployment_without_a_spec_of_fields_caused_a_panic() {
 }
 
 #[test]
-fn a_recorded_object_that_is_no_object_caused_a_panic() {
+fn a_recorded_object_that_is_no_object_is_served() {
     let cluster = SimulatedCluster::new();
     for object in [json!([1]), json!("x"), json!({ "metadata": "x" })] {
         cluster.line.shared.record(Instant::ZERO, &kind("v1/pods"), HistoryChange::Added(object.clone()));
@@ -87,7 +87,7 @@ fn a_recorded_object_that_is_no_object_caused_a_panic() {
 }
 
 #[test]
-fn a_watch_was_not_woken_by_a_change_before_a_panic() {
+fn a_change_before_a_panic_wakes_a_watch() {
     let cluster = SimulatedCluster::new();
     let mut watch = watch(&cluster, "/api/v1/pods?watch=1");
     let woken = Arc::new(Woken::default());
@@ -104,7 +104,7 @@ fn a_watch_was_not_woken_by_a_change_before_a_panic() {
 }
 
 #[test]
-fn the_kind_of_a_list_was_written_without_escapes() {
+fn the_kind_of_a_list_is_written_with_escapes() {
     let cluster = SimulatedCluster::new().with_kind("example.com/v1", "Fo\"o", "foos", true);
     for (target, kind) in [("/apis/example.com/v1/foos", "Fo\"oList"), ("/apis/a%22b/v1/%1bx%22ys", "\u{1b}x\"yList")] {
         let (code, list) = send(&cluster, &format!("GET {target}"), &Value::Null);
@@ -113,7 +113,7 @@ fn the_kind_of_a_list_was_written_without_escapes() {
 }
 
 #[test]
-fn a_forged_continue_token_got_a_list_of_a_version_to_come() {
+fn a_forged_continue_token_of_a_version_to_come_is_refused() {
     let cluster = SimulatedCluster::new();
     assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("a")).0, 201);
     let token = json!({ "v": "meta.k8s.io/v1", "rv": i64::MAX, "start": "web/\0" }).to_string();
@@ -139,7 +139,7 @@ fn branching(fields: usize) -> Value {
 }
 
 #[test]
-fn the_paths_of_the_fields_of_one_object_took_any_memory() {
+fn an_object_whose_field_paths_take_much_memory_is_refused() {
     let cluster = SimulatedCluster::new();
     let large = json!({ "metadata": { "name": "a" }, "data": branching(2_000) });
     let too_large = |(code, status): (u16, Value)| {
@@ -159,7 +159,7 @@ fn the_paths_of_the_fields_of_one_object_took_any_memory() {
 }
 
 #[test]
-fn each_manager_that_applied_the_same_fields_took_memory() {
+fn too_many_managers_of_the_same_fields_are_refused() {
     let cluster = SimulatedCluster::new();
     let data = branching(100);
     let codes: Vec<u16> = (0..20).map(|number| apply_map(&cluster, &format!("m{number}"), &data).0).collect();
@@ -167,7 +167,7 @@ fn each_manager_that_applied_the_same_fields_took_memory() {
 }
 
 #[test]
-fn an_object_grew_by_patches_above_the_size_of_a_request() {
+fn a_patch_that_grows_an_object_above_a_requests_size_is_refused() {
     let cluster = SimulatedCluster::new();
     assert_eq!(send(&cluster, &format!("POST {MAPS}"), &named("a")).0, 201);
     let patch = |field: &str| {
@@ -216,7 +216,7 @@ fn every_strange_request_is_answered_by_a_status() {
 }
 
 #[test]
-fn an_object_in_a_namespace_with_a_slash_was_that_of_another_namespace() {
+fn an_invalid_name_of_a_namespace_leads_to_no_other_namespace() {
     let cluster = SimulatedCluster::new();
     for namespace in ["a%2Fb", "A", &"a".repeat(64)] {
         let (code, status) = send(&cluster, &format!("POST /api/v1/namespaces/{namespace}/pods"), &named("c"));

@@ -346,7 +346,7 @@ fn a_text_that_breaks_off_anywhere_is_refused_as_by_serde_json() {
 }
 
 #[test]
-fn a_vector_kept_room_for_elements_that_never_came() {
+fn a_vector_has_no_room_beyond_its_elements() {
     for text in ["[]", "[[1]]", "[[1,2],[],[3,4,5,6,7]]", r#"[ [1] , [2] ]"#] {
         let read: Vec<Vec<u8>> = Reader::value(text).unwrap();
         assert_eq!(read.capacity(), read.len(), "{text}");
@@ -355,7 +355,7 @@ fn a_vector_kept_room_for_elements_that_never_came() {
 }
 
 #[test]
-fn the_values_of_an_array_were_counted_again_behind_its_first_one() {
+fn an_array_tells_its_length_before_its_first_value_alone() {
     struct Hints(Vec<Option<usize>>);
     impl<'de> Deserialize<'de> for Hints {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

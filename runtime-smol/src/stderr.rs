@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_failure_of_a_key_was_written_every_time() {
+    fn the_same_failure_of_a_key_is_written_ever_less_often() {
         let (mut repeats, now) = (Repeats::default(), Instant::ZERO);
         let written = (0..100).filter(|_| repeats.count(now, &message("web/a")).is_power_of_two()).count();
         assert_eq!(written, 7, "1, 2, 4, 8, 16, 32, 64");

@@ -51,7 +51,7 @@ fn two_runs_in_the_simulation_make_the_same_tape() {
 }
 
 #[test]
-fn a_restart_was_refused_because_its_tape_was_there() {
+fn a_restart_records_to_a_numbered_tape_beside_the_first() {
     let folder = no_file("restarts");
     let _was_not_there = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
@@ -87,7 +87,7 @@ fn answering(status: &'static str, body: &'static str) -> (String, Receiver<Stri
 }
 
 #[test]
-fn no_tape_told_its_cluster() {
+fn a_tape_tells_its_cluster_where_the_server_names_it() {
     for (status, body, uid) in [
         ("200 OK", r#"{"metadata":{"name":"kube-system","uid":"u-1"}}"#, Some("u-1")),
         ("403 Forbidden", r#"{"kind":"Status","metadata":{"uid":"u-2"}}"#, None),

@@ -158,7 +158,7 @@ fn pages(world: World) -> Result<(), RunError> {
 }
 
 #[test]
-fn a_page_that_was_not_wanted_any_more_stayed() {
+fn a_page_that_is_not_wanted_any_more_goes() {
     let cluster = with_foo();
     let map = |data: Value| {
         json!({ "apiVersion": "v1", "kind": "ConfigMap",
@@ -207,7 +207,7 @@ fn a_scenario_that_fails_fails_the_run() {
 }
 
 #[test]
-fn a_scenario_could_not_return_its_error() {
+fn a_scenario_returns_its_error() {
     let cluster = with_foo();
     let it = cluster.clone();
     let scenario = async move {
@@ -220,7 +220,7 @@ fn a_scenario_could_not_return_its_error() {
 }
 
 #[test]
-fn a_misspelt_resource_listed_as_empty() {
+fn a_misspelt_resource_is_an_error() {
     let cluster = with_foo();
     sample(World::from(cluster.clone()).lasting(Duration::from_secs(60))).unwrap();
     assert_eq!(cluster.list("samplecontroller.k8s.io/v1alpha1/foos").unwrap().len(), 1);
@@ -239,7 +239,7 @@ fn a_misspelt_resource_listed_as_empty() {
 }
 
 #[test]
-fn a_fault_that_no_request_can_have_was_taken() {
+fn a_fault_that_no_request_can_have_is_refused() {
     let cluster = SimulatedCluster::new();
     for (requests, why) in [
         ("", "is no method"),
@@ -272,7 +272,7 @@ fn endless(world: World) -> String {
 }
 
 #[test]
-fn a_world_that_had_no_end_or_whose_end_did_not_come_ran_for_ever() {
+fn a_world_without_an_end_or_with_one_that_never_comes_fails() {
     let an_hour = Duration::from_secs(3600);
     let world = World::from(with_foo()).at_most(an_hour);
     assert_eq!(

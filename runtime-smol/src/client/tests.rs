@@ -268,7 +268,7 @@ fn a_transport_that_panics_when_it_is_opened_or_given_up_leaves_the_client_usabl
 }
 
 #[test]
-fn a_request_whose_open_panicked_stayed_in_the_transport() {
+fn a_request_whose_open_panics_is_aborted() {
     /// Counts the open requests, and panics then.
     struct Flawed(Arc<AtomicU32>);
     impl ApiTransport for Flawed {
@@ -290,7 +290,7 @@ fn a_request_whose_open_panicked_stayed_in_the_transport() {
 }
 
 #[test]
-fn a_transport_that_asked_to_be_polled_again_at_once_kept_the_thread() {
+fn a_transport_that_asks_to_be_polled_again_gives_others_a_turn() {
     /// Does so as often as this says, and is pending then.
     struct AsksAgain(Arc<AtomicU32>);
     impl ApiTransport for AsksAgain {

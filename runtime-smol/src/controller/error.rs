@@ -554,7 +554,7 @@ mod tests {
         }
 
         #[test]
-        fn the_sources_of_an_error_that_was_its_own_source_had_no_end() {
+        fn the_sources_of_an_error_that_is_its_own_source_end() {
             let error = Error::from(Circle);
             assert!(error.chain().take(1000).count() < 1000);
             assert_eq!((error.to_string().as_str(), error.is_transient()), ("round and round", false));
@@ -593,7 +593,7 @@ mod tests {
         }
 
         #[test]
-        fn reconciles_that_blocked_their_threads_were_said_to_be_dropped() {
+        fn reconciles_that_block_their_threads_are_named_apart_from_dropped_ones() {
             let (dropped, blocked) = (["web/a".into()].to_vec(), ["web/b".into(), "web/c".into()].to_vec());
             let error = RunError::NotDrained { grace: Duration::from_secs(1), dropped, blocked };
             let text = "not drained within 1s; reconciles were dropped: web/a; reconciles still block their threads: web/b web/c";

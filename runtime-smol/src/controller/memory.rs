@@ -275,7 +275,7 @@ mod tests {
         use super::super::*;
 
         #[test]
-        fn objects_that_were_gone_were_remembered_for_ever() {
+        fn objects_that_are_gone_are_forgotten() {
             let memory = Memory::default();
             let id = |number: i32| ObjectId { world: WorldId::of_test(1), uid: number.to_string().as_str().into() };
             let mut runs = Vec::new();
@@ -328,7 +328,7 @@ mod tests {
         }
 
         #[test]
-        fn an_object_of_another_world_was_taken_for_one_that_was_cleaned_up() {
+        fn clean_ups_are_remembered_for_each_world_apart() {
             let memory = Memory::default();
             assert!(clean(&memory, &id(1, "1"), "x/a") && clean(&memory, &id(2, "1"), "x/a"));
         }
@@ -344,7 +344,7 @@ mod tests {
 
         /// With a store, the objects go, whose type may do anything when it is dropped.
         #[test]
-        fn the_store_of_an_object_that_was_forgotten_was_dropped_under_the_lock() {
+        fn the_store_of_a_forgotten_object_is_dropped_outside_of_the_lock() {
             const MANY: usize = 100;
             let (memory, free) = (Arc::new(Memory::default()), Arc::new(AtomicUsize::new(0)));
             let begin = |number: usize| {
@@ -365,7 +365,7 @@ mod tests {
         }
 
         #[test]
-        fn two_reconciles_cleaned_up_at_once() {
+        fn two_reconciles_never_clean_up_at_once() {
             let (memory, one) = (Memory::default(), id(1, "1"));
             let CleanUp::Due(first) = memory.begin_clean_up(&one, "x/a", || true) else { panic!("it is due") };
             assert!(matches!(memory.begin_clean_up(&one, "x/a", || true), CleanUp::Running));

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_obstacle_that_moved_before_it_was_looked_at_was_awaited_for_ever() {
+    fn an_obstacle_is_awaited_until_the_store_shows_that_it_moved() {
         let (mut writer, mut moved) = awaited(owned("5", "v1"), true);
         assert_eq!(poll(&mut moved), Poll::Pending);
         put(&mut writer, owned("7", "v2"));

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_said_that_the_changes_of_an_owned_kind_wake_no_owner() {
+    fn an_owned_kind_without_a_source_is_warned_of_once() {
         let said = Arc::<Mutex<Vec<String>>>::default();
         let told = Arc::clone(&said);
         let running = controller(move |_, report| told.lock().push(report.to_string()));
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_whose_workers_had_panicked_lived_on_without_them() {
+    fn a_controller_whose_workers_are_gone_ends_with_an_error() {
         let mut running = controller(|_, _| {});
         // As a panic does.
         running.crews.clear();

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_of_a_probe_read_the_status_of_all_streams() {
+    fn probes_read_the_status_of_the_streams_once_a_second() {
         let (metrics, clock) = (Metrics::new(), Clock::simulated());
         let readiness = Readiness::new(metrics.clone(), Checks::default());
         let obstacles = || smol::block_on(readiness.obstacles(&clock));

@@ -62,9 +62,9 @@ fn timeouts(clock: &Clock) -> Vec<Duration> {
     timeouts
 }
 
-/// Their watches also ended, and were opened again, at the same nanosecond.
+/// With one timeout, all watches would end, and be opened again, at the same time.
 #[test]
-fn informers_with_the_defaults_asked_for_the_same_timeout() {
+fn informers_with_the_defaults_ask_for_different_timeouts() {
     let timeouts = timeouts(&Clock::real());
     assert!(timeouts.len() > 1, "{timeouts:?}");
 }
@@ -85,7 +85,7 @@ fn a_wait_that_needs_manual_intervention_fails_at_once() {
 }
 
 #[test]
-fn a_failed_wait_did_not_show_the_message_of_the_server() {
+fn a_failed_wait_shows_the_message_of_the_server() {
     let body =
         r#"{"kind":"Status","reason":"Forbidden","code":403,"message":"pods is forbidden: User \"a\" cannot list"}"#;
     let error = waits_for(Answers(403, Vec::new(), body), Duration::from_secs(3600)).unwrap_err();
@@ -155,7 +155,7 @@ impl<F: Future + Unpin> ListerWatcher for Refuses<F> {
 }
 
 #[test]
-fn a_server_outside_of_simulated_time_was_given_up_at_once() {
+fn a_server_outside_of_simulated_time_is_waited_for() {
     let (clock, (go, gone)) = (Clock::simulated(), smol::channel::bounded::<()>(1));
     let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
     let server = Box::pin(smol::unblock(move || gone.recv_blocking()));
@@ -289,7 +289,7 @@ impl ListerWatcher for AsksAgain {
 }
 
 #[test]
-fn a_transport_that_asked_to_be_read_again_at_once_kept_the_thread() {
+fn a_transport_that_asks_to_be_read_again_gives_others_a_turn() {
     let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
     let mut events = Events::start(Driver::new(informer, AsksAgain(10_000)), Clock::simulated());
     assert!(events.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -307,7 +307,7 @@ impl std::task::Wake for Panics {
 }
 
 #[test]
-fn the_event_synced_was_lost_where_a_subscribers_waker_panicked() {
+fn the_event_synced_survives_a_panic_of_a_subscribers_waker() {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), config);
@@ -324,7 +324,7 @@ fn the_event_synced_was_lost_where_a_subscribers_waker_panicked() {
 }
 
 #[test]
-fn a_stream_could_not_end_by_what_its_caller_knows() {
+fn a_stream_ends_by_what_its_caller_knows() {
     let clock = Clock::simulated();
     let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
     let events = Events::start(Driver::new(informer, Answers(403, Vec::new(), "")), clock.clone());

@@ -71,7 +71,7 @@ fn the_end_of_an_informer_does_not_forget_its_successor() {
 }
 
 #[test]
-fn a_callback_of_a_saved_cache_that_ended_its_informer_waited_for_itself_and_its_panic_ended_all_of_them() {
+fn a_saved_caches_callback_may_end_its_informer_or_panic() {
     let clock = Clock::simulated();
     let (informers, executor) = (informers_of_pods(&clock), Executor::new());
     let _running = executor.spawn(informers.run());

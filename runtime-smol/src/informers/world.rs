@@ -586,7 +586,7 @@ mod tests {
         use core::pin::pin;
 
         #[test]
-        fn controllers_that_were_dropped_left_their_wakers_until_the_end_of_their_world() {
+        fn a_dropped_wait_for_the_end_leaves_no_waker() {
             let end = End::new(Box::pin(pending()));
             for _ in 0..1000 {
                 let waker = Waker::from(Arc::<Waiting>::default());
@@ -619,7 +619,7 @@ mod tests {
         use super::super::*;
 
         #[test]
-        fn a_simulated_world_without_an_end_ran_for_ever() {
+        fn a_simulated_world_without_an_end_has_a_longest_time() {
             assert_eq!(World::from(SimulatedCluster::new()).longest(), Some(LONGEST));
         }
     }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_additional_write_was_told_without_what_it_writes() {
+    fn an_additional_write_is_told_with_the_fields_that_it_writes() {
         let sent = |target: &str, body: &Value| {
             let (method, content_type, body) = ("POST".into(), None, body.to_string().into());
             all(&SentCall { id: 1, method, target: target.into(), content_type, body, hashed: false })
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn the_values_of_a_secret_were_told_where_its_path_was_escaped() {
+    fn the_values_of_a_secret_with_an_escaped_path_are_not_told() {
         let (before, after) = (json!({ "data": { "key": "aGVsbG8=" } }), json!({ "data": { "key": "d29ybGQ=" } }));
         assert_eq!(differ("/api/v1/namespaces/web/secret%73/a", &before, &after), ["data.key changed"]);
     }
 
     #[test]
-    fn the_values_of_every_object_were_hidden_in_a_namespace_named_secrets() {
+    fn the_values_of_an_object_in_a_namespace_named_secrets_are_told() {
         let (before, after) = (json!({ "spec": { "replicas": 2 } }), json!({ "spec": { "replicas": 3 } }));
         let path = "/apis/apps/v1/namespaces/secrets/deployments/a";
         assert_eq!(differ(path, &before, &after), ["spec.replicas 2 → 3"]);

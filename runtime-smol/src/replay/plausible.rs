@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_named_as_its_namespace_was_known_as_the_namespace() {
+    fn an_object_named_as_its_namespace_has_its_own_path() {
         for (method, target, path) in [
             ("POST", "/api/v1/namespaces/web/configmaps", "/api/v1/namespaces/web/configmaps/web"),
             ("GET", "/api/v1/namespaces/web/configmaps/web?x=1", "/api/v1/namespaces/web/configmaps/web"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_a_record_was_answered_by_its_namespace() {
+    fn a_list_without_a_record_is_not_answered_by_its_namespace() {
         let mut all = Known::default();
         all.add("/api/v1/namespaces/web".to_owned(), json!({ "kind": "Namespace" }));
         for path in ["/api/v1/namespaces/web/pods", "/api/v1/namespaces/web/pods/web", "/api/v1/namespaces", "/version"]
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_that_are_no_object_ended_a_replay_with_a_panic() {
+    fn metadata_that_are_no_object_are_answered_as_an_object() {
         for metadata in [json!("x"), json!(1), json!(["x"]), json!(true)] {
             let mut post = ApiRequest::new(Method::Post, "/api/v1/namespaces/web/configmaps");
             post.body = json!({ "metadata": metadata }).to_string().into();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_different_write_was_answered_without_its_difference() {
+    fn a_different_write_is_answered_with_its_difference() {
         let path = "/apis/apps/v1/namespaces/web/deployments/a";
         let recorded = json!({ "spec": { "replicas": 2 }, "status": { "replicas": 1 } });
         let over = |method: Method, status: u16| {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_options_of_a_delete_were_laid_over_its_object() {
+    fn the_options_of_a_delete_are_not_laid_over_its_object() {
         let mut delete = ApiRequest::new(Method::Delete, "/api/v1/nodes/a");
         delete.body = json!({ "kind": "DeleteOptions", "gracePeriodSeconds": 1 }).to_string().into();
         let answered = answer(&delete, Some(&json!({ "kind": "Node" })));

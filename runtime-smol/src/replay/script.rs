@@ -279,7 +279,7 @@ mod tests {
     use listwatch_transport_file::Playback;
 
     #[test]
-    fn the_rest_of_a_tape_was_held_in_memory_for_a_reconcile_without_an_end() {
+    fn little_of_a_tape_is_held_for_a_reconcile_without_an_end() {
         let mut lines = vec![
             r#"{"capture":1,"seed":1}"#.to_owned(),
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/nodes","headers":{}}}"#.to_owned(),

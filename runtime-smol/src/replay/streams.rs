@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_and_watch_had_the_error_of_one_with_a_shorter_path() {
+    fn a_list_and_watch_has_the_error_of_its_own_path_alone() {
         let mut streams = Streams::default();
         streams.note_over(&"/api/v1/namespaces".into(), Some("x".to_owned()));
         assert_eq!(streams.error_of("/api/v1/namespaces"), Some("x".to_owned()));

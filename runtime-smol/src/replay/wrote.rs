@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_more_write_made_all_behind_it_different() {
+    fn one_more_write_leaves_those_behind_it_the_same() {
         let compare = |old: &[&str], new: &[&str]| {
             let Found { same, divergences, .. } = wrote(old).compare(wrote(new));
             (same, divergences.iter().map(|it| it.kind.to_string()).collect::<Vec<_>>())
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_may_quote_a_secret_was_told_where_the_tape_withheld_its_own() {
+    fn an_error_is_not_told_where_the_tape_withholds_its_own() {
         let differ = |recorded: &str, replayed: &str| outcomes(recorded.to_owned(), replayed.to_owned());
         let outcome = |recorded: &str, replayed: &str| {
             Some(DivergenceKind::Outcome { recorded: recorded.to_owned(), replayed: replayed.to_owned() })

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_cannot_be_synced_repeated_the_save() {
+    fn a_folder_that_cannot_be_synced_does_not_fail_a_save() {
         for kind in [PermissionDenied, Unsupported, InvalidInput] {
             assert!(where_possible(Err(kind.into())).is_ok(), "{kind}");
         }

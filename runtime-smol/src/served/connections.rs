@@ -205,9 +205,8 @@ fn is_own_name(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// It had 90 seconds for the head of its first request.
     #[test]
-    fn a_connection_without_a_request_kept_its_place() {
+    fn a_connection_without_a_request_leaves_its_place() {
         let place = Arc::new(smol::block_on(Places::new(1).take()));
         smol::block_on(silent(&place, Duration::from_millis(1)));
         place.asked();

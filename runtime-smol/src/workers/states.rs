@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_whose_neighbour_blocked_their_thread_was_waited_for_although_it_could_not_leave() {
+    fn a_worker_on_a_blocked_thread_is_not_waited_for() {
         let states = WorkerStates::on([0, 0, 1]);
         let [blocks, idle, other] = [0, 1, 2].map(|number| states.handle(number));
         let (cx, late) = (Context::from_waker(Waker::noop()), Instant::ZERO + TO_RETURN);

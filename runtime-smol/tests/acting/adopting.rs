@@ -45,7 +45,7 @@ fn an_object_is_adopted_after_a_read_of_its_owner_and_keeps_its_other_owners() {
 }
 
 #[test]
-fn an_owner_that_becomes_the_controller_was_named_twice() {
+fn an_owner_that_becomes_the_controller_is_named_once() {
     let stage = stage(json!([foo(false)]));
     assert_eq!(adopt(&stage), Ok(true));
     let owners = stage.object(&at(PARTS, "a"))["metadata"]["ownerReferences"].clone();

@@ -202,9 +202,9 @@ fn the_text_of_a_server_is_printed_without_control_characters() {
     assert!(!text.contains(char::is_control) && text.contains("red"), "{text:?}");
 }
 
-/// The next request went to the object that the answer named.
+/// The next request would go to the object that the answer names.
 #[test]
-fn an_answer_about_another_object_was_taken_for_the_object() {
+fn an_answer_about_another_object_is_refused() {
     let stage = Stage::new();
     stage.twist(Method::Patch, |_, _| {
         let other = r#"{"metadata":{"name":"victim","namespace":"kube-system","uid":"u1","resourceVersion":"9"}}"#;
@@ -215,9 +215,9 @@ fn an_answer_about_another_object_was_taken_for_the_object() {
     assert!(error.starts_with("web/foo: ") && error.contains("the answer is about kube-system/victim"), "{error}");
 }
 
-/// A server takes an empty version for none, and the patch undoes what others have changed.
+/// A server takes an empty version for none, so the patch would undo what others have changed.
 #[test]
-fn an_object_without_a_version_was_patched_whatever_it_had_become() {
+fn an_object_without_a_version_is_not_patched() {
     let stage = Stage::new();
     let body = r#"{"metadata":{"name":"foo","namespace":"web","uid":"u1"},"spec":{"size":1}}"#;
     stage.twist(Method::Get, move |_, _| Some(ApiResponse::new(200, body)));
@@ -259,7 +259,7 @@ fn a_patch_is_sent_as_it_is() {
 
 /// The key is told of the write that the cache lacks, so the version in the cache is known to be old.
 #[test]
-fn a_change_was_sent_with_a_version_that_was_known_to_be_old() {
+fn a_change_reads_an_object_whose_version_is_known_to_be_old() {
     let stage = Stage::late(SOON * 10);
     let told = Mutex::new(Vec::new());
     let ended = stage.reconcile(async |cx, _, foo| {
@@ -302,7 +302,7 @@ fn attempts(name: &str) -> Vec<Instant> {
 
 /// The one that comes second conflicts each time.
 #[test]
-fn two_controllers_that_collided_tried_again_at_the_same_times() {
+fn two_controllers_that_collide_try_again_at_different_times() {
     assert_ne!(attempts("one"), attempts("other"));
     assert_eq!(attempts("one"), attempts("one"), "each run is the same");
 }

@@ -70,7 +70,7 @@ fn a_condition_has_the_time_of_its_transition_and_the_generation_that_was_seen()
 
 /// Each write of them counts in the generation, which the next reconcile observes.
 #[test]
-fn conditions_in_a_spec_were_written_for_ever() {
+fn conditions_in_a_spec_are_written_once() {
     let (stage, count) = (Stage::new(), AtomicUsize::new(0));
     let controller = Controller::new("sample", stage.world());
     let hosts = controller.informer::<Host>();

@@ -75,7 +75,7 @@ fn a_name_that_is_none_of_a_resource_is_an_error_of_the_run() {
 }
 
 #[test]
-fn a_name_that_is_none_of_a_resource_was_asked_for_where_others_ran_the_informers() {
+fn a_name_that_is_none_of_a_resource_is_never_asked_for() {
     let stage = Stage::new();
     let paths = std::sync::Arc::new(Mutex::new(Vec::new()));
     let (feeds, asked) = (stage.feeds(), std::sync::Arc::clone(&paths));
@@ -115,7 +115,7 @@ fn the_kind_that_is_said_first_counts() {
 
 /// Otherwise a key that no object can have is not refused.
 #[test]
-fn a_kind_that_was_named_before_forgot_whether_its_objects_have_a_namespace() {
+fn a_kind_named_by_hand_learns_its_scope_from_its_type() {
     let stage = Stage::new();
     let controller = Controller::new("sample", stage.world());
     let named = controller.informer_of::<Foo>("example.com/v1/foos").with_kind("Foo");
@@ -153,7 +153,7 @@ fn an_object_that_was_found_keeps_its_informer_running() {
 
 /// The owner of a part, and the part, are of kinds in one namespace and with a label.
 #[test]
-fn a_kind_was_lost_with_a_namespace_or_a_selector() {
+fn an_informer_with_a_namespace_or_a_selector_keeps_its_kind() {
     let stage = Stage::new();
     let controller = Controller::new("sample", stage.world());
     let foos = controller.informer_where::<Foo>(|all| all.in_namespace("web").with_label_selector("size=1"));

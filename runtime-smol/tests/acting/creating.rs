@@ -73,7 +73,7 @@ fn a_body_that_is_of_another_object_is_refused_before_any_request() {
 }
 
 #[test]
-fn an_owner_that_was_in_the_body_already_was_there_twice() {
+fn an_owner_that_is_in_the_body_already_is_there_once() {
     for controller in [true, false] {
         let stage = Stage::new();
         stage.act(async |cx, kinds, foo| {
@@ -203,9 +203,9 @@ fn the_reconcile_after_a_creation_sees_the_object() {
     assert!(seen);
 }
 
-/// The cache does not show it yet. Each attempt was a refusal.
+/// As after an answer that is lost.
 #[test]
-fn a_creation_whose_answer_was_lost_was_refused_until_the_cache_showed_the_object() {
+fn a_repeated_creation_returns_the_object_that_the_cache_lacks() {
     let stage = Stage::late(SOON / 6);
     let (first, second) = stage.act(async |cx, kinds, foo| {
         let create = async || {
@@ -229,7 +229,7 @@ fn unselected() -> Value {
 
 /// The store is past its version and will never show it.
 #[test]
-fn an_owned_object_that_the_informer_does_not_select_was_created_again_and_again_without_a_delay() {
+fn a_creation_of_an_unselected_object_that_exists_backs_off() {
     for select in [with_labels, with_fields] {
         let (stage, other) = (Stage::new(), Stage::new());
         stage.create(PARTS, &unselected());
@@ -258,7 +258,7 @@ fn an_owned_object_that_the_informer_does_not_select_was_created_again_and_again
 }
 
 #[test]
-fn an_object_that_no_field_selector_selects_was_applied_again_and_again_without_a_delay() {
+fn an_object_that_no_field_selector_selects_is_applied_once() {
     let (stage, other) = (Stage::new(), Stage::new());
     // The list and the watch of what is selected.
     (0..9).for_each(|size| other.put(&at(PARTS, "b"), json!({ "size": size })));
@@ -288,7 +288,7 @@ fn with_fields(parts: Resource) -> Resource {
 
 /// No event tells of that deletion. Without the repetition, the key would not be reconciled again.
 #[test]
-fn an_object_that_was_found_and_deleted_before_the_cache_showed_it_is_created_again() {
+fn an_object_deleted_before_the_cache_shows_it_is_created_again() {
     let (stage, created) = (Arc::new(Stage::late(SOON / 6)), Arc::new(AtomicU32::new(0)));
     stage.twist(Method::Post, swallow);
     let (other, known) = (Arc::clone(&stage), Arc::clone(&created));
@@ -373,7 +373,7 @@ fn an_object_that_another_one_controls_or_that_is_being_deleted_is_not_taken_for
 }
 
 #[test]
-fn a_read_that_the_server_refused_after_a_creation_was_not_reported() {
+fn a_refused_read_after_a_creation_is_reported() {
     let stage = Stage::new();
     stage.create(PARTS, &unselected());
     stage.refuse(Method::Get, &[403]);
@@ -385,7 +385,7 @@ fn a_read_that_the_server_refused_after_a_creation_was_not_reported() {
 }
 
 #[test]
-fn an_object_that_cannot_be_decoded_was_blamed_on_the_creation_that_met_it() {
+fn a_creation_that_meets_an_undecodable_object_tells_why() {
     let stage = || {
         let (stage, mut undecodable) = (Stage::new(), unselected());
         undecodable["spec"] = json!({ "size": "two" });
@@ -404,7 +404,7 @@ fn an_object_that_cannot_be_decoded_was_blamed_on_the_creation_that_met_it() {
     }
 }
 
-/// The first attempt made it. Only the second has its version.
+/// The first attempt makes it, and the second one learns its version.
 #[test]
 fn the_reconcile_after_a_creation_whose_answer_was_lost_sees_the_object() {
     let stage = Stage::late(SOON / 6);

@@ -36,7 +36,7 @@ fn an_object_that_is_gone_need_not_be_deleted() {
 }
 
 #[test]
-fn an_object_whose_name_another_one_had_was_not_deleted_for_ever() {
+fn a_deletion_is_over_where_another_object_has_the_name() {
     let stage = stage();
     stage.twist(Method::Delete, replace(&at(PARTS, "a")));
     let deleted = stage.act(async |cx, kinds, _| cx.delete(&kinds.parts.get("web/a").unwrap()).await);

@@ -129,7 +129,7 @@ fn an_object_that_another_one_or_none_controls_is_an_error_that_names_both_and_s
     }
 }
 
-/// An earlier attempt made it, and its answer was lost.
+/// An earlier attempt has made it, and its answer is lost.
 #[test]
 fn an_object_that_the_cache_does_not_show_yet_is_changed_and_not_created_again() {
     for (size, expected) in [(1, &[CREATED, READ, CHANGED][..]), (2, &[CREATED, READ])] {
@@ -147,7 +147,7 @@ fn an_object_that_the_cache_does_not_show_yet_is_changed_and_not_created_again()
 }
 
 #[test]
-fn an_object_was_read_twice_after_a_creation_whose_answer_was_lost() {
+fn an_object_is_read_once_after_a_creation_whose_answer_is_lost() {
     for (other, expected) in [("wanted", &[CREATED, READ, CHANGED][..]), ("kept", &[CREATED, READ])] {
         let stage = Stage::late(SOON / 6);
         stage.act(async |cx, kinds, foo| {
@@ -227,7 +227,6 @@ fn without_an_owner_the_object_is_changed_whatever_controls_it() {
     assert_eq!((size, targets(&stage)), (Some(2), vec![CHANGED.to_owned()]));
 }
 
-/// It was found only when the object was gone.
 #[test]
 fn a_body_that_fits_no_object_of_the_kind_is_refused_where_there_is_an_object_too() {
     let stage = Stage::new();
@@ -242,7 +241,7 @@ fn a_body_that_fits_no_object_of_the_kind_is_refused_where_there_is_an_object_to
 
 /// A change by the type would write no more than the image.
 #[test]
-fn an_element_that_another_client_replaced_lost_the_fields_that_only_the_body_names() {
+fn a_replaced_element_gets_the_fields_that_only_the_body_names() {
     let stage = Stage::new();
     let mut replaced = part(OWN, 2);
     replaced["spec"]["images"] = json!([{ "name": "evil", "image": "evil:1", "tty": true }]);
@@ -259,7 +258,7 @@ fn an_element_that_another_client_replaced_lost_the_fields_that_only_the_body_na
 }
 
 #[test]
-fn a_field_that_the_type_does_not_show_was_written_only_when_another_one_differed() {
+fn a_difference_that_the_type_does_not_show_is_written() {
     for (size, expected) in [(2, [READ, CHANGED]), (1, [CHANGED, CHANGED])] {
         let stage = Stage::new();
         stage.create(PARTS, &part(OWN, size));
@@ -330,7 +329,7 @@ fn keep(stage: &Arc<Stage>, wanted: Value, scenario: impl Future<Output = ()> + 
 }
 
 #[test]
-fn a_refusal_was_told_twice() {
+fn a_refusal_is_told_once() {
     let stage = Arc::new(Stage::new());
     stage.create(PARTS, &part(None, 1));
     // The second attempt follows after 5 ms.
@@ -344,7 +343,7 @@ fn a_refusal_was_told_twice() {
 }
 
 #[test]
-fn a_key_waited_for_its_back_off_although_the_object_in_its_way_was_gone() {
+fn a_key_is_tried_at_once_when_its_obstacle_is_gone() {
     let stage = Arc::new(Stage::new());
     stage.create(PARTS, &part(Some(("bar", "u9")), 1));
     let it = Arc::clone(&stage);

@@ -101,9 +101,9 @@ fn what_is_deleted_is_cleaned_up_once_and_then_goes() {
     assert_eq!(stage.object(&at(FOOS, "bar")), json!(null));
 }
 
-/// Nothing would have woken the key again: the object stays as it is.
+/// Nothing would wake the key again, because the object stays as it is.
 #[test]
-fn a_404_that_is_not_about_the_object_was_taken_for_its_end() {
+fn an_answer_that_is_not_about_the_object_is_not_its_end() {
     let answers = [
         (404, "404 page not found"),
         (404, r#"{"kind":"Status","reason":"NotFound","code":404,"details":{}}"#),

@@ -45,7 +45,7 @@ const NO_NAMESPACE: &str = r#"{"kind":"Status","reason":"NotFound","code":404,"m
     "details":{"name":"web","kind":"namespaces"}}"#;
 
 #[test]
-fn a_kind_without_the_subresource_status_looked_as_if_its_object_were_gone() {
+fn a_404_of_a_status_says_that_the_subresource_may_be_missing() {
     let told = report((Method::Patch, NO_FOO), async |cx, _, foo| {
         cx.change_status(foo, |foo| foo.status = Some(Size { size: Some(2) })).await?;
         Ok(())
@@ -57,7 +57,7 @@ fn a_kind_without_the_subresource_status_looked_as_if_its_object_were_gone() {
 }
 
 #[test]
-fn a_resource_that_the_server_does_not_have_was_not_named() {
+fn a_resource_that_the_server_does_not_have_is_named() {
     let told = report((Method::Post, NO_RESOURCE), async |cx, parts, _| {
         cx.create(parts, Key::from("web/a"), &json!({ "spec": {} })).await?;
         Ok(())
@@ -78,7 +78,7 @@ fn a_missing_namespace_is_not_taken_for_a_missing_resource() {
 }
 
 #[test]
-fn a_call_that_was_refused_did_not_say_which_one_it_was() {
+fn a_call_that_is_refused_says_which_one_it_is() {
     let expected = "GET /apis/example.com/v1/namespaces/web/foos/foo: status 404 NotFound: the server could not find the \
                     requested resource; is `foos` a plural of example.com/v1, and is it namespaced? check with \
                     `kubectl api-resources --api-group=example.com`";

@@ -63,7 +63,7 @@ fn an_informer_of_another_world_that_does_not_sync_is_named() {
 
 /// The references there name objects there, so another Foo of the name would be reconciled.
 #[test]
-fn a_kind_of_another_world_was_taken_for_one_that_the_own_kind_owns() {
+fn a_kind_of_another_world_cannot_be_owned() {
     let here = Stage::new();
     let parts = Informers::new(here.beside().endless_world()).informer::<Part>();
     let controller = Controller::new("sample", here.world());
@@ -86,7 +86,7 @@ fn worlds_with_different_clocks_do_not_run_in_one_controller() {
 }
 
 #[test]
-fn a_world_that_ended_went_on_if_it_was_not_the_one_of_the_controller() {
+fn the_end_of_any_world_of_a_controller_ends_its_run() {
     let here = Stage::new();
     let there = here.beside();
     let parts = Informers::new(there.world()).informer::<Part>();
@@ -109,7 +109,7 @@ fn keys_in(world: World, resource: &str) -> (Result<(), RunError>, usize) {
 }
 
 #[test]
-fn a_world_that_ended_before_its_sources_had_synced_was_taken_for_a_success() {
+fn a_world_that_ends_before_its_sources_have_synced_is_an_error() {
     let stage = Stage::new();
     let (ended, keys) = keys_in(stage.endless_world().until(async {}), "example.com/v1/foos");
     let Err(RunError::NotSynced { streams }) = &ended else { panic!("{ended:?}") };
@@ -204,7 +204,7 @@ fn the_error_of_a_recording_is_that_of_the_run() {
 }
 
 #[test]
-fn a_controller_over_a_recording_without_its_resource_ended_as_if_it_had_run() {
+fn a_controller_over_a_recording_without_its_resource_ends_with_an_error() {
     let world = World::from(Playback::from_file(recording("other", "")).unwrap());
     let (ended, keys) = keys_in(world, "v1/nodes");
     assert_eq!(keys, 0);
@@ -212,9 +212,9 @@ fn a_controller_over_a_recording_without_its_resource_ended_as_if_it_had_run() {
     assert!(error.contains("nodes"), "{error}");
 }
 
-/// The versions there are others. So it waited for half a minute, and the key was told of a watch that is late.
+/// An object of that name has other versions there.
 #[test]
-fn a_deletion_waited_for_the_version_that_an_object_of_that_name_has_in_another_world() {
+fn a_deletion_waits_for_no_version_of_another_world() {
     let here = Stage::new();
     (0..50).for_each(|size| here.put(&at(FOOS, "foo"), json!({ "size": size })));
     let copies = Informers::new(here.beside().endless_world()).informer::<Foo>();
@@ -233,7 +233,7 @@ fn a_deletion_waited_for_the_version_that_an_object_of_that_name_has_in_another_
 
 /// A write that the store of one world does not show.
 #[test]
-fn an_object_was_read_anew_because_of_a_late_write_to_one_of_its_name_in_another_world() {
+fn a_late_write_in_another_world_causes_no_read() {
     let here = Stage::new();
     let there = here.late_beside(SOON / 2);
     let copies = Informers::new(there.endless_world()).informer::<Foo>();

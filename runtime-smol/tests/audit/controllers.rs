@@ -56,7 +56,7 @@ fn a_controller_reports_a_cache_that_differs_and_one_that_is_clean_again() {
 }
 
 #[test]
-fn a_cache_that_two_sources_share_was_listed_twice_in_each_period() {
+fn a_cache_that_two_sources_share_is_listed_once_in_each_period() {
     let stage = Stage::with(&["web/a"]);
     let (world, end) = (stage.world.clone(), stage.clone());
     let controller = Controller::new("maps", world.until(async move { end.pass(5 * 3600).await }));
@@ -68,7 +68,7 @@ fn a_cache_that_two_sources_share_was_listed_twice_in_each_period() {
 }
 
 #[test]
-fn a_clean_cache_of_another_type_was_told_as_one_that_is_clean_again() {
+fn only_a_cache_that_drifted_is_told_as_clean_again() {
     let stage = Stage::losing_in(|stream| stream == 0, &["web/a"]);
     let (world, lossy) = (stage.world.clone(), stage.clone());
     let scenario = async move {

@@ -49,7 +49,7 @@ fn a_server_that_cannot_be_reached_or_is_sick_is_named() {
 }
 
 #[test]
-fn an_audit_that_failed_removed_the_drift_from_a_scrape() {
+fn an_audit_that_fails_keeps_the_drift_in_a_scrape() {
     let stage = Stage::with(&["web/a"]);
     let (informers, executor, metrics) = (Informers::new(stage.world.clone()), Executor::new(), Metrics::new());
     metrics.add_informers(&informers);

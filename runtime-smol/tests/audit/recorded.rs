@@ -33,7 +33,7 @@ fn controller(world: impl Into<World>, audits: bool) -> Result<(), RunError> {
 }
 
 #[test]
-fn the_audits_of_a_controller_were_on_its_tape_and_its_replay_took_them_for_lists() {
+fn audits_leave_no_request_on_the_tape_of_a_controller() {
     let tapes = [false, true].map(|audits| {
         let (path, cluster) = (no_file(&format!("audited-{audits}.jsonl")), SimulatedCluster::new());
         let metadata = json!({ "name": "a", "namespace": "web" });

@@ -12,7 +12,7 @@ use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Trace, Troubles};
 
 /// A capture in which it ended without having begun is no capture.
 #[test]
-fn a_call_that_was_given_up_before_it_was_polled_had_an_end_and_no_request() {
+fn a_call_given_up_before_its_first_poll_leaves_a_valid_capture() {
     let server = ApiServer::new(WIDGETS, Trace::new(true));
     let mut line = ApiLine::new(&server, Dice::new(1), Troubles::NONE, || Instant::ZERO);
     let request = ApiRequest::new(Method::Delete, format!("{WIDGETS}/a"));

@@ -301,7 +301,7 @@ fn a_candidate_that_is_stopped_before_it_led_ends_without_work() {
 }
 
 #[test]
-fn a_term_that_nobody_noticed_did_not_end_the_candidacy() {
+fn a_term_that_nobody_notices_does_not_end_the_candidacy() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let leadership = start(&stage, executor, election("a"));
@@ -314,7 +314,7 @@ fn a_term_that_nobody_noticed_did_not_end_the_candidacy() {
 }
 
 #[test]
-fn a_program_that_asked_for_the_token_alone_never_led_again() {
+fn a_program_that_asks_for_the_token_alone_leads_again() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let leadership = start(&stage, executor, election("a"));
@@ -346,7 +346,7 @@ fn settings_that_do_not_fit_are_an_error_that_says_which() {
 }
 
 #[test]
-fn candidates_without_a_name_had_one_name_under_a_simulated_clock_and_both_led() {
+fn candidates_without_a_name_differ_under_a_simulated_clock() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let candidates = [(); 2].map(|()| start(&stage, executor, Election::new("it").namespace("web")));

@@ -30,7 +30,7 @@ fn serve(cluster: &SimulatedCluster) -> String {
 }
 
 #[test]
-fn work_whose_requests_hung_left_no_room_for_renewals() {
+fn work_whose_requests_hang_leaves_room_for_renewals() {
     const RENEWALS: usize = 5;
     let cluster = SimulatedCluster::new();
     let server = ClusterOptions::new().max_requests(2).wait_timeout(Duration::ZERO).at(&serve(&cluster)).unwrap();

@@ -82,7 +82,7 @@ fn hold(cluster: &SimulatedCluster, holder: &str) {
 }
 
 #[test]
-fn a_term_that_was_lost_while_the_streams_thread_was_busy_was_the_last_one() {
+fn a_term_lost_while_the_streams_are_busy_ends_as_any_other() {
     for when_lost in [WhenLost::End, WhenLost::Rejoin] {
         let cluster = SimulatedCluster::new();
         for (kind, name) in [("ConfigMap", "a"), ("Lease", "it")] {
@@ -131,9 +131,8 @@ fn a_term_that_was_lost_while_the_streams_thread_was_busy_was_the_last_one() {
     }
 }
 
-/// Nothing said why the replica stood no more.
 #[test]
-fn blocking_work_of_a_lost_term_kept_a_replica_from_its_next_one_in_silence() {
+fn blocking_work_that_delays_the_next_candidacy_is_reported() {
     let cluster = SimulatedCluster::new();
     let metadata = json!({ "name": "a", "namespace": "web" });
     cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).unwrap();
@@ -178,7 +177,7 @@ fn blocking_work_of_a_lost_term_kept_a_replica_from_its_next_one_in_silence() {
 }
 
 #[test]
-fn a_controller_whose_election_panicked_stayed_a_follower() {
+fn a_controller_whose_election_panics_ends_with_an_error() {
     let (clock, time) = (Clock::real(), Clock::real());
     let serving = SimulatedCluster::new().on_clock(move || time.now());
     let client = Client::new(serving.client(), clock.clone());
@@ -195,7 +194,7 @@ fn a_controller_whose_election_panicked_stayed_a_follower() {
 }
 
 #[test]
-fn a_report_function_that_blocked_held_up_the_end_for_ever() {
+fn a_report_function_that_blocks_does_not_hold_up_the_end() {
     let controller = Controller::new("maps", world(&SimulatedCluster::new()));
     let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
     let ((blocked, is_blocked), (go_on, may_go_on)) = (channel(), channel::<()>());
@@ -213,7 +212,7 @@ fn a_report_function_that_blocked_held_up_the_end_for_ever() {
 }
 
 #[test]
-fn a_controller_that_was_refused_at_its_start_hung() {
+fn a_controller_that_is_refused_at_its_start_ends() {
     let (world, handle) = (world(&SimulatedCluster::new()), ControllerHandle::default());
     let (ended, end) = channel();
     // A controller that hangs is left to its thread.
@@ -232,7 +231,7 @@ fn a_controller_that_was_refused_at_its_start_hung() {
 }
 
 #[test]
-fn the_workers_of_a_controller_that_was_dropped_before_it_was_a_candidate_stayed() {
+fn a_controller_that_is_dropped_before_its_candidacy_leaves_no_worker() {
     let cluster = SimulatedCluster::new();
     for request in ["WATCH /api/v1/configmaps", "LIST /api/v1/configmaps"] {
         cluster.fail_next(request, Fault::Silent).unwrap();
@@ -262,7 +261,7 @@ fn cluster_with_map(connects: Duration) -> (SimulatedCluster, World) {
 }
 
 #[test]
-fn a_controller_released_its_lease_before_the_write_of_a_thread_was_made() {
+fn a_controller_releases_its_lease_after_the_writes_of_its_threads() {
     let (cluster, world) = cluster_with_map(Duration::from_millis(300));
     let controller = Controller::new("maps", world);
     let maps = controller.informer_of::<MetadataOnly>("v1/configmaps");
@@ -291,7 +290,7 @@ fn a_controller_released_its_lease_before_the_write_of_a_thread_was_made() {
 }
 
 #[test]
-fn a_controller_released_its_lease_while_work_that_blocked_went_on() {
+fn a_controller_keeps_its_lease_while_blocking_work_goes_on() {
     for goes_on in [false, true] {
         let (cluster, world) = cluster_with_map(Duration::ZERO);
         let controller = Controller::new("maps", world);

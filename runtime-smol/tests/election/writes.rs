@@ -96,7 +96,7 @@ pub(crate) fn writes(cluster: &SimulatedCluster) -> Vec<String> {
 }
 
 #[test]
-fn a_leader_whose_machine_had_slept_wrote_in_a_term_that_was_over() {
+fn a_leader_whose_machine_has_slept_sends_no_late_write() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let leadership = lead(&stage, executor, election("a")).await;
@@ -110,7 +110,7 @@ fn a_leader_whose_machine_had_slept_wrote_in_a_term_that_was_over() {
 }
 
 #[test]
-fn a_write_that_waited_for_its_connection_left_after_the_term() {
+fn a_write_that_awaits_its_connection_is_not_sent_after_the_term() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let leadership = lead(&stage, executor, election("a")).await;
@@ -124,7 +124,7 @@ fn a_write_that_waited_for_its_connection_left_after_the_term() {
 }
 
 #[test]
-fn a_write_of_one_term_left_in_the_next_one() {
+fn a_write_of_one_term_is_given_up_before_the_next_one() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let leadership = lead(&stage, executor, election("a")).await;
@@ -142,7 +142,7 @@ fn a_write_of_one_term_left_in_the_next_one() {
 }
 
 #[test]
-fn a_write_without_an_answer_outlived_its_term() {
+fn a_write_without_an_answer_is_given_up_with_its_term() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let leadership = lead(&stage, executor, election("a")).await;
@@ -156,7 +156,7 @@ fn a_write_without_an_answer_outlived_its_term() {
 }
 
 #[test]
-fn a_lease_was_released_before_the_writes_of_spawned_tasks_were_made() {
+fn a_lease_is_released_after_the_writes_of_spawned_tasks() {
     let stage = Stage::new();
     let write = play(&stage, async |executor| {
         let candidate = election("a").candidate(&stage.world).unwrap();
@@ -207,7 +207,7 @@ fn a_write_that_hangs_is_given_up_and_told_before_the_release() {
 }
 
 #[test]
-fn a_write_that_nobody_polled_any_more_left_after_the_release() {
+fn a_write_that_nobody_polls_is_given_up_before_the_release() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let leadership = lead(&stage, executor, election("a")).await;
@@ -242,7 +242,7 @@ fn a_term_that_is_lost_while_the_last_writes_go_on_gives_them_up() {
 }
 
 #[test]
-fn a_candidate_whose_work_had_ended_led_again_after_a_loss() {
+fn a_candidate_whose_work_has_ended_does_not_rejoin_after_a_loss() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let candidate = election("a").when_lost(WhenLost::Rejoin).candidate(&stage.world).unwrap();
@@ -263,7 +263,7 @@ fn a_candidate_whose_work_had_ended_led_again_after_a_loss() {
 }
 
 #[test]
-fn a_client_of_two_leaderships_forgot_the_first_one() {
+fn a_client_of_two_leaderships_is_guarded_by_both() {
     let stage = Stage::new();
     play(&stage, async |executor| {
         let outer = lead(&stage, executor, election("a")).await;

@@ -31,7 +31,7 @@ fn shown(answer: impl Fn(&ApiRequest) -> Result<ApiResponse, TransportError> + S
 }
 
 #[test]
-fn the_page_showed_the_message_of_a_panic_of_the_transport() {
+fn the_page_hides_the_message_of_a_panic_of_the_transport() {
     let [json, page] = shown(|_| panic!("a message of a panic"));
     let value: Value = serde_json::from_str(&json).unwrap();
     let audit = &value["informers"][0]["audit"];

@@ -38,7 +38,7 @@ fn a_page_of_a_browser_reads_nothing() {
 
 /// `::ffff:127.0.0.1` is 127.0.0.1.
 #[test]
-fn a_page_of_a_browser_read_all_where_the_loopback_address_was_written_as_ipv6() {
+fn a_page_of_a_browser_is_refused_at_a_mapped_loopback_address() {
     let mapped = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
     let endpoint = Endpoint::builder(&Metrics::new()).address(IpAddr::from(mapped)).start(0).unwrap();
     let rebound = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
@@ -86,7 +86,6 @@ fn a_path_and_a_query_of_any_bytes_are_answered() {
     assert_eq!(get(endpoint.address(), "/healthz").status, 200);
 }
 
-/// Silent connections took all places, and a probe found none.
 #[test]
 fn silent_connections_leave_a_place_for_a_probe() {
     let endpoint = endpoint();

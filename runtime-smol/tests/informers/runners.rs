@@ -42,7 +42,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn a_run_that_was_polled_once_and_kept_stopped_the_streams_of_another_run() {
+fn a_run_that_is_not_polled_holds_up_no_other_run() {
     let informers = informers();
     let mut idle = pin!(informers.run());
     assert!(idle.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -62,7 +62,7 @@ fn a_run_that_was_polled_once_and_kept_stopped_the_streams_of_another_run() {
 }
 
 #[test]
-fn the_busy_branch_of_a_select_stopped_the_streams_of_another_thread() {
+fn the_busy_branch_of_a_select_holds_up_no_other_thread() {
     let informers = informers();
     let ((busy, is_busy), (go, goes_on)) = (channel(), channel::<()>());
     let selected = informers.run();
@@ -94,7 +94,7 @@ fn blocks(called: Sender<()>, until: Receiver<()>) -> impl Fn() + Send + Sync + 
 }
 
 #[test]
-fn a_mapper_that_blocked_its_thread_stopped_the_informers_that_another_thread_ran() {
+fn a_mapper_that_blocks_its_thread_holds_up_no_other_thread() {
     let informers = informers();
     let ((called, was_called), (go, goes_on)) = (channel(), channel());
     let widgets = informers.informer_of::<MetadataOnly>(resource("widgets"));

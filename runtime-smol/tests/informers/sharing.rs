@@ -31,7 +31,7 @@ struct Widget {}
 kind!(Widget, "example.com/v1", "widgets");
 
 #[test]
-fn an_informer_of_several_namespaces_did_not_know_the_kind_of_its_resource() {
+fn an_informer_of_several_namespaces_knows_the_kind_of_its_resource() {
     let clock = Clock::simulated();
     let (world, _server, _counts) = widgets(&clock);
     let informers = Informers::new(world);

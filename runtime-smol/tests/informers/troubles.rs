@@ -63,7 +63,7 @@ fn a_wait_without_a_task_that_runs_the_informers_says_so_at_its_deadline() {
 }
 
 #[test]
-fn a_wait_for_an_object_did_not_say_that_no_task_runs_the_informers() {
+fn a_wait_for_an_object_says_that_no_task_runs_the_informers() {
     let clock = Clock::simulated();
     let (world, _server, _) = widgets(&clock);
     let informers = Informers::new(world);
@@ -79,7 +79,7 @@ fn a_wait_for_an_object_did_not_say_that_no_task_runs_the_informers() {
 }
 
 #[test]
-fn a_stream_that_a_subscriber_held_back_said_only_that_it_was_synced() {
+fn a_stream_tells_for_how_long_a_subscriber_holds_it_back() {
     let clock = Clock::simulated();
     let (world, server, _) = widgets(&clock);
     let informers = Informers::new(world);
@@ -160,7 +160,7 @@ fn a_decoder_that_panics_is_reported_and_its_stream_and_the_others_go_on() {
 }
 
 #[test]
-fn an_object_that_panicked_in_its_drop_ended_all_informers() {
+fn an_object_that_panics_in_its_drop_ends_no_informer() {
     let clock = Clock::simulated();
     let (world, server, _counts) = widgets(&clock);
     let told = Told::default();

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const TURNS: usize = 8 * 64;
 
 #[test]
-fn a_stream_took_thousands_of_events_before_its_subscriber_had_a_turn() {
+fn a_subscriber_has_its_turn_after_a_few_turns_of_its_stream() {
     let clock = Clock::simulated();
     let (world, server, _) = widgets(&clock);
     server.with(|inside| (0..5_000).for_each(|n| inside.store.put(Instant::ZERO, &format!("w-{n}"), json!({}))));
@@ -35,9 +35,9 @@ fn a_stream_took_thousands_of_events_before_its_subscriber_had_a_turn() {
     assert!(handle.len() > 5_000 && most > 0 && most <= TURNS, "{most} events waited");
 }
 
-/// One of two places that run the streams heard of each event, whether or not it was polled.
+/// Two places run the streams, and one of them rests.
 #[test]
-fn a_place_that_ran_the_informers_and_was_not_polled_held_up_the_streams() {
+fn a_place_that_is_not_polled_holds_up_no_stream() {
     let clock = Clock::simulated();
     let (world, server, _) = widgets(&clock);
     let informers = Informers::new(world);

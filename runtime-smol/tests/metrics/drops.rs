@@ -19,7 +19,7 @@ impl Drop for Measuring {
 }
 
 #[test]
-fn the_last_share_of_a_controller_was_dropped_under_the_lock_of_its_metrics() {
+fn a_controller_is_dropped_outside_of_the_lock_of_its_metrics() {
     let (metrics, handle, over) = (Metrics::new(), ControllerHandle::default(), Arc::<AtomicBool>::default());
     let (scraped, ended) = (metrics.clone(), Arc::clone(&over));
     let scrapes = thread::spawn(move || {

@@ -60,7 +60,7 @@ fn the_programs_of_the_readme_are_those_that_are_tested_here() {
 }
 
 #[test]
-fn the_controller_of_the_readme_was_another_one_than_the_example() {
+fn the_controller_of_the_readme_is_the_example() {
     let readme = text();
     let example = file("runtime-smol/examples/sample-controller.rs");
     let program = example.lines().skip_while(|line| line.starts_with("//!") || line.is_empty());

@@ -27,7 +27,7 @@ fn running(stage: &Stage, (log, reports): (&Log, &Log)) -> listwatch::controller
 }
 
 #[test]
-fn no_kind_that_was_discovered_later_could_be_added_to_a_running_controller() {
+fn a_kind_can_be_added_to_a_running_controller() {
     let (stage, log, reports) = stage();
     let controller = running(&stage, (&log, &reports));
     let handle = controller.handle();
@@ -130,7 +130,7 @@ fn a_kind_of_another_world_that_is_added_runs_until_it_is_removed() {
 }
 
 #[test]
-fn a_kind_of_a_world_with_another_clock_was_added() {
+fn a_kind_of_a_world_with_another_clock_is_not_added() {
     let (stage, log, reports) = stage();
     let other = Stage::new();
     let controller = running(&stage, (&log, &reports));

@@ -30,7 +30,7 @@ async fn poll(stage: &Stage, controller: &mut Polled) {
 }
 
 #[test]
-fn a_controller_that_was_not_polled_held_up_the_streams_that_it_shared() {
+fn a_controller_that_is_not_polled_holds_up_no_shared_stream() {
     let (stage, resting, log) = (Stage::new(), Log::default(), Log::default());
     let mut rests: Polled = Box::pin(noting(stage.controller().owns(&stage.parts), &resting).future());
     let controller = noting(stage.controller().owns(&stage.parts), &log);

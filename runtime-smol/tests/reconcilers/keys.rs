@@ -190,7 +190,7 @@ fn a_reconcile_is_told_its_causes_with_their_versions_and_waiting_times() {
 }
 
 #[test]
-fn a_mapper_that_panicked_ended_the_stream_of_its_source() {
+fn a_mapper_that_panics_does_not_end_the_stream_of_its_source() {
     let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
     let noted = reports.clone();
     let controller = stage
@@ -215,7 +215,7 @@ fn a_mapper_that_panicked_ended_the_stream_of_its_source() {
 }
 
 #[test]
-fn keys_of_a_mapper_that_panicked_were_reconciled_all_the_same() {
+fn keys_of_a_mapper_that_panics_are_not_reconciled() {
     let (stage, log) = (Stage::new(), Log::default());
     let controller = stage.controller().on_report(|_, _| {}).maps(&stage.parts, |part, keys| {
         keys.add(part.meta().name());
@@ -230,7 +230,7 @@ fn keys_of_a_mapper_that_panicked_were_reconciled_all_the_same() {
 }
 
 #[test]
-fn an_update_was_two_causes_and_the_first_had_the_version_before_it() {
+fn an_update_is_one_cause_with_the_new_version() {
     let (stage, log) = (Stage::new(), Log::default());
     stage.put(&format!("{PARTS}/x"));
     let noted = log.clone();
@@ -257,7 +257,7 @@ fn an_update_was_two_causes_and_the_first_had_the_version_before_it() {
 }
 
 #[test]
-fn one_handle_for_two_controllers_stopped_only_the_second() {
+fn a_handle_of_one_controller_is_refused_by_a_second() {
     let (stage, log, handle) = (Stage::new(), Log::default(), ControllerHandle::default());
     let one = noting(stage.controller().keys(&handle), &log);
     let other = Controller::new("other", &stage.informers).reconciles(&stage.parts).keys(&handle);

@@ -13,7 +13,7 @@ fn boss_of(name: &str) -> Value {
 }
 
 #[test]
-fn the_owner_without_a_namespace_that_was_not_in_the_cache_got_a_key_with_one() {
+fn an_owner_without_a_namespace_gets_a_key_without_one() {
     let (stage, log) = (Stage::new(), Log::default());
     stage.put(&format!("{BOSSES}/f"));
     stage.create_in(PARTS, "early", &boss_of("f"));

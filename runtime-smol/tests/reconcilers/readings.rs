@@ -7,7 +7,7 @@ use listwatch::controller::{ControllerHandle, KeyState, Lifecycle, Outcome};
 
 /// A controller that fails for the key `bad`, and takes its time for the key `long`.
 #[test]
-fn the_queue_and_the_sources_of_a_running_controller_could_not_be_read() {
+fn the_queue_and_the_sources_of_a_running_controller_are_readable() {
     let stage = Stage::new();
     ["bad", "good", "long"].into_iter().for_each(|name| stage.put(name));
     let clock = stage.clock.clone();

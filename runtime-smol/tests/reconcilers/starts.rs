@@ -115,7 +115,7 @@ fn names(streams: &[StreamStatus]) -> Vec<String> {
 }
 
 #[test]
-fn a_controller_that_was_to_go_on_without_a_denied_namespace_ended() {
+fn a_controller_may_start_without_a_denied_namespace() {
     let site = Site::new(403, NEVER);
     let both = site.informer(&["open", "closed"]);
     assert_eq!(site.play(site.controller(Source::from(&both).start_without_denied()), SOON), Ok(()));
@@ -147,7 +147,7 @@ fn a_controller_of_which_every_namespace_is_denied_does_not_start() {
 }
 
 #[test]
-fn a_start_that_was_denied_named_one_source_and_said_that_every_key_was_done() {
+fn a_denied_start_names_each_source_that_has_not_synced() {
     let site = Site::new(403, NEVER);
     let (both, parts) =
         (site.informer(&["open", "closed"]), site.informers.informer_of(Resource::new("/api/v1/parts")));
@@ -166,7 +166,7 @@ fn a_start_that_was_denied_named_one_source_and_said_that_every_key_was_done() {
 }
 
 #[test]
-fn a_controller_whose_kind_was_not_installed_yet_ended_at_once() {
+fn a_controller_waits_for_a_kind_that_is_not_installed_yet() {
     let site = Site::new(404, Duration::from_secs(60));
     let closed = site.informer(&["closed"]);
     assert_eq!(site.play(site.controller(&closed), Duration::from_secs(120)), Ok(()));
@@ -192,7 +192,7 @@ fn a_kind_that_is_never_installed_ends_the_start_at_its_deadline() {
 }
 
 #[test]
-fn controllers_of_a_real_and_a_simulated_clock_hung_or_panicked() {
+fn controllers_with_different_clocks_are_refused() {
     for clocks in [[Clock::simulated(), Clock::real()], [Clock::real(), Clock::simulated()]] {
         let handles = [ControllerHandle::default(), ControllerHandle::default()];
         let stages = clocks.map(|clock| Stage::with(clock, Troubles::NONE));

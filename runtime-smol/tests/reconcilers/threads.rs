@@ -80,9 +80,9 @@ struct Talk {
     done: Mutex<Sender<(String, ThreadId)>>,
 }
 
-/// The longest sleeper was woken first. If it was on a thread that computed, no other worker was woken in its place.
+/// The longest sleeper is on the thread that computes.
 #[test]
-fn a_key_waited_for_a_thread_that_computed_while_another_thread_slept() {
+fn a_key_goes_to_a_sleeping_thread_while_another_one_computes() {
     let stage = real();
     let (go, compute) = smol::channel::bounded(1);
     let ((computing, computes), (release, enough), (done, reconciled)) = (channel(), channel(), channel());
@@ -129,7 +129,7 @@ fn a_key_waited_for_a_thread_that_computed_while_another_thread_slept() {
 }
 
 #[test]
-fn the_neighbour_of_a_worker_that_blocked_their_thread_held_up_the_end_of_the_drain() {
+fn a_drain_does_not_wait_for_a_worker_on_a_blocked_thread() {
     for workers in [2, 3] {
         let stage = real();
         stage.put("blocks");
@@ -152,7 +152,7 @@ fn the_neighbour_of_a_worker_that_blocked_their_thread_held_up_the_end_of_the_dr
 }
 
 #[test]
-fn a_period_shorter_than_the_addition_of_its_keys_took_the_streams_thread_for_ever() {
+fn a_period_shorter_than_adding_its_keys_leaves_the_streams_a_turn() {
     let stage = real();
     stage.put("a");
     let (done, reconciled) = channel();

@@ -84,7 +84,7 @@ impl Drop for Hostile {
 }
 
 #[test]
-fn an_error_that_panicked_when_it_was_read_or_dropped_ended_its_worker() {
+fn an_error_that_panics_when_read_or_dropped_ends_no_worker() {
     for part in ["source", "drop"] {
         let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
         ["a", "b"].into_iter().for_each(|name| stage.put(name));
@@ -103,7 +103,7 @@ fn an_error_that_panicked_when_it_was_read_or_dropped_ended_its_worker() {
 }
 
 #[test]
-fn an_object_that_panicked_in_its_drop_ended_the_streams_of_its_controller() {
+fn an_object_that_panics_in_its_drop_ends_no_stream() {
     let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
     ["a", "b"].into_iter().for_each(|name| stage.put(name));
     let (noted, said) = (log.clone(), reports.clone());

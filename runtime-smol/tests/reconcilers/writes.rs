@@ -106,7 +106,7 @@ fn a_deletion_is_awaited_until_its_object_is_gone() {
 }
 
 #[test]
-fn a_write_whose_answer_was_lost_held_its_key_for_ever() {
+fn a_write_whose_answer_is_lost_does_not_hold_its_key() {
     let silent = Troubles { silence: 100, ..Troubles::NONE };
     let (stage, log) = (Stage::with(Clock::simulated(), silent), Log::default());
     stage.put("a");
@@ -145,7 +145,7 @@ fn a_write_that_its_store_does_not_show_in_time_is_told() {
 }
 
 #[test]
-fn a_key_was_not_told_of_its_late_write_if_another_key_was_delayed_meanwhile() {
+fn a_key_is_told_of_its_late_write_while_another_is_delayed() {
     let (stage, log) = (Stage::late(100 * LATE), Log::default());
     ["a", "b"].into_iter().for_each(|name| stage.put(name));
     let (known, noted) = (stage.parts.clone(), log.clone());
@@ -167,7 +167,7 @@ fn a_key_was_not_told_of_its_late_write_if_another_key_was_delayed_meanwhile() {
 }
 
 #[test]
-fn a_late_write_was_told_to_one_reconcile_only_even_if_that_failed() {
+fn each_reconcile_is_told_of_a_late_write_until_it_is_shown() {
     let (stage, log) = (Stage::late(4 * LATE), Log::default());
     stage.put("a");
     let (known, noted) = (stage.parts.clone(), log.clone());
@@ -201,7 +201,7 @@ fn a_late_write_was_told_to_one_reconcile_only_even_if_that_failed() {
 }
 
 #[test]
-fn a_part_that_was_deleted_before_its_watch_told_of_its_creation_was_never_created_again() {
+fn a_part_deleted_before_its_watch_shows_it_is_created_again() {
     let (stage, log) = (Stage::late(LATE), Log::default());
     stage.put("a");
     let (known, noted) = (stage.parts.clone(), log.clone());
@@ -225,7 +225,7 @@ fn a_part_that_was_deleted_before_its_watch_told_of_its_creation_was_never_creat
 }
 
 #[test]
-fn a_write_that_the_stores_selector_excludes_held_its_key_until_a_deadline() {
+fn a_write_that_the_stores_selector_excludes_is_not_awaited() {
     let (stage, log) = (Stage::late(100 * LATE), Log::default());
     stage.put("a");
     let labelled = stage.informers.informer_of::<MetadataOnly>(Resource::new(PARTS).with_label_selector("app=web"));
@@ -262,7 +262,7 @@ fn a_live_read_shows_what_the_cache_does_not_have_yet() {
 }
 
 #[test]
-fn an_object_that_was_created_and_deleted_at_once_was_alive_in_the_next_reconcile() {
+fn an_object_created_and_deleted_is_gone_in_the_next_reconcile() {
     for has_object in [true, false] {
         let (stage, log) = (Stage::answering(LATE, delete_late(has_object)), Log::default());
         stage.put("a");
@@ -282,7 +282,7 @@ fn an_object_that_was_created_and_deleted_at_once_was_alive_in_the_next_reconcil
 }
 
 #[test]
-fn an_object_that_was_read_live_and_deleted_was_alive_in_the_next_reconcile() {
+fn an_object_read_live_and_deleted_is_gone_in_the_next_reconcile() {
     for has_object in [true, false] {
         let (stage, log) = (Stage::answering(LATE, delete_late(has_object)), Log::default());
         let (known, noted) = (stage.parts.clone(), log.clone());
@@ -305,7 +305,7 @@ fn an_object_that_was_read_live_and_deleted_was_alive_in_the_next_reconcile() {
 }
 
 #[test]
-fn two_writes_whose_answers_came_in_the_other_order_were_awaited_up_to_the_earlier_one() {
+fn two_writes_answered_in_reverse_order_are_awaited_up_to_the_later() {
     let earlier = Mutex::new(None);
     let stage = Stage::answering(LATE, move |store, now, request| {
         if request.method != Method::Put {
@@ -336,7 +336,7 @@ fn two_writes_whose_answers_came_in_the_other_order_were_awaited_up_to_the_earli
 }
 
 #[test]
-fn a_write_in_one_informer_of_a_path_was_forgotten_for_that_in_another_one() {
+fn writes_in_two_informers_of_a_path_are_both_awaited() {
     let (stage, log, reports) = (Stage::late(100 * LATE), Log::default(), Log::default());
     stage.put("a");
     let (all, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
@@ -355,7 +355,7 @@ fn a_write_in_one_informer_of_a_path_was_forgotten_for_that_in_another_one() {
 }
 
 #[test]
-fn a_write_of_another_kind_was_awaited_for_ever() {
+fn a_write_of_another_kind_is_not_awaited() {
     let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
     stage.put("a");
     let (noted, said, foos) = (log.clone(), reports.clone(), stage.foos.clone());
@@ -379,7 +379,7 @@ fn a_write_of_another_kind_was_awaited_for_ever() {
 }
 
 #[test]
-fn a_write_that_no_watch_shows_had_its_key_reconciled_every_30_s_for_ever() {
+fn a_write_that_no_watch_shows_is_awaited_three_times() {
     let (stage, log, reports) = (Stage::late(10_000 * LATE), Log::default(), Log::default());
     stage.put("a");
     let (known, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
@@ -440,7 +440,7 @@ fn an_answer_about_another_object_than_the_request_is_not_awaited() {
 }
 
 #[test]
-fn a_write_after_the_end_of_its_reconcile_was_lost_silently() {
+fn a_write_after_the_end_of_its_reconcile_is_reported() {
     let (stage, log, reports) = (Stage::late(LATE), Log::default(), Log::default());
     stage.put("a");
     let (noted, said) = (log.clone(), reports.clone());
@@ -464,7 +464,7 @@ fn a_write_after_the_end_of_its_reconcile_was_lost_silently() {
 }
 
 #[test]
-fn the_end_of_the_wait_for_its_writes_was_reported_as_the_next_attempt_of_a_key() {
+fn a_failure_says_that_its_retry_waits_for_the_writes() {
     let no: fn() -> Error = || Error::new("no");
     let never: fn() -> Error = || Error::terminal("no");
     let waits = "web/a: failed, not retried before its writes are shown (20s at most): no";

@@ -84,7 +84,7 @@ fn record(tape: &Tape) -> SimulatedCluster {
 }
 
 #[test]
-fn a_wish_that_the_tape_undoes_counted_again_at_each_reconcile() {
+fn repeats_of_a_wish_that_the_tape_undoes_count_as_following() {
     let tape = Tape::named("undone");
     record(&tape);
     let found = diverged(sample(tape.world(), 3));
@@ -109,7 +109,7 @@ fn a_divergence_is_summed_up_by_the_error_alone() {
 
 /// Neither an answer nor a cache has a state of the Deployment.
 #[test]
-fn what_followed_a_made_up_answer_without_any_state_counted_as_a_finding() {
+fn what_follows_an_answer_made_up_without_a_state_is_no_finding() {
     let (tape, cluster) =
         (Tape::named("unknown"), SimulatedCluster::new().with_kind_of::<Foo>().with_kind_of::<Deployment>());
     cluster
@@ -139,7 +139,7 @@ fn diverged(ended: Result<(), RunError>) -> Findings {
 }
 
 #[test]
-fn a_status_was_lost_in_the_answer_to_a_write_that_the_tape_does_not_have() {
+fn the_answer_to_a_write_that_the_tape_lacks_keeps_the_status() {
     let tape = Tape::named("drift");
     let cluster = record(&tape);
     assert_eq!(cluster.requests().len(), 5, "{:?}", cluster.requests());

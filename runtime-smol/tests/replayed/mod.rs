@@ -135,7 +135,7 @@ fn end_of(replay: impl FnOnce() -> Result<(), RunError> + Send + 'static) -> Res
 }
 
 #[test]
-fn a_controller_that_was_stopped_or_dropped_was_waited_for_by_the_others() {
+fn a_replay_ends_with_an_error_if_a_controller_is_missing() {
     let tape = Tape::named("early");
     record_both(&tape);
     let missing = Err(RunError::World(COUNTED_IS_MISSING.to_owned()));

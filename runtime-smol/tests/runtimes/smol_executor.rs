@@ -33,7 +33,7 @@ fn the_pipeline_runs_in_several_threads_of_smol() {
 
 /// The other thread is in `Executor::run`, which takes many tasks at once into a queue of its own.
 #[test]
-fn tasks_that_another_thread_had_taken_waited_while_it_was_blocked() {
+fn tasks_do_not_wait_for_a_thread_that_is_blocked() {
     ends(|| {
         let (executor, (release, released), (block, is_blocked)) = (Executor::new(), channel(), channel());
         let blocks = async move {
@@ -57,9 +57,9 @@ fn tasks_that_another_thread_had_taken_waited_while_it_was_blocked() {
     });
 }
 
-/// A subscriber in `main` fell behind, and what it had not read took memory.
+/// A subscriber in `main` would fall behind, and what it has not read takes memory.
 #[test]
-fn main_had_one_turn_for_200_of_another_task() {
+fn main_gets_every_second_turn() {
     ends(|| {
         let (executor, others) = (Executor::new(), Arc::new(AtomicUsize::new(0)));
         let counted = Arc::clone(&others);

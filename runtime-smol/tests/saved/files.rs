@@ -75,7 +75,7 @@ fn a_folder_is_no_saved_state() {
 }
 
 #[test]
-fn two_informers_saved_to_one_file_and_each_replaced_the_state_of_the_other() {
+fn a_saved_file_belongs_to_one_informer_at_a_time() {
     let agent = Agent::new(&Shelf::with(3));
     let path = agent.file.as_ref().to_path_buf();
     let mut first = SavedFile::new(&path);
@@ -96,7 +96,7 @@ fn two_informers_saved_to_one_file_and_each_replaced_the_state_of_the_other() {
 }
 
 #[test]
-fn a_save_that_failed_left_its_beginning() {
+fn a_save_that_fails_leaves_no_beginning() {
     let file = Scratch::new("last");
     let next = format!("{}.new", file.as_ref().display());
     let mut saved = SavedFile::new(file.as_ref());

@@ -182,7 +182,7 @@ fn a_folder_that_is_not_there_is_told_once_in_a_while_and_the_informer_goes_on()
 }
 
 #[test]
-fn an_object_that_was_undecodable_when_the_state_was_saved_was_not_told_by_the_next_run() {
+fn an_undecodable_object_of_the_saved_state_is_told_by_each_run() {
     let agent = Agent::new(&Shelf::with(1));
     agent.shelf.state().put_undecodable("odd");
     let told = |ran: Ran| ran.told.into_iter().filter(|told| told.starts_with("Undecodable")).count();
@@ -193,7 +193,7 @@ fn an_object_that_was_undecodable_when_the_state_was_saved_was_not_told_by_the_n
 }
 
 #[test]
-fn secrets_of_an_earlier_run_were_left_in_silence() {
+fn saved_secrets_of_an_earlier_run_are_reported() {
     let agent = Agent { resource: Resource::new("/api/v1/secrets"), ..Agent::new(&Shelf::with(1)) };
     let path = agent.file.as_ref().display().to_string();
     std::fs::write(&path, "secret").unwrap();
@@ -206,7 +206,7 @@ fn secrets_of_an_earlier_run_were_left_in_silence() {
 }
 
 #[test]
-fn a_cache_of_no_named_server_was_restored_for_any_other_cluster() {
+fn a_cache_of_no_named_server_is_not_saved() {
     let agent = Agent { server: "", ..Agent::new(&Shelf::with(1)) };
     let ran = agent.run_for(10);
     assert_eq!(ran.problems.len(), 1, "{:?}", ran.problems);
@@ -216,7 +216,7 @@ fn a_cache_of_no_named_server_was_restored_for_any_other_cluster() {
 }
 
 #[test]
-fn a_program_that_crashed_again_and_again_wrote_at_each_start() {
+fn a_start_saves_after_a_minute_or_at_once_after_a_410() {
     let agent = Agent::new(&Shelf::with(3));
     agent.run_for(10);
     agent.run(async |clock| {
@@ -238,7 +238,7 @@ fn a_program_that_crashed_again_and_again_wrote_at_each_start() {
 }
 
 #[test]
-fn a_cluster_that_could_not_be_identified_counted_as_the_saved_one() {
+fn a_cluster_that_cannot_be_identified_is_not_the_saved_one() {
     let agent = Agent { cluster: Some("u-7"), ..Agent::new(&Shelf::with(3)) };
     assert_eq!(agent.run_for(10).problems, [""; 0]);
     assert_eq!(agent.run_for(10).problems, [""; 0]);
@@ -266,7 +266,7 @@ fn picky<'de, D: serde::Deserializer<'de>>(json: D) -> Result<serde_json::Value,
 }
 
 #[test]
-fn a_panic_while_a_saved_file_was_read_ended_the_program() {
+fn a_panic_in_the_reading_of_a_saved_file_is_reported() {
     let agent = Agent::new(&Shelf::with(2));
     let follow = |panics| {
         let (clock, problems) = (Clock::simulated(), Problems::default());

@@ -57,7 +57,7 @@ impl Drop for Fresh {
 }
 
 #[test]
-fn the_programs_of_the_readme_could_not_be_pasted() {
+fn the_programs_of_the_readme_can_be_pasted() {
     let (readme, operate) = (text(), page("runtime-smol/src/guide/operate.md"));
     assert!(!readme.contains("```rust,"), "a program that is not built here");
     let ([dependencies], [operated]) = (&blocks(&readme, "toml")[..], &blocks(&operate, "toml")[..]) else {

@@ -54,7 +54,7 @@ fn burst<D: Discipline<u32>>(queue: &mut WorkQueue<u32, ExponentialBackoff, D>) 
 }
 
 #[test]
-fn a_queue_that_was_long_once_kept_its_memory_for_ever() {
+fn a_queue_gives_its_memory_back_after_a_burst() {
     alone(|| {
         let _profiled = profiled();
         let held = held_after(WorkQueue::<u32>::default().with_metrics(), burst);
@@ -106,7 +106,7 @@ impl Keyed for Numbered {
 }
 
 #[test]
-fn an_indexer_that_was_large_once_kept_its_memory_for_ever() {
+fn an_indexer_gives_its_memory_back_when_it_is_emptied() {
     alone(|| {
         let _profiled = profiled();
         let filled = |indexer: &mut Indexer<Numbered>| {
@@ -140,7 +140,7 @@ fn most_at_once(mut call: impl FnMut(u32)) -> u64 {
 const AT_ONCE: u64 = 160 * 1024;
 
 #[test]
-fn one_insertion_copied_a_whole_cache() {
+fn one_insertion_copies_no_whole_cache() {
     alone(|| {
         let _profiled = profiled();
         let mut indexer = Indexer::new();
@@ -152,7 +152,7 @@ fn one_insertion_copied_a_whole_cache() {
 }
 
 #[test]
-fn a_decoder_kept_the_memory_of_one_large_object_for_ever() {
+fn a_decoder_gives_the_memory_of_a_large_object_back() {
     alone(|| {
         let _profiled = profiled();
         let long = "x".repeat(1 << 20);
@@ -175,7 +175,7 @@ fn a_decoder_kept_the_memory_of_one_large_object_for_ever() {
 }
 
 #[test]
-fn an_error_event_was_read_as_a_tree_of_all_its_values() {
+fn an_error_event_is_read_without_a_tree_of_its_values() {
     alone(|| {
         let many = format!("[{}0]", "0,".repeat(1 << 19));
         for field in ["x", "message", "details"] {
@@ -259,7 +259,7 @@ fn a_packed_object_takes_a_fifteenth_of_its_text_and_metadata() {
 }
 
 #[test]
-fn a_packer_kept_the_memory_of_one_large_object_for_ever() {
+fn a_packer_gives_the_memory_of_a_large_object_back() {
     alone(|| {
         let text = format!(r#"{{"metadata":{{"name":"a"}},"data":"{}"}}"#, "x".repeat(1 << 20));
         let large = Decoder::default().item::<Raw>(text.as_bytes(), &ListMeta::default()).unwrap().value;

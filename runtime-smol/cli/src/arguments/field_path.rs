@@ -145,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_path_was_accepted_here_that_does_not_compile_or_the_other_way_round() {
+    fn a_field_path_is_accepted_exactly_where_core_accepts_it() {
         for text in [
             "spec.nodeName",
             "metadata.labels['example.com/zone']",

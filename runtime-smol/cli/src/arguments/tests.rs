@@ -73,7 +73,7 @@ fn every_option_of_serve_is_taken() {
 }
 
 #[test]
-fn an_address_with_a_port_was_no_address_and_the_option_for_the_port_was_not_named() {
+fn an_address_with_a_port_is_refused_with_the_port_option() {
     for (address, advice) in [
         ("127.0.0.1:8080", "the port has its own option: --address 127.0.0.1 --port 8080"),
         ("[::1]:80", "the port has its own option: --address ::1 --port 80"),
@@ -215,9 +215,8 @@ fn output_as_json_is_asked_for_as_kubectl_does() {
     }
 }
 
-/// The usage in a help had the first argument's last part as it is.
 #[test]
-fn the_name_of_the_program_in_a_help_came_from_outside() {
+fn a_help_names_the_program_listwatch_whatever_its_first_argument_is() {
     let Err(NoCommand::Help(help)) = parse(["/bin/\u{1b}[2J", "help", "watch"].map(OsString::from)) else {
         panic!("no help")
     };
@@ -225,7 +224,7 @@ fn the_name_of_the_program_in_a_help_came_from_outside() {
 }
 
 #[test]
-fn a_message_about_arguments_echoed_the_password_of_an_address_and_a_whole_token() {
+fn no_message_about_arguments_echoes_a_password_or_a_token() {
     let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6IkhVTlRFUjIifQ.eyJzdWIiOiJodW50ZXIyIn0.aHVudGVyMg";
     for arguments in [
         "http://me:hunter2@host",

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_was_rounded_to_seconds() {
+    fn a_duration_shows_its_milliseconds() {
         for (millis, text) in [(0, "0 s"), (1, "0.001 s"), (1_500, "1.5 s"), (40_000, "40 s"), (40_120, "40.12 s")] {
             assert_eq!(Seconds(Duration::from_millis(millis)).to_string(), text);
         }

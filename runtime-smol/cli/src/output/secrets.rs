@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_named_secrets_was_hidden_and_an_escaped_path_of_secrets_was_not() {
+    fn a_path_is_of_secrets_by_its_decoded_resource_alone() {
         let are_secrets = |path| are_secrets(&Resource::new(path));
         assert!(are_secrets("/api/v1/secrets"));
         let wrong = ["/api/v1/namespaces/secrets/pods", "/api/v1/secret%73"].map(are_secrets);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_event_that_is_no_status_was_told_as_0() {
+    fn an_error_event_without_a_code_is_told_as_an_error_event() {
         let event = |body: &[u8]| told(Operation::Watch, Failure::StreamError(Status::read(0, body).into()));
         assert_eq!(event(b"\"x\""), "error event in the watch");
         assert_eq!(event(br#"{"kind":"Pod","reason":"Evicted"}"#), "error event Evicted in the watch");

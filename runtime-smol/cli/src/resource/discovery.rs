@@ -206,9 +206,8 @@ mod tests {
     use crate::arguments::{Command, parse};
     use listwatch::transport::{TransportError, TransportErrorKind};
 
-    /// The delay had doubled up to half a minute while nothing listened.
     #[test]
-    fn discovery_found_a_server_half_a_minute_after_its_return() {
+    fn discovery_retries_a_refused_connection_within_eight_seconds() {
         let arguments = ["listwatch", "watch", "pods", "--keep-trying"].map(Into::into);
         let Ok(Command::Watch(options)) = parse(arguments) else { panic!("refused") };
         let (clock, progress) = (Clock::simulated(), Progress::words(false));

@@ -144,7 +144,7 @@ fn live() -> Result<(), RunError> {
 }
 
 #[test]
-fn a_program_that_did_not_take_its_tape_wrote_to_the_cluster_of_its_configuration() {
+fn a_program_that_does_not_take_its_tape_asks_no_cluster() {
     let run = against(tape(&["a", "b"]), &["live"], &[]);
     let why = "it wrote no writes; it ended (exit status: 1); its last message: the controller cannot run: \
                LISTWATCH_REPLAY_WRITES is set, so the program is run for a replay, and no cluster is asked; \

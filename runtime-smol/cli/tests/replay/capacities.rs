@@ -60,7 +60,7 @@ fn followed<D: Decode<Object: Debug>, C: Cache<D::Object>, M: Mem>(
 }
 
 #[test]
-fn what_is_printed_was_no_program_that_holds_the_recording() {
+fn the_printed_program_holds_the_recording() {
     let printed = replay(bundled("pods-rollout.jsonl.gz"), SUGGEST).output();
     assert_eq!(printed, include_str!("capacities/pods_rollout.rs"));
 
@@ -128,7 +128,7 @@ fn misfits<
 }
 
 #[test]
-fn a_capacity_that_was_needed_was_not_the_least_that_holds_the_recording() {
+fn each_needed_capacity_is_the_least_that_holds_the_recording() {
     let printed = replay(bundled("pods-rollout.jsonl.gz"), SUGGEST).output();
     let needed = [("OBJECTS", 81), ("KEY", 30), ("POSTINGS", 162), ("VALUES", 9), ("VALUE", 6)];
     for (name, needed) in needed {
@@ -268,7 +268,7 @@ fn the_resource_that_is_named_is_measured() {
 }
 
 #[test]
-fn text_of_a_recording_or_a_path_reached_the_code_raw() {
+fn no_text_of_a_recording_or_path_reaches_the_code_raw() {
     let file = Scratch::path(HOSTILE);
     let labels = json!({ HOSTILE: HOSTILE });
     let object =

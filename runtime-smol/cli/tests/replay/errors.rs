@@ -89,9 +89,8 @@ fn zipped_data_that_breaks_off_is_played_up_to_there() {
     Notifications::read(&run.stdout).assert_beginning_of(&client_go("pods-rollout"));
 }
 
-/// Its summary began `played to its end`, with nothing on standard error.
 #[test]
-fn zipped_data_that_broke_off_behind_a_whole_line_counted_as_whole() {
+fn zipped_data_cut_behind_a_whole_line_is_reported() {
     let (lines, middle) = capture();
     let begin = |count: usize| {
         let bytes = breaking_off(lines[..count].join("\n") + "\n");
@@ -170,7 +169,7 @@ fn bad_lines_are_skipped_and_counted_where_that_is_asked_for() {
     assert!(subject(&replay(bundled("chaos.jsonl.gz"), "--skip-bad-lines").output(), "bad lines").is_empty());
 }
 
-/// No event was printed, although the file is not empty.
+/// No event is printed, although the file is not empty.
 #[test]
 fn a_playback_in_vain_is_an_error() {
     let watch_alone = r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?watch=1","headers":{}}}"#;
@@ -193,7 +192,6 @@ fn a_playback_in_vain_is_an_error() {
     assert_eq!(complaint(&replay(&file, ""), &file), message);
 }
 
-/// It was "played to its end", with exit code 0.
 #[test]
 fn a_log_of_tables_of_which_nothing_is_decoded_is_an_error() {
     let row = r#"{"cells":["a"],"object":{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}}"#;
@@ -207,7 +205,6 @@ fn a_log_of_tables_of_which_nothing_is_decoded_is_an_error() {
     }
 }
 
-/// What stood behind the error was dropped, and the log was "played to its end".
 #[test]
 fn a_log_of_several_watches_goes_on_behind_each_error() {
     let event = |kind: &str, name: &str, version: u64| {

@@ -59,7 +59,7 @@ fn recordings() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn text_of_a_recording_reached_the_terminal_raw() {
+fn text_of_a_recording_never_reaches_the_terminal_raw() {
     let mut troubles = Vec::new();
     for (field, content) in recordings() {
         let file = Scratch::new(content);
@@ -76,7 +76,7 @@ fn text_of_a_recording_reached_the_terminal_raw() {
 }
 
 #[test]
-fn a_file_name_reached_the_terminal_raw() {
+fn a_file_name_never_reaches_the_terminal_raw() {
     let bad = json!({ "metadata": { "labels": 7 } });
     let contents = [None, Some(list(&[bad])), Some(list(&[]) + "garbled"), Some(String::new())];
     let runs = contents.iter().map(|content| {
@@ -92,7 +92,7 @@ fn run_with(arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn an_argument_reached_the_terminal_raw() {
+fn an_argument_never_reaches_the_terminal_raw() {
     let file = Scratch::new(list(&[]));
     let path = file.as_ref().to_str().unwrap();
     let index = format!("label:{HOSTILE}");
@@ -125,9 +125,9 @@ fn json_that_is_escaped_is_the_same_json() {
     assert!(lines.contains(r"\u001b") && lines.contains(r"\u202e") && lines.is_ascii(), "{lines}");
 }
 
-/// A recording of 1 MB took 3 GB and printed 1 GB.
+/// A recording decides how many there are, and how long they are.
 #[test]
-fn reasons_of_a_recording_were_kept_and_printed_whole_and_all_of_them() {
+fn a_summary_tells_the_first_reasons_cut_and_counts_the_others() {
     let refused = |id: usize| {
         let reason = format!("Reason{id:02}{}", "x".repeat(20_000));
         exchange(id, LIST, 403, &refusal(403, &reason, ""), "eof")
@@ -143,9 +143,8 @@ fn reasons_of_a_recording_were_kept_and_printed_whole_and_all_of_them() {
     assert_eq!(relists[16], "34 after others");
 }
 
-/// 3 MB of them were 160 MB on standard error, or one line of 3 MB.
 #[test]
-fn an_object_that_cannot_be_decoded_was_told_with_megabytes_of_its_text() {
+fn the_text_of_an_object_that_cannot_be_decoded_is_cut() {
     let long = "x".repeat(1 << 20);
     for bad in [
         json!({ "metadata": { "name": long, "labels": 7 } }),
@@ -163,7 +162,7 @@ fn an_object_that_cannot_be_decoded_was_told_with_megabytes_of_its_text() {
 }
 
 #[test]
-fn a_line_of_a_recording_reached_the_terminal_raw_or_by_the_megabyte() {
+fn a_bad_line_of_a_recording_is_told_cut_and_escaped() {
     let lines = [
         json!({ "capture": HOSTILE }).to_string(),
         json!({ "t": HOSTILE, "id": 1 }).to_string(),
@@ -180,7 +179,7 @@ fn a_line_of_a_recording_reached_the_terminal_raw_or_by_the_megabyte() {
 }
 
 #[test]
-fn a_path_of_bytes_that_are_no_text_reached_the_terminal_raw() {
+fn a_path_that_is_no_text_is_escaped() {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;
@@ -192,7 +191,7 @@ fn a_path_of_bytes_that_are_no_text_reached_the_terminal_raw() {
 
 /// Its first state comes in a watch-list, of which one object is over the limit of a frame.
 #[test]
-fn a_recording_without_a_state_did_not_say_which_object_was_at_fault() {
+fn a_recording_without_a_state_tells_why_an_object_is_not_decoded() {
     let long = json!({ "metadata": { "name": "long", "resourceVersion": "1" }, "data": "x".repeat(9 << 20) });
     let body = format!("{}\n", json!({ "type": "ADDED", "object": long }));
     let path = format!("{WATCH}&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan");

@@ -160,7 +160,7 @@ fn objects_that_cannot_be_decoded_are_told_ten_times_and_then_counted() {
 }
 
 #[test]
-fn a_replay_printed_its_objects_in_no_form_that_kubectl_has() {
+fn a_replay_prints_its_objects_in_the_forms_of_kubectl() {
     let capture = bundled("pods-rollout.jsonl.gz");
     let store = "--print store --format json";
     let changes = Scratch::new(replay(&capture, "-o json").output());

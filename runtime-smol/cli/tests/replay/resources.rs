@@ -34,7 +34,7 @@ pub(crate) const THREE: [&str; 3] =
     ["/api/v1/pods", "/api/v1/nodes", "/apis/apps/v1/namespaces/web/deployments?labelSelector=a%3Db"];
 
 #[test]
-fn of_several_resources_all_but_the_first_were_left_out_without_a_word() {
+fn the_summary_names_the_resources_that_are_not_played() {
     let summary = replay(capture(&THREE), "").output();
     assert_eq!(
         subject(&summary, "resources"),

@@ -34,9 +34,8 @@ fn pods() -> Scratch {
     lists(&[(1, "/api/v1/pods", "application/json", json!([pod(json!({}))]))])
 }
 
-/// `DELETE /%61pi/v1/namespaces/web/pods/a` deleted the pod of a server without `--writable`.
 #[test]
-fn an_escaped_letter_in_a_path_made_a_recording_writable() {
+fn an_escaped_letter_in_a_path_makes_no_recording_writable() {
     let server = Serving::file(pods(), "--at end");
     for path in ["/%61pi/v1/namespaces/web/pods/a", "/api/v1/namespaces/web/pod%73/a", "//api/v1/pods", "/healthz"] {
         assert_eq!(server.send("DELETE", path, "application/json", None).status, 403, "{path}");
@@ -45,7 +44,7 @@ fn an_escaped_letter_in_a_path_made_a_recording_writable() {
 }
 
 #[test]
-fn an_escaped_letter_in_a_path_hid_that_a_resource_was_not_recorded_or_has_metadata_alone() {
+fn an_escaped_path_is_refused_with_what_the_recording_has() {
     let metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     let server = Serving::file(lists(&[(1, "/api/v1/pods", metadata, json!([pod(json!({}))]))]), "--at end");
     for (path, status) in [("/%61pi/v1/pods", 406), ("/api/v1/%6eodes", 404), ("/api/v1/namespaces/x/status/y", 404)] {
@@ -57,7 +56,7 @@ fn an_escaped_letter_in_a_path_hid_that_a_resource_was_not_recorded_or_has_metad
 }
 
 #[test]
-fn an_escaped_letter_in_a_path_let_a_binary_body_through() {
+fn an_escaped_letter_in_a_path_lets_no_binary_body_through() {
     let server = Serving::file(pods(), "--at end --writable");
     let request = format!(
         "POST /%61pi/v1/namespaces/web/pods HTTP/1.1\r\nHost: {}\r\nContent-Type: application/vnd.kubernetes.protobuf\r\n\
@@ -68,9 +67,9 @@ fn an_escaped_letter_in_a_path_let_a_binary_body_through() {
     assert!(refused.body["message"].as_str().unwrap().starts_with("this server takes JSON"), "{}", refused.body);
 }
 
-/// The division of the wait by the speed panicked: "cannot convert float seconds to Duration".
+/// Divided by the speed, the wait is longer than a `Duration` can be.
 #[test]
-fn a_wait_of_the_recording_that_no_duration_holds_ended_the_server() {
+fn a_wait_that_no_duration_holds_does_not_end_the_server() {
     let list = |t, items| (t, "/api/v1/pods", "application/json", items);
     let file = lists(&[list(1, json!([pod(json!({}))])), list(u64::MAX, json!([]))]);
     let server = Serving::file(file, "--unattended --speed 0.001");
@@ -78,9 +77,9 @@ fn a_wait_of_the_recording_that_no_duration_holds_ended_the_server() {
     assert_eq!(server.end_by("-INT"), Some(0));
 }
 
-/// The line for kubectl had the plural as the recording has it.
+/// The line is to be pasted into a shell.
 #[test]
-fn the_line_to_paste_into_a_shell_had_escape_sequences_and_commands_of_the_recording() {
+fn only_a_plain_plural_gets_a_line_for_kubectl() {
     for plural in ["pods\u{1b}]0;x\u{7}", "pods;rm", "-h", "Pods"] {
         let file = lists(&[(1, &format!("/apis/x.io/v1/{plural}"), "application/json", json!([]))]);
         let mut command = command(["serve", "--port", "0", "--at", "end"]);
@@ -94,7 +93,7 @@ fn the_line_to_paste_into_a_shell_had_escape_sequences_and_commands_of_the_recor
 }
 
 #[test]
-fn the_restarts_of_a_pod_whose_sum_no_number_holds_ended_the_answer() {
+fn the_sum_of_the_restarts_of_a_pod_saturates() {
     let containers = [(); 3].map(|()| json!({ "name": "c", "restartCount": u64::MAX }));
     let status = json!({ "phase": "Running", "containerStatuses": containers });
     let server = Serving::file(lists(&[(1, "/api/v1/pods", "application/json", json!([pod(status)]))]), "--at end");
@@ -115,7 +114,7 @@ fn half_closed(server: &Serving, target: &str) -> String {
 }
 
 #[test]
-fn a_client_that_sends_no_more_than_one_request_got_no_answer() {
+fn a_half_closed_connection_gets_its_answer() {
     let server = Serving::file(pods(), "--at end");
     let list = half_closed(&server, "/api/v1/pods");
     assert!(list.starts_with("HTTP/1.1 200") && list.contains("PodList"), "{list:?}");
@@ -130,7 +129,7 @@ fn a_watch_ends_when_its_client_sends_no_more() {
 }
 
 #[test]
-fn a_recording_of_many_resources_filled_the_greeting_with_their_names() {
+fn the_greeting_names_twenty_resources_and_counts_the_others() {
     let paths: Vec<String> = (0..25).map(|group| format!("/apis/g{group:02}.io/v1/pods")).collect();
     let resources: Vec<_> = paths.iter().map(|path| (1, path.as_str(), "application/json", json!([]))).collect();
     let server = Serving::file(lists(&resources), "--at end");

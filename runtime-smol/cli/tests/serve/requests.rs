@@ -104,9 +104,8 @@ fn a_file_that_was_cut_is_served_up_to_there_and_says_so() {
     assert!(complaint.contains(":61: the line breaks off") && complaint.ends_with("served up to there"), "{complaint}");
 }
 
-/// `--at 10h` got the length of the recording, and no word of what had shortened it.
 #[test]
-fn a_moment_behind_the_fault_that_cut_a_recording_did_not_name_the_fault() {
+fn a_moment_behind_a_cut_is_refused_with_the_fault() {
     let whole = gunzip(&bundled("gap.jsonl.gz"));
     let lines: Vec<&str> = whole.lines().take(61).collect();
     let garbled = format!("{}\n{}", lines[..60].join("\n"), &lines[60][..20]);
@@ -122,7 +121,7 @@ fn a_moment_behind_the_fault_that_cut_a_recording_did_not_name_the_fault() {
 }
 
 #[test]
-fn zipped_data_that_broke_off_behind_a_whole_line_was_served_as_a_whole_recording() {
+fn zipped_data_cut_behind_a_whole_line_is_served_and_reported() {
     let whole = gunzip(&bundled("gap.jsonl.gz"));
     let lines: Vec<&str> = whole.lines().take(60).collect();
     let cut = Scratch::new(breaking_off(lines.join("\n") + "\n"));
@@ -139,10 +138,10 @@ fn zipped_data_that_broke_off_behind_a_whole_line_was_served_as_a_whole_recordin
     assert!(error.contains("neither a whole list nor a watch before the gzip data breaks off at byte "), "{error}");
 }
 
-/// It was heeded behind the reading, which may take long, by a server that nobody had asked anything.
+/// The reading may take long, and nobody has asked the server anything.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_during_the_reading_of_a_recording_waited_for_its_end() {
+fn a_signal_ends_the_reading_of_a_recording_at_once() {
     // Many blank lines in few bytes, which take long to read.
     let blank = gzip(vec![b'\n'; 1 << 20]).repeat(500);
     let file = Scratch::new([gzip(gunzip(&bundled("gap.jsonl.gz"))), blank].concat());
@@ -163,9 +162,9 @@ fn a_signal_during_the_reading_of_a_recording_waited_for_its_end() {
     assert_eq!(signal, Some(15), "it ended by itself");
 }
 
-/// It did nothing: time stood still. The port is taken, so that no server starts.
+/// The port is taken, so that no server starts.
 #[test]
-fn an_unattended_time_that_stands_still_was_accepted() {
+fn an_unattended_time_that_stands_still_is_refused() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let serve = format!("serve {} --at 0s --unattended --port {port}", bundled("gap.jsonl.gz").display());
@@ -175,7 +174,7 @@ fn an_unattended_time_that_stands_still_was_accepted() {
 }
 
 #[test]
-fn a_question_for_the_head_of_an_answer_or_for_options_was_refused_as_a_change() {
+fn head_is_answered_as_get_and_options_by_405() {
     let server = Serving::capture("gap", "--at end");
     let ask = |method: &str, target: &str| {
         let request = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -200,7 +199,7 @@ fn a_question_for_the_head_of_an_answer_or_for_options_was_refused_as_a_change()
 }
 
 #[test]
-fn a_request_for_two_servers_was_answered_as_one_for_the_first() {
+fn a_request_with_two_hosts_is_a_bad_request() {
     let server = Serving::capture("gap", "--at end");
     for hosts in [["localhost", "example.com"], ["example.com", "localhost"], ["localhost", "localhost"]] {
         let [one, other] = hosts;
@@ -210,7 +209,7 @@ fn a_request_for_two_servers_was_answered_as_one_for_the_first() {
 }
 
 #[test]
-fn a_malformed_body_was_called_too_large() {
+fn a_malformed_body_is_a_bad_request() {
     let server = Serving::capture("gap", "--at end");
     let chunked = "POST /api HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
     let answer = server.exchange(chunked);
@@ -256,7 +255,7 @@ fn a_port_that_is_taken_is_one_clear_error() {
 }
 
 #[test]
-fn the_greeting_named_another_moment_than_was_asked_for() {
+fn the_greeting_names_the_moment_that_is_asked_for() {
     let server = Serving::capture("pods-rollout", "--at 1500ms");
     assert!(server.greeting[1].starts_with("at 1.5 s ("), "{:?}", server.greeting);
     assert_eq!(server.end_by("-INT"), Some(0));

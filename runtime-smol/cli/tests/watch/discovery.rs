@@ -205,7 +205,7 @@ fn assert_tried_again(run: &Run, says: &str) {
 }
 
 #[test]
-fn a_server_that_could_not_be_reached_was_asked_once_for_what_it_has() {
+fn a_server_that_cannot_be_reached_is_asked_again_for_its_resources() {
     let run = until_it_complains(&format!("watch pods --server {}", Server::nowhere()));
     assert_tried_again(&run, "connection refused");
     let (closing, asked) = telling(|| Answer::Nothing);
@@ -261,7 +261,7 @@ fn a_server_that_is_too_busy_to_say_what_it_has_is_asked_again() {
 
 /// A server that starts does not know its custom resources for a while.
 #[test]
-fn a_server_that_had_just_come_up_and_did_not_know_a_custom_resource_yet_was_the_end() {
+fn a_resource_that_a_starting_server_lacks_is_looked_for_again() {
     let (url, asked) = (server().url, AtomicU32::new(0));
     let awaking = Server::of(move |path| match asked.fetch_add(1, Ordering::Relaxed) {
         0 => refusal(503, "ServiceUnavailable", "not yet"),
@@ -301,7 +301,7 @@ fn fetched(url: &str, path: &str) -> String {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_did_not_answer_at_all_could_not_be_left_by_ctrl_c() {
+fn ctrl_c_ends_the_discovery_at_a_silent_server() {
     let (silent, asked) = telling(|| Answer::Silence);
     let following = Following::start(["watch", "pods", "--server", &silent.url]);
     asked.recv_timeout(PATIENCE).unwrap();
@@ -312,7 +312,7 @@ fn a_server_that_did_not_answer_at_all_could_not_be_left_by_ctrl_c() {
 #[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
-fn a_plugin_was_left_behind_by_who_had_asked_what_there_is_and_was_ended() {
+fn an_end_during_discovery_ends_the_credential_plugin_too() {
     let number = Scratch::path(".pid");
     let script = format!("echo $$ > '{}'; exec sleep 600 2>/dev/null", number.as_ref().display());
     let exec = format!(
@@ -340,7 +340,7 @@ fn a_plugin_was_left_behind_by_who_had_asked_what_there_is_and_was_ended() {
     assert!(gone, "process {plugin} goes on");
 }
 
-/// A CRD was deleted, and came back without the version that was followed.
+/// A CRD is deleted, and comes back without the version that is followed.
 #[test]
 fn a_name_is_resolved_anew_once_its_resource_is_not_found() {
     const V1: &[Group] = &[("demo.io", "v1", &[("foos", "foo", "", true, true)])];

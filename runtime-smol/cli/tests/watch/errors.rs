@@ -159,13 +159,13 @@ fn a_recording_never_takes_the_place_of_a_file_and_makes_no_folder() {
 /// The folder `/proc` exists, and no file can be created in it.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_cannot_be_made_in_its_folder_was_said_to_have_none() {
+fn a_file_that_cannot_be_made_in_its_folder_is_refused() {
     let run = listwatch(&format!("record v1/pods --for 1s -o /proc/x --server {}", Server::nowhere()));
     assert_refused(&run, &["/proc/x: cannot be made", "give a name in a folder that you may write to"]);
 }
 
 #[test]
-fn a_recording_to_standard_output_was_a_file_named_by_a_dash() {
+fn a_recording_to_standard_output_is_refused() {
     let run = listwatch(&format!("record v1/pods --for 1s -o - --server {}", Server::nowhere()));
     assert_refused_with(2, &run, &["standard output", "-o FILE"]);
 }

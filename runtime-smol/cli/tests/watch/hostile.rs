@@ -25,7 +25,7 @@ fn status(code: u16, reason: &str) -> Value {
 }
 
 #[test]
-fn an_argument_of_watch_reached_the_terminal_raw() {
+fn an_argument_of_watch_never_reaches_the_terminal_raw() {
     let nowhere = Server::nowhere();
     let whole = kubeconfig(&format!("server: '{nowhere}'"), "");
     let whole = whole.as_ref().to_str().unwrap();
@@ -44,7 +44,7 @@ fn an_argument_of_watch_reached_the_terminal_raw() {
 }
 
 #[test]
-fn text_of_a_kubeconfig_reached_the_terminal_raw() {
+fn text_of_a_kubeconfig_never_reaches_the_terminal_raw() {
     let (good, bad) = (format!("server: '{}'", Server::nowhere()), quoted(HOSTILE));
     let file = quoted(&format!("/none/{HOSTILE}"));
     let cases = [
@@ -94,7 +94,7 @@ fn answers() -> Vec<(&'static str, &'static str, Server)> {
 }
 
 #[test]
-fn text_of_a_server_reached_the_terminal_raw() {
+fn text_of_a_server_never_reaches_the_terminal_raw() {
     let runs = answers().into_iter().map(|(field, resource, server)| {
         let mut following = Following::start(["watch", resource, "--no-watch-list", "--server", &server.url]);
         following.read_complaint();
@@ -120,7 +120,7 @@ fn telling(items: &[Value], events: Vec<String>) -> Server {
 }
 
 #[test]
-fn objects_of_a_server_reached_the_terminal_raw() {
+fn objects_of_a_server_never_reach_the_terminal_raw() {
     let object = json!({ "metadata": { "name": HOSTILE, "namespace": HOSTILE, "resourceVersion": HOSTILE } });
     let added = json!({ "type": "ADDED", "object": { "metadata": { "name": "last", "resourceVersion": "10" } } });
     let bad = json!({ "type": "ADDED", "object": { "metadata": { "name": HOSTILE, "labels": 7 } } });
@@ -140,9 +140,8 @@ fn objects_of_a_server_reached_the_terminal_raw() {
     assert_none(trouble(&following.end_by("-INT"), "record"));
 }
 
-/// One line for each of them was 160 MB of 3 MB.
 #[test]
-fn each_of_many_events_that_cannot_be_decoded_was_told() {
+fn ten_undecodable_events_are_told_and_the_others_counted() {
     let bad = |number: usize| json!({ "type": "ADDED", "object": { "metadata": { "name": format!("bad-{number}"), "labels": 7 } } });
     let good = json!({ "type": "ADDED", "object": { "metadata": { "name": "good", "resourceVersion": "10" } } });
     let events = (0..1_000).map(bad).chain([good]).map(|event| format!("{event}\n")).collect();
@@ -157,7 +156,7 @@ fn each_of_many_events_that_cannot_be_decoded_was_told() {
 }
 
 #[test]
-fn a_message_of_a_megabyte_was_told_whole() {
+fn a_message_of_a_megabyte_is_cut() {
     let server = Server::of(|_| {
         let long = "x".repeat(1 << 20);
         Answer::json(403, json!({ "kind": "Status", "code": 403, "reason": long, "message": long }).to_string())

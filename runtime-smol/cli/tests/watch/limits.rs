@@ -25,7 +25,7 @@ fn ended(mut command: Command) -> Run {
 
 /// No address space has room for a stack of that size.
 #[test]
-fn a_command_that_could_not_start_a_thread_ran_for_ever() {
+fn a_command_that_cannot_start_a_thread_ends_with_the_reason() {
     for using in USES {
         let mut command = command(arguments(using));
         command.env("RUST_MIN_STACK", (1_u64 << 50).to_string());
@@ -37,7 +37,7 @@ fn a_command_that_could_not_start_a_thread_ran_for_ever() {
 }
 
 #[test]
-fn a_command_with_too_few_file_descriptors_panicked_perhaps_without_a_word() {
+fn a_command_with_too_few_file_descriptors_ends_with_the_reason() {
     for using in USES {
         let mut limited = Command::new("sh");
         // The test itself may have inherited some.
@@ -51,13 +51,13 @@ fn a_command_with_too_few_file_descriptors_panicked_perhaps_without_a_word() {
 }
 
 #[test]
-fn a_time_that_was_over_at_once_was_blamed_on_a_kubeconfig_that_is_not_read() {
+fn a_time_of_zero_ends_the_command_before_any_request() {
     let run = run(command(arguments("watch v1/pods --for 0s --server")));
     assert_eq!(run.error(1), "ended before the first state was complete: no request was sent");
 }
 
 #[test]
-fn a_request_that_was_too_long_was_called_a_protocol_violation() {
+fn a_request_that_is_too_long_is_told_as_too_long() {
     let (long, page) = ("c".repeat(30_000), r#""items":[{"metadata":{"name":"a"}}]"#);
     let list = format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"5","continue":"{long}"}},{page}}}"#);
     let server = Server::of(move |_| Answer::json(200, &list));

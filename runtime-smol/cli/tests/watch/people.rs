@@ -221,7 +221,7 @@ fn values_of_secrets_are_printed_in_no_form() {
 }
 
 #[test]
-fn annotations_of_secrets_were_printed_where_metadata_alone_was_asked_for() {
+fn annotations_of_secrets_as_metadata_are_printed_in_no_form() {
     let metadata = |version: &str, value: &str| {
         let (mut object, cells) = pod("s", version, "");
         object["kind"] = "PartialObjectMetadata".into();
@@ -240,7 +240,7 @@ fn annotations_of_secrets_were_printed_where_metadata_alone_was_asked_for() {
 }
 
 #[test]
-fn cells_and_changes_of_a_server_reached_the_terminal_raw() {
+fn cells_and_changes_of_a_server_never_reach_the_terminal_raw() {
     let hostile = |version: &str, value: &str| {
         let (mut object, _) = pod("x", version, "");
         object["metadata"]["name"] = HOSTILE.into();

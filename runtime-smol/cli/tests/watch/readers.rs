@@ -13,7 +13,7 @@ const PODS: usize = 1_500;
 /// The output is not read until the end, and then it is read whole.
 #[cfg(unix)]
 #[test]
-fn one_ctrl_c_was_not_enough_where_nobody_read() {
+fn one_ctrl_c_is_enough_where_nobody_reads() {
     for signal in ["-INT", "-TERM"] {
         let firehose = Firehose::start();
         let mut following = follow(&firehose.server, EVENTS);
@@ -25,7 +25,7 @@ fn one_ctrl_c_was_not_enough_where_nobody_read() {
 
 /// There is no reader that reads so little: a pipe that is kept open.
 #[test]
-fn a_time_that_was_over_was_not_noticed_where_nobody_read() {
+fn a_time_that_is_over_ends_the_command_where_nobody_reads() {
     let server = Server::of_pods(PODS);
     let run = run_for_seconds(|time| {
         let mut command = command(arguments(&server, &format!("{EVENTS} {time}")).split(' '));

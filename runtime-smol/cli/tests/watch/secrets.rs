@@ -35,7 +35,7 @@ fn a_token_is_neither_recorded_nor_told() {
 }
 
 #[test]
-fn a_token_that_a_refusal_echoed_was_told_and_recorded() {
+fn a_token_that_a_refusal_echoes_is_redacted() {
     let page = format!("<html><pre>GET /api/v1/pods\nAuthorization: Bearer {TOKEN}</pre></html>");
     let server = Server::of(move |_| Answer::Whole(401, "text/html", page.clone()));
     let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
@@ -52,7 +52,7 @@ fn a_token_that_a_refusal_echoed_was_told_and_recorded() {
 
 #[cfg(unix)]
 #[test]
-fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
+fn a_kubeconfig_that_others_may_write_is_used_with_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let server = Server::of(|_| Answer::json(403, "{}"));
     let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
@@ -87,7 +87,7 @@ fn secrets_are_recorded_only_where_that_is_said() {
 }
 
 #[test]
-fn a_credential_that_was_typed_in_the_wrong_place_was_told() {
+fn a_credential_in_the_wrong_place_is_never_printed() {
     let server = Server::of(|_| Answer::json(403, "{}"));
     let (password, url) = ("hunter2pw", &server.url);
     let file = Scratch::new("no recording\n");

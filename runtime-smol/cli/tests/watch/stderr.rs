@@ -66,7 +66,7 @@ fn hears_hangups() -> bool {
 }
 
 #[test]
-fn a_signal_was_not_heard_while_nobody_read_standard_error() {
+fn a_signal_ends_the_command_while_nobody_reads_standard_error() {
     for name in ["-INT", "-TERM", "-HUP"].into_iter().filter(|name| *name != "-HUP" || hears_hangups()) {
         let server = Server::of(|_| refusal(503, "ServiceUnavailable", "later"));
         let (stderr, reader) = full();
@@ -80,7 +80,7 @@ fn a_signal_was_not_heard_while_nobody_read_standard_error() {
 }
 
 #[test]
-fn a_time_that_was_over_was_not_noticed_while_nobody_read_standard_error() {
+fn a_time_that_is_over_ends_it_while_nobody_reads_standard_error() {
     let server = Server::of(|_| refusal(503, "ServiceUnavailable", "later"));
     let (stderr, reader) = full();
     assert_eq!(status(start(&server, "--for 1s", stderr)).code(), Some(1));
@@ -95,7 +95,7 @@ fn fifo() -> Scratch {
 }
 
 #[test]
-fn a_pipe_by_name_was_waited_for_whatever_the_time() {
+fn a_command_does_not_wait_for_a_named_pipe() {
     let pipe = fifo();
     let path = pipe.as_ref().display();
     let token = kubeconfig(&format!("server: '{}'", Server::nowhere()), &format!("tokenFile: {path}"));
@@ -115,7 +115,7 @@ fn a_pipe_by_name_was_waited_for_whatever_the_time() {
 
 /// The recording is whole, and what it amounts to is told.
 #[test]
-fn a_hangup_ended_a_recording_without_its_trailer_and_a_watch_without_its_cache() {
+fn a_hangup_ends_a_recording_and_a_watch_as_ctrl_c_does() {
     if !hears_hangups() {
         return;
     }

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_that_a_type_writes_as_text_panicked() {
+    fn a_patch_whose_metadata_is_no_object_is_refused() {
         for (mut patch, is_conditioned) in [
             (json!({ "spec": {} }), true),
             (json!({ "metadata": { "labels": null } }), true),

@@ -96,7 +96,7 @@ fn start_plane(readme: &str, folder: &Path) -> Started {
 }
 
 #[test]
-fn a_step_of_the_readme_from_nothing_to_a_controller_could_not_be_pasted() {
+fn each_step_of_the_readme_to_a_controller_can_be_pasted() {
     // Where there is no Go, there is none of the suite's either.
     let Some(_its_turn) = own_plane() else { return };
     let readme = text();

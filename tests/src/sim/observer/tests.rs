@@ -189,7 +189,7 @@ fn a_lack_of_room_for_what_is_held_is_noticed() {
 
 /// A server that repeats what is not selected tells it, and a list withdraws it.
 #[test]
-fn an_object_that_never_was_selected_was_missed_once_it_could_not_be_decoded() {
+fn an_object_that_is_never_selected_is_not_missed_when_undecodable() {
     let mut stage = Stage::new("app=a", 0);
     stage.goes_on();
     stage.server.log.put(0, Write { app: 1, ..Write::default() });

@@ -163,7 +163,7 @@ fn a_tape_that_was_cut_is_compared_up_to_there_and_ends_with_an_error() {
 }
 
 #[test]
-fn a_tape_that_was_cut_behind_a_whole_line_counted_as_whole() {
+fn a_tape_cut_behind_a_whole_line_breaks_off() {
     let cut = Cell::new(0);
     let recorded = damaged("broken-off", |text| {
         let lines: Vec<&str> = text.lines().collect();
@@ -180,7 +180,7 @@ fn a_tape_that_was_cut_behind_a_whole_line_counted_as_whole() {
 }
 
 #[test]
-fn a_tape_that_was_cut_before_its_first_reconcile_was_none() {
+fn a_tape_cut_before_its_first_reconcile_breaks_off() {
     let recorded = damaged("beginning", |text| {
         let before = text.lines().take_while(|line| !line.contains("\"reconcile\""));
         before.map(|line| format!("{line}\n")).collect()
@@ -235,7 +235,7 @@ fn a_tape_of_another_version_is_refused_when_it_is_opened() {
 }
 
 #[test]
-fn a_tape_that_was_damaged_was_compared_as_if_it_had_been_recorded() {
+fn a_damaged_tape_ends_with_an_error() {
     let recorded = damaged("damaged", |text| text.replacen("\"type\":\"MODIFIED", "\"type\":\"MODIFIEE", 1));
     let (ended, findings) = ended(&recorded);
     let Err(RunError::World(error)) = ended else { panic!("{ended:?} {findings:#?}") };

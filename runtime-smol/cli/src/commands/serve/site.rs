@@ -245,7 +245,7 @@ mod tests {
     use http_body_util::BodyExt;
 
     #[test]
-    fn a_panic_left_its_request_without_an_answer() {
+    fn a_panic_answers_its_request_with_an_internal_server_error() {
         let answer = caught(|| panic!("a bug"));
         assert_eq!((answer.status(), &answer.headers()[CONTENT_TYPE]), (StatusCode::INTERNAL_SERVER_ERROR, &JSON));
         let body = smol::block_on(answer.into_body().collect()).unwrap().to_bytes();

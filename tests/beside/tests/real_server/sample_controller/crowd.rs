@@ -48,7 +48,7 @@ fn drift(api: &Api<Value>, client: &impl ApiClient, is_over: &AtomicBool) {
 }
 
 #[test]
-fn a_thousand_foos_are_right_after_ten_kills_and_no_drift_was_repaired_twice() {
+fn a_thousand_foos_survive_ten_kills_and_no_drift_is_repaired_twice() {
     const WRITERS: usize = 4;
     let Some(mut stage) = Stage::begin("crowd") else { return };
     let (client, requests) = (stage.plane.cluster.client().unwrap(), stage.requests.clone());

@@ -222,9 +222,9 @@ mod tests {
         assert_eq!((columns(told[0]), columns(told[1]), told[2]), (Some(3), None, error.as_str()));
     }
 
-    /// A watch-list as a table never ended: the bookmark at its end had a version and no row.
+    /// The annotation ends the watch-list for its client.
     #[test]
-    fn the_bookmark_of_a_table_had_no_row_and_so_no_annotations() {
+    fn the_bookmark_of_a_table_has_a_row_with_its_annotations() {
         let mut events = TableEvents::new(tables("/api/v1/configmaps?watch=1&includeObject=Object"));
         let end =
             json!({ "metadata": { "resourceVersion": "9", "annotations": { "k8s.io/initial-events-end": "true" } } });

@@ -1,10 +1,10 @@
 //! What firmware prints by defmt: the text of each value is in the bytes that it logs.
 
 use core::time::Duration;
-use listwatch_core::decode::{DecodeErrorOf, EventType, Reason};
+use listwatch_core::decode::{Body, DecodeErrorOf, EventType, Part, Projector, Reason};
 use listwatch_core::informer::{EventOf, InformerStatus};
 use listwatch_core::object::Version;
-use listwatch_core::projection::{Beginning, Body, Cause, Part, Problem, Projected, Projector, Slot, Text};
+use listwatch_core::projection::{Beginning, Cause, Piece, Problem, Projected, Slot, Text};
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::reflector::{Failure, FailureClass, Phase, Reaction};
 use listwatch_core::storage::Full;
@@ -81,7 +81,7 @@ fn an_undecodable_object_has_its_key_and_the_field() {
 #[test]
 fn a_text_that_was_cut_says_so() {
     let mut cut = Beginning::<3>::default();
-    cut.push_text("abcdef").unwrap();
+    cut.take(Piece::Text("abcdef")).unwrap();
     assert_sent(&cut, &["abc", "…"]);
 }
 

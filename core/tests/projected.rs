@@ -1,8 +1,8 @@
 //! An informer over a decoder that never holds an object.
 
-use listwatch_core::decode::{self, Decode, Json, MetadataOnly, ProjectedJson};
+use listwatch_core::decode::{self, Decode, Json, MetadataOnly, ProjectedJson, Projector};
 use listwatch_core::informer::{EventOf, InformerIn};
-use listwatch_core::projection::{Beginning, Field, Misfit, Projected, Projector, Slot, Text};
+use listwatch_core::projection::{Beginning, Field, Misfit, Piece, Projected, Slot, Text};
 use listwatch_core::reflector::Action;
 use listwatch_core::request::Query;
 use listwatch_core::storage::Heap;
@@ -131,17 +131,10 @@ fn a_decoder_may_be_a_static() {
 struct Touchy;
 
 impl Slot for Touchy {
-    fn expects(&self) -> &'static str {
-        "a text"
-    }
-
     fn clear(&mut self) {}
 
-    fn begin_text(&mut self) -> Result<(), Misfit> {
-        Ok(())
-    }
-
-    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
+    fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit> {
+        let Piece::Text(piece) = piece else { return Err(Misfit::WrongType("a text")) };
         assert!(!piece.contains('!'));
         Ok(())
     }

@@ -93,11 +93,36 @@ impl<D: Decode> Decode for &mut D {
     }
 }
 
+/// What the bytes of an answer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Body {
+    /// A list.
+    List,
+    /// A watch, of events in any layout.
+    Watch,
+    /// One object. What follows on it is not read.
+    Object,
+    /// The status of an answer that has this code, which is not 200.
+    Refusal(u16),
+}
+
+impl Body {
+    /// The body of the answer to a request for `query`.
+    pub(super) fn of(query: Query, head: &ResponseHead) -> Self {
+        match (head.status, query) {
+            (200, Query::List) => Self::List,
+            (200, _) => Self::Watch,
+            (code, _) => Self::Refusal(code),
+        }
+    }
+}
+
 /// A part of an answer. `V` is the handle of an object.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Part<V: Keyed> {
-    /// An item of a list.
+    /// An item of a list, or a single object.
     Item(V),
     /// A watch event about an object.
     Event(EventType, V),
@@ -127,9 +152,9 @@ pub enum Ending<'a> {
         /// The token of the next page; empty on the last page.
         continue_token: &'a str,
     },
-    /// A list that broke off.
+    /// A list or an object that broke off, or a list whose version or token is too long for the decoder.
     TruncatedList,
-    /// A watch. An event that broke off is dropped: the next watch begins before it.
+    /// A watch, or a single object. An event that broke off is dropped: the next watch begins before it.
     Watch,
     /// The body of an answer whose status is not 200.
     Refusal(Status),

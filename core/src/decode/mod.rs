@@ -5,12 +5,14 @@ mod answer;
 mod json;
 #[cfg(feature = "fixed")]
 mod projected;
+#[cfg(feature = "fixed")]
+mod projector;
 
 #[cfg(not(feature = "json"))]
 pub use crate::projection::Status;
 #[cfg(feature = "json")]
 pub use answer::DecodeError;
-pub use answer::{Decode, DecodeErrorOf, Ending, Part, Reason};
+pub use answer::{Body, Decode, DecodeErrorOf, Ending, Part, Reason};
 #[cfg(feature = "lz4")]
 pub use json::Lz4;
 #[cfg(feature = "json")]
@@ -20,6 +22,8 @@ pub use json::{
 };
 #[cfg(feature = "fixed")]
 pub use projected::ProjectedJson;
+#[cfg(feature = "fixed")]
+pub use projector::Projector;
 
 pub use crate::framing::EventType;
 pub use crate::storage::Versioned;

@@ -1,6 +1,6 @@
-use super::answer::{Decode, DecodeErrorOf, Ending, Part, Reason};
-use crate::object::Version;
-use crate::projection::{self, Body, Projected, Projection, Projector, Refused, Text};
+use super::answer::{Body, Decode, Ending, Part};
+use super::projector::Projector;
+use crate::projection::{Projected, Projection};
 use crate::request::Query;
 use crate::transport::ResponseHead;
 use core::ops::Range;
@@ -39,11 +39,7 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJso
 
     fn start(&mut self, query: Query, head: &ResponseHead) {
         self.unread = 0..0;
-        self.projector.start(match (head.status, query) {
-            (200, Query::List) => Body::List,
-            (200, _) => Body::Watch,
-            (code, _) => Body::Refusal(code),
-        });
+        self.projector.start(Body::of(query, head));
     }
 
     fn space(&mut self) -> &mut [u8] {
@@ -61,20 +57,11 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJso
 
     fn next_part(&mut self) -> Option<Part<Projected<P, KEY>>> {
         let mut reading = Reading { bytes: &self.room[self.unread.clone()], unread: &mut self.unread };
-        self.projector.next_part(&mut reading.bytes).map(Part::from)
+        self.projector.next_part(&mut reading.bytes)
     }
 
     fn finish(&mut self) -> Ending<'_> {
-        match self.projector.finish() {
-            projection::Ending::List { resource_version, continue_token, .. } => {
-                Ending::List { resource_version, continue_token }
-            }
-            projection::Ending::Refusal(status) => Ending::Refusal(status_of(status)),
-            projection::Ending::Watch => Ending::Watch,
-            projection::Ending::UnusableList(_) | projection::Ending::Truncated | projection::Ending::Object => {
-                Ending::TruncatedList
-            }
-        }
+        self.projector.finish()
     }
 }
 
@@ -88,45 +75,4 @@ impl Drop for Reading<'_> {
     fn drop(&mut self) {
         self.unread.start = self.unread.end - self.bytes.len();
     }
-}
-
-impl<P, const KEY: usize> From<projection::Part<P, KEY>> for Part<Projected<P, KEY>> {
-    fn from(part: projection::Part<P, KEY>) -> Self {
-        match part {
-            projection::Part::Item(object) => Self::Item(object),
-            projection::Part::Event(event_type, object) => Self::Event(event_type, object),
-            projection::Part::Bookmark { version, initial_events_end } => {
-                Self::Bookmark { version: Version::copied(&version).unwrap_or_default(), initial_events_end }
-            }
-            projection::Part::Error(status) => Self::Error(status_of(status)),
-            projection::Part::Undecodable(refused) => Self::Undecodable(refused.into()),
-            projection::Part::NotAList => Self::NotAList,
-        }
-    }
-}
-
-impl<const KEY: usize> From<Refused<KEY>> for DecodeErrorOf<Text<KEY>> {
-    fn from(refused: Refused<KEY>) -> Self {
-        let Refused { key, version, event_type, problem } = refused;
-        let version = version.and_then(|version| Version::copied(&version));
-        Self { key, version, event_type, error: Reason::Problem(problem) }
-    }
-}
-
-#[cfg(feature = "json")]
-impl From<projection::Status> for super::Status {
-    fn from(status: projection::Status) -> Self {
-        Self::of_parts(
-            status.code,
-            &status.reason,
-            &status.message,
-            status.retry_after(),
-            status.is_version_too_large(),
-        )
-    }
-}
-
-#[cfg_attr(not(feature = "json"), expect(clippy::useless_conversion, reason = "with that feature it is none"))]
-fn status_of(status: projection::Status) -> super::Status {
-    status.into()
 }

@@ -3,8 +3,6 @@
 mod block;
 #[cfg(feature = "json")]
 mod buffer;
-#[cfg(feature = "json")]
-mod counts;
 mod event_type;
 mod framer;
 #[cfg(any(target_feature = "neon", target_feature = "simd128", target_feature = "sse2"))]
@@ -18,8 +16,6 @@ mod words;
 pub(crate) use block::plain_len;
 #[cfg(feature = "json")]
 pub(crate) use buffer::Buffer;
-#[cfg(feature = "json")]
-pub(crate) use counts::Counts;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use event_type::EventKind;
 pub use event_type::EventType;

@@ -98,7 +98,7 @@ impl Scanner {
 
     /// The quotation marks of a block of `len` bytes or more that are not escaped.
     #[inline]
-    pub(super) fn quotes(&mut self, block: Block, len: usize) -> u64 {
+    fn quotes(&mut self, block: Block, len: usize) -> u64 {
         let escaped = self.escaped(block.equal(b'\\'), len);
         block.equal(b'"') & !escaped
     }
@@ -140,7 +140,7 @@ impl Scanner {
 
     /// The bytes in strings, where a block has these quotation marks.
     #[inline]
-    pub(super) fn strings(&mut self, quotes: u64) -> u64 {
+    fn strings(&mut self, quotes: u64) -> u64 {
         let strings = parities(quotes) ^ u64::from(self.in_string).wrapping_neg();
         self.in_string = strings >> (u64::BITS - 1) == 1;
         strings
@@ -167,7 +167,7 @@ fn parities(bits: u64) -> u64 {
 
 /// The place of the lowest bit.
 #[inline]
-pub(super) fn first(bits: u64) -> Option<usize> {
+fn first(bits: u64) -> Option<usize> {
     (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 

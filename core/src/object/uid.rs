@@ -5,9 +5,8 @@ use core::fmt;
 ///
 /// The API server gives every object a new one when it is created, so two objects of one name differ by it.
 ///
-/// A uid is text, and this type keeps it exactly. Two forms, in lowercase, take 16 bytes and no allocation: the
-/// canonical one (RFC 4122), and the 32 hexadecimal digits of the kubelet's static pods. Any other text is allocated
-/// once, and its clones share it.
+/// A uid is text, and this type keeps it exactly. The canonical form (RFC 4122), in lowercase, takes 16 bytes and no
+/// allocation. Any other text, such as that of the kubelet's static pods, is allocated once, and its clones share it.
 ///
 /// ```
 /// use listwatch_core::object::Uid;
@@ -24,8 +23,7 @@ pub struct Uid(Form);
 /// Each text has one form, so equal texts are equal uids.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Form {
-    Dashed([u8; 16]),
-    Plain([u8; 16]),
+    Canonical([u8; 16]),
     Other(Arc<str>),
 }
 
@@ -47,8 +45,7 @@ impl Uid {
     /// ```
     pub fn encode<'a>(&'a self, buffer: &'a mut [u8; Self::CANONICAL_LEN]) -> &'a str {
         match &self.0 {
-            Form::Dashed(bytes) => write(bytes, &DASHES, buffer),
-            Form::Plain(bytes) => write(bytes, &[], buffer),
+            Form::Canonical(bytes) => write(bytes, buffer),
             Form::Other(text) => text,
         }
     }
@@ -58,12 +55,7 @@ impl Uid {
 /// `None` then.
 impl From<&str> for Uid {
     fn from(text: &str) -> Self {
-        let form = match text.len() {
-            Self::CANONICAL_LEN => pack(text, &DASHES).map(Form::Dashed),
-            32 => pack(text, &[]).map(Form::Plain),
-            _ => None,
-        };
-        Self(form.unwrap_or_else(|| Form::Other(text.into())))
+        Self(pack(text).map_or_else(|| Form::Other(text.into()), Form::Canonical))
     }
 }
 
@@ -79,14 +71,17 @@ impl fmt::Debug for Uid {
     }
 }
 
-/// Sixteen bytes as lowercase digits, with dashes at these places; `None` for any other text.
-fn pack(text: &str, dashes: &[usize]) -> Option<[u8; 16]> {
+/// Sixteen bytes in the canonical form; `None` for any other text.
+fn pack(text: &str) -> Option<[u8; 16]> {
+    if text.len() != Uid::CANONICAL_LEN {
+        return None;
+    }
     let mut bytes = [0; 16];
     let mut digits = 0;
     for (at, byte) in text.bytes().enumerate() {
         let digit = match byte {
-            b'-' if dashes.contains(&at) => continue,
-            _ if dashes.contains(&at) => return None,
+            b'-' if DASHES.contains(&at) => continue,
+            _ if DASHES.contains(&at) => return None,
             b'0'..=b'9' => byte - b'0',
             b'a'..=b'f' => byte - b'a' + 10,
             _ => return None,
@@ -98,11 +93,11 @@ fn pack(text: &str, dashes: &[usize]) -> Option<[u8; 16]> {
 }
 
 /// The text that [`pack`] has read.
-fn write<'a>(bytes: &[u8; 16], dashes: &[usize], buffer: &'a mut [u8; Uid::CANONICAL_LEN]) -> &'a str {
+fn write<'a>(bytes: &[u8; 16], buffer: &'a mut [u8; Uid::CANONICAL_LEN]) -> &'a str {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| b"0123456789abcdef"[digit as usize]);
     let mut len = 0;
     for digit in digits {
-        if dashes.contains(&len) {
+        if DASHES.contains(&len) {
             buffer[len] = b'-';
             len += 1;
         }
@@ -132,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn the_common_forms_are_packed() {
-        assert!(matches!(Uid::from(CANONICAL).0, Form::Dashed(_)));
-        assert!(matches!(Uid::from(OF_STATIC_POD).0, Form::Plain(_)));
+    fn the_canonical_form_is_packed() {
+        assert!(matches!(Uid::from(CANONICAL).0, Form::Canonical(_)));
+        assert!(matches!(Uid::from(OF_STATIC_POD).0, Form::Other(_)));
         assert!(size_of::<Option<Uid>>() <= 24, "{}", size_of::<Option<Uid>>());
     }
 

@@ -15,46 +15,28 @@ pub trait Field: Slot + Sized {
 
 /// Takes the value of a field, as it is read. A value that it does not take makes the object undecodable.
 pub trait Slot {
-    /// What the field takes, for messages: `a string`, for example.
-    fn expects(&self) -> &'static str;
-
     /// Forgets the value: the field is absent.
     fn clear(&mut self);
 
-    /// Begins a string.
+    /// Takes a value, or a piece of one. It is called for a field that is absent, or that has the pieces before.
     ///
     /// # Errors
-    /// If the field takes none, which is the default.
-    fn begin_text(&mut self) -> Result<(), Misfit> {
-        Err(Misfit::WrongType)
-    }
+    /// If the field takes no such value, or not this one.
+    fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit>;
+}
 
-    /// Appends to the string that was begun. Pieces are as long as they arrive.
-    ///
-    /// # Errors
-    /// If it becomes too long.
-    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
-        _ = piece;
-        Err(Misfit::WrongType)
-    }
-
-    /// Takes an integer.
-    ///
-    /// # Errors
-    /// If the field takes none, which is the default, or not this one.
-    fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
-        _ = value;
-        Err(Misfit::WrongType)
-    }
-
-    /// Takes a truth value.
-    ///
-    /// # Errors
-    /// If the field takes none, which is the default.
-    fn set_bool(&mut self, value: bool) -> Result<(), Misfit> {
-        _ = value;
-        Err(Misfit::WrongType)
-    }
+/// A value for a [`Slot`], or a piece of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Piece<'a> {
+    /// A piece of a string. The first one is empty; the others are as long as they arrive.
+    Text(&'a str),
+    /// An integer.
+    Integer(i64),
+    /// A truth value.
+    Bool(bool),
+    /// An object, an array or a fraction, which no field takes.
+    Other,
 }
 
 /// The reason that a field does not take a value.
@@ -62,8 +44,8 @@ pub trait Slot {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Misfit {
-    /// It is of another type.
-    WrongType,
+    /// It is of another type than this one, which the field takes: `a string`, for example.
+    WrongType(&'static str),
     /// It has more than this many bytes.
     TooLong(usize),
     /// It is too large or too small a number.
@@ -97,20 +79,12 @@ impl<const N: usize> Text<N> {
 }
 
 impl<const N: usize> Slot for Text<N> {
-    fn expects(&self) -> &'static str {
-        "a string"
-    }
-
     fn clear(&mut self) {
         self.0.clear();
     }
 
-    fn begin_text(&mut self) -> Result<(), Misfit> {
-        Ok(())
-    }
-
-    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
-        self.push(piece)
+    fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit> {
+        if let Piece::Text(piece) = piece { self.push(piece) } else { Err(Misfit::WrongType("a string")) }
     }
 }
 
@@ -127,10 +101,10 @@ impl<const N: usize> Field for Text<N> {
 /// The beginning of a text: at most `N` bytes, cut between two characters.
 ///
 /// ```
-/// use listwatch_core::projection::{Beginning, Field, Slot};
+/// use listwatch_core::projection::{Beginning, Field, Piece, Slot};
 ///
 /// let mut image = Beginning::<8>::ABSENT;
-/// image.push_text("größe/latest")?;
+/// image.take(Piece::Text("größe/latest"))?;
 /// assert_eq!((image.as_str(), image.is_cut()), ("größe/", true));
 /// # Ok::<(), listwatch_core::projection::Misfit>(())
 /// ```
@@ -155,25 +129,15 @@ impl<const N: usize> Beginning<N> {
 }
 
 impl<const N: usize> Slot for Beginning<N> {
-    fn expects(&self) -> &'static str {
-        "a string"
-    }
-
     fn clear(&mut self) {
         *self = Self::ABSENT;
     }
 
-    fn begin_text(&mut self) -> Result<(), Misfit> {
-        Ok(())
-    }
-
-    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
-        if !self.cut {
-            let kept = beginning(piece, N - self.text.len());
-            self.cut = kept.len() < piece.len();
-            return self.text.push(kept);
-        }
-        Ok(())
+    fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit> {
+        let Piece::Text(piece) = piece else { return Err(Misfit::WrongType("a string")) };
+        let kept = if self.cut { "" } else { beginning(piece, N - self.text.len()) };
+        self.cut |= kept.len() < piece.len();
+        self.text.push(kept)
     }
 }
 
@@ -234,15 +198,12 @@ impl<const N: usize> defmt::Format for Beginning<N> {
 }
 
 impl Slot for bool {
-    fn expects(&self) -> &'static str {
-        "true or false"
-    }
-
     fn clear(&mut self) {
         *self = false;
     }
 
-    fn set_bool(&mut self, value: bool) -> Result<(), Misfit> {
+    fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit> {
+        let Piece::Bool(value) = piece else { return Err(Misfit::WrongType("true or false")) };
         *self = value;
         Ok(())
     }
@@ -255,15 +216,12 @@ impl Field for bool {
 macro_rules! integer {
     ($($type:ident),+) => {
         $(impl Slot for $type {
-            fn expects(&self) -> &'static str {
-                "an integer"
-            }
-
             fn clear(&mut self) {
                 *self = 0;
             }
 
-            fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
+            fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit> {
+                let Piece::Integer(value) = piece else { return Err(Misfit::WrongType("an integer")) };
                 *self = Self::try_from(value).map_err(|_| Misfit::OutOfRange)?;
                 Ok(())
             }
@@ -278,28 +236,12 @@ macro_rules! integer {
 integer!(i8, i16, i32, i64, u8, u16, u32);
 
 impl<F: Field> Slot for Option<F> {
-    fn expects(&self) -> &'static str {
-        F::ABSENT.expects()
-    }
-
     fn clear(&mut self) {
         *self = None;
     }
 
-    fn begin_text(&mut self) -> Result<(), Misfit> {
-        self.insert(F::ABSENT).begin_text()
-    }
-
-    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
-        self.get_or_insert(F::ABSENT).push_text(piece)
-    }
-
-    fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
-        self.insert(F::ABSENT).set_integer(value)
-    }
-
-    fn set_bool(&mut self, value: bool) -> Result<(), Misfit> {
-        self.insert(F::ABSENT).set_bool(value)
+    fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit> {
+        self.get_or_insert(F::ABSENT).take(piece)
     }
 }
 
@@ -329,7 +271,7 @@ mod tests {
     #[test]
     fn a_beginning_is_not_looked_up_by_its_text() {
         let (mut whole, mut cut) = (Beginning::<2>::ABSENT, Beginning::<2>::ABSENT);
-        assert_eq!((whole.push_text("ab"), cut.push_text("abc")), (Ok(()), Ok(())));
+        assert_eq!((whole.take(Piece::Text("ab")), cut.take(Piece::Text("abc"))), (Ok(()), Ok(())));
         assert_eq!(whole.as_str(), cut.as_str());
         assert_ne!(whole, cut);
         assert_eq!((Lookup::<Beginning<2>>::BY_STR, Lookup::<Text<2>>::BY_STR), (false, true));

@@ -1,6 +1,6 @@
 //! The fields that a walk looks for: those of the caller's, and those that the protocol has.
 
-use super::path::{Path, Paths, Step};
+use super::path::{Path, Step};
 
 /// A set of fields: a bit for each.
 pub(super) type Mask = u32;
@@ -14,7 +14,7 @@ pub(super) struct Fields {
 
 /// What the value is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// An event of a watch, whose object is its member `object`.
     Event,
     Object,
@@ -36,19 +36,18 @@ pub(super) const RETRY_AFTER: u32 = 9;
 pub(super) const TOO_LARGE: u32 = 10;
 pub(super) const LIST_VERSION: u32 = 11;
 pub(super) const CONTINUE: u32 = 12;
-pub(super) const REMAINING: u32 = 13;
 /// The number of the caller's first field.
-pub(super) const PROJECTED: u32 = 14;
+pub(super) const PROJECTED: u32 = 13;
 
 pub(super) const METADATA: Mask = 1 << NAME | 1 << NAMESPACE | 1 << UID | 1 << VERSION;
 pub(super) const BOOKMARK: Mask = METADATA | 1 << INITIAL_EVENTS_END;
 pub(super) const STATUS: Mask = 1 << CODE | 1 << REASON | 1 << MESSAGE | 1 << RETRY_AFTER | 1 << TOO_LARGE;
-pub(super) const LIST_META: Mask = 1 << LIST_VERSION | 1 << CONTINUE | 1 << REMAINING;
+pub(super) const LIST_META: Mask = 1 << LIST_VERSION | 1 << CONTINUE;
 
 /// The most fields of a projection.
 pub(super) const MOST: usize = (Mask::BITS - PROJECTED) as usize;
 
-const PROTOCOL: [Path; PROJECTED as usize] = [
+static PROTOCOL: [Path; PROJECTED as usize] = [
     Path::new("type"),
     Path::new("metadata.name"),
     Path::new("metadata.namespace"),
@@ -62,10 +61,7 @@ const PROTOCOL: [Path; PROJECTED as usize] = [
     Path::new("details.causes[reason=ResourceVersionTooLarge].reason"),
     Path::new("resourceVersion"),
     Path::new("continue"),
-    Path::new("remainingItemCount"),
 ];
-
-static PATHS: Paths<{ PROJECTED as usize }, 24> = Paths::new(&PROTOCOL);
 
 /// The paths of a projection, checked.
 ///
@@ -111,10 +107,14 @@ impl Fields {
     }
 
     /// The text of a field's path.
-    pub(super) fn path(self, field: u32) -> &'static str {
+    pub(super) fn text(self, field: u32) -> &'static str {
+        self.path(field).as_str()
+    }
+
+    fn path(self, field: u32) -> &'static Path {
         match field.checked_sub(PROJECTED) {
-            Some(projected) => self.projected[projected as usize].as_str(),
-            None => PATHS.as_str(field as usize),
+            Some(projected) => &self.projected[projected as usize],
+            None => &PROTOCOL[field as usize],
         }
     }
 
@@ -125,10 +125,7 @@ impl Fields {
             (Shape::Event, _) if field != TYPE => depth - 1,
             _ => depth,
         };
-        match field.checked_sub(PROJECTED) {
-            Some(projected) => self.projected[projected as usize].step(depth),
-            None => PATHS.step(field as usize, depth),
-        }
+        self.path(field).step(depth)
     }
 
     /// Those of `fields` whose step out of the value that is this deep is so.

@@ -1,4 +1,4 @@
-use super::field::{Misfit, Slot};
+use super::field::{Misfit, Piece, Slot};
 
 /// Reads a number or a word of JSON that arrives in any number of pieces.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +49,10 @@ impl Scalar {
     pub(super) fn put(self, slot: &mut dyn Slot) -> Result<(), Misfit> {
         match self {
             Self::Null => Ok(()),
-            Self::Bool(value) => slot.set_bool(value),
-            Self::Integer(Some(value)) => slot.set_integer(value),
+            Self::Bool(value) => slot.take(Piece::Bool(value)),
+            Self::Integer(Some(value)) => slot.take(Piece::Integer(value)),
             Self::Integer(None) => Err(Misfit::OutOfRange),
-            Self::Float => Err(Misfit::WrongType),
+            Self::Float => slot.take(Piece::Other),
         }
     }
 }

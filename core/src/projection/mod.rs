@@ -1,12 +1,13 @@
 //! Fields of objects, projected while the bytes of an answer arrive: nothing is allocated, and no object is held.
 //!
-//! [`projection!`](crate::projection!) declares the fields. A [`Projector`] reads an answer in any pieces, and passes
+//! [`projection!`](crate::projection!) declares the fields. A [`Projector`](crate::decode::Projector) reads an answer in any pieces, and passes
 //! over what is not asked for by the same [`Scanner`](crate::framing::Scanner) as the decoder of the heap. So an object
 //! of a megabyte passes through a device that has 2 KB for bytes.
 //!
 //! ```
+//! use listwatch_core::decode::{Body, Part, Projector};
 //! use listwatch_core::projection;
-//! use listwatch_core::projection::{Body, Part, Projector, Text};
+//! use listwatch_core::projection::Text;
 //!
 //! projection! {
 //!     struct Door { lock: Text<16> = "status.lock", opened: u32 = "status.timesOpened" }
@@ -33,25 +34,24 @@
 //! | `i8` to `i64`, `u8` to `u32` | an integer | the object is undecodable |
 //! | `Option<…>` of these | the same; `None` where it is absent | as above |
 //!
-//! An undecodable object is a part of the answer ([`Part::Undecodable`]), with its key, the field, the reason and the
+//! An undecodable object is a part of the answer ([`Part::Undecodable`](crate::decode::Part::Undecodable)), with its key, the field, the reason and the
 //! place. The answer goes on behind it.
 
-mod answer;
-mod draft;
 mod field;
 mod fields;
 mod literal;
 mod object;
 mod path;
-mod projector;
+mod problem;
+mod reading;
+mod status;
 mod walk;
 
-pub use answer::{Body, Cause, Ending, Part, Problem, Refused, Status};
-pub use field::{Beginning, Field, Misfit, Slot, Text};
+pub use field::{Beginning, Field, Misfit, Piece, Slot, Text};
+pub(crate) use fields::Shape;
 pub use fields::checked;
 pub use object::{Projected, Projection, UID, VERSION};
 pub use path::Path;
-pub use projector::Projector;
-
-#[cfg(test)]
-mod tests;
+pub use problem::{Cause, Problem};
+pub(crate) use reading::Reading;
+pub use status::Status;

@@ -23,11 +23,11 @@
 pub struct Path {
     text: &'static str,
     steps: [Packed; Self::MAX_STEPS],
-    len: u16,
+    len: u8,
 }
 
-/// A step, by the places of its texts in the path. A device has a table of paths in flash, where a slice takes eight
-/// bytes and not four.
+/// A step, by the places of its texts in the path. A device has tables of paths in flash, where a slice takes eight
+/// bytes and not two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packed {
     /// Empty for an element.
@@ -38,7 +38,7 @@ struct Packed {
 
 /// Where a text begins in another one, and its length. Or the two halves of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TextRange(u16, u16);
+struct TextRange(u8, u8);
 
 /// From a value to one inside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +58,11 @@ impl Path {
     /// Compiles a path. It belongs into a constant, where a wrong path is an error of the compiler.
     ///
     /// # Panics
-    /// If the text is no path. If it has more than [`MAX_STEPS`](Self::MAX_STEPS) steps, or more than 65,535 bytes. If it
-    /// leads to `kind` or `apiVersion`, which the items of a list lack.
+    /// If the text is no path. If it has more than [`MAX_STEPS`](Self::MAX_STEPS) steps, more than 255 bytes, or an
+    /// element behind the 65,535th. If it leads to `kind` or `apiVersion`, which the items of a list lack.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
-        assert!(text.len() <= u16::MAX as usize, "the path is too long");
+        assert!(text.len() <= u8::MAX as usize, "the path is too long");
         let mut path = Self { text, steps: [Packed::NOTHING; Self::MAX_STEPS], len: 0 };
         let mut rest = text;
         loop {
@@ -114,44 +114,6 @@ impl Path {
     }
 }
 
-/// Paths without the room that each has for more steps.
-pub(super) struct Paths<const PATHS: usize, const STEPS: usize> {
-    texts: [&'static str; PATHS],
-    /// Where the steps of each path end.
-    ends: [u8; PATHS],
-    steps: [Packed; STEPS],
-}
-
-impl<const PATHS: usize, const STEPS: usize> Paths<PATHS, STEPS> {
-    /// These paths, which have so many steps together.
-    pub(super) const fn new(paths: &[Path; PATHS]) -> Self {
-        let mut all = Self { texts: [""; PATHS], ends: [0; PATHS], steps: [Packed::NOTHING; STEPS] };
-        let (mut path, mut end) = (0, 0);
-        while path < PATHS {
-            let Path { text, steps, len } = paths[path];
-            let mut at = 0;
-            while at < len as usize {
-                all.steps[end] = steps[at];
-                (at, end) = (at + 1, end + 1);
-            }
-            (all.texts[path], all.ends[path]) = (text, end as u8);
-            path += 1;
-        }
-        assert!(end == STEPS && end <= u8::MAX as usize, "the number of steps is another one");
-        all
-    }
-
-    pub(super) fn as_str(&self, path: usize) -> &'static str {
-        self.texts[path]
-    }
-
-    pub(super) fn step(&self, path: usize, at: usize) -> Option<Step> {
-        let start = path.checked_sub(1).map_or(0, |before| self.ends[before].into());
-        let step = self.steps[..self.ends[path].into()].get(start + at)?;
-        Some(step.of(self.texts[path].as_bytes()))
-    }
-}
-
 impl Packed {
     const NOTHING: Self = Self { name: TextRange(0, 0), value: TextRange(0, 0) };
 
@@ -159,7 +121,7 @@ impl Packed {
     const fn of(self, text: &'static [u8]) -> Step {
         let Self { name, value } = self;
         match (name.1, value.1) {
-            (0, _) => Step::Element(value.0 as u32 | (value.1 as u32) << 16),
+            (0, _) => Step::Element(value.0 as u32 | (value.1 as u32) << 8),
             (_, 0) => Step::Member(name.of(text)),
             _ => Step::Where { name: name.of(text), value: value.of(text) },
         }
@@ -168,7 +130,7 @@ impl Packed {
 
 impl TextRange {
     const fn new(at: usize, text: &[u8]) -> Self {
-        Self(at as u16, text.len() as u16)
+        Self(at as u8, text.len() as u8)
     }
 
     const fn of(self, text: &'static [u8]) -> &'static [u8] {
@@ -202,9 +164,7 @@ impl Step {
                 let at = if path[at] == b'[' { at + 2 } else { at };
                 Packed { name: TextRange::new(at, name), ..Packed::NOTHING }
             }
-            Self::Element(number) => {
-                Packed { value: TextRange(number as u16, (number >> 16) as u16), ..Packed::NOTHING }
-            }
+            Self::Element(number) => Packed { value: TextRange(number as u8, (number >> 8) as u8), ..Packed::NOTHING },
             Self::Where { name, value } => {
                 let behind = at + 1 + name.len() + 1;
                 let quoted = (path[behind] == b'\'') as usize;
@@ -273,7 +233,7 @@ const fn quoted(text: &'static str) -> (&'static str, &'static str) {
 
 const fn number(text: &str) -> u32 {
     match u32::from_str_radix(text, 10) {
-        Ok(number) if !begins_with(text, b'+') => number,
+        Ok(number) if number <= u16::MAX as u32 && !begins_with(text, b'+') => number,
         _ => panic!("in brackets stands the place of an element, a condition, or a name in quotes"),
     }
 }
@@ -354,7 +314,7 @@ mod tests {
             "kind",
             "apiVersion",
             "a.b.c.d.e.f.g.h.i",
-            "a[4294967296]",
+            "a[65536]",
             "a'b",
         ]);
     }

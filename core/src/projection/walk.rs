@@ -1,10 +1,10 @@
 //! Goes through a JSON value while its bytes arrive, and passes over all that no field reads.
 
-use super::answer::{Cause, Problem};
-use super::field::{Misfit, Slot};
+use super::field::{Misfit, Piece, Slot};
 use super::fields::{Expected, Fields, Frame, METADATA, Mask, STATUS, Shape, Wanted, bits};
 use super::literal::{Literal, Scalar};
 use super::path::{Path, Step};
+use super::problem::{Cause, Problem};
 use crate::framing::{Scanner, ends_scalar, is_space};
 use crate::text::{BadString, Unescape};
 
@@ -102,7 +102,7 @@ impl Walk {
     pub(super) fn refused(&self, fields: Mask) -> Option<Problem> {
         let field = bits(self.refused & fields).next()?;
         let told = self.misfit.filter(|(told, _)| self.refused & fields & 1 << told != 0);
-        let another = Problem { field: Some(self.fields.path(field)), cause: Cause::Refused, at: self.offset };
+        let another = Problem { field: Some(self.fields.text(field)), cause: Cause::Refused, at: self.offset };
         Some(told.map_or(another, |(_, problem)| problem))
     }
 
@@ -306,7 +306,7 @@ impl Walk {
         }
         self.refuse_others(fields, "a string", slots);
         for field in bits(fields) {
-            let taken = slots.slot(field).begin_text();
+            let taken = slots.slot(field).take(Piece::Text(""));
             self.taken(field, taken, "a string", slots);
         }
         self.state = Expected::Text;
@@ -317,7 +317,7 @@ impl Walk {
         let mut unescape = self.unescape;
         let read = unescape.feed(rest, &mut |piece| {
             for field in bits(self.wanted.fields & !self.refused) {
-                let taken = slots.slot(field).push_text(piece);
+                let taken = slots.slot(field).take(Piece::Text(piece));
                 self.taken(field, taken, "a string", slots);
             }
             self.compare(piece.as_bytes());
@@ -430,7 +430,11 @@ impl Walk {
             depth => inside & !self.fields.filter(inside, depth - 1, &Step::is_condition),
         };
         for field in bits((inside | fields) & !taking) {
-            self.taken(field, Err(Misfit::WrongType), found, slots);
+            let taken = match self.fields.step(field, self.depth) {
+                Some(step) => Err(Misfit::WrongType(if step.is_in_array() { "an array" } else { "an object" })),
+                None => slots.slot(field).take(Piece::Other),
+            };
+            self.taken(field, taken, found, slots);
         }
     }
 
@@ -443,17 +447,10 @@ impl Walk {
         let cause = match misfit {
             Misfit::TooLong(most) => Cause::TooLong { most },
             Misfit::OutOfRange => Cause::OutOfRange,
-            Misfit::WrongType => {
-                let expected = match self.fields.step(field, self.depth) {
-                    Some(step) if step.is_in_array() => "an array",
-                    Some(_) => "an object",
-                    None => slots.slot(field).expects(),
-                };
-                Cause::WrongType { found, expected }
-            }
+            Misfit::WrongType(expected) => Cause::WrongType { found, expected },
         };
         if self.misfit.is_none_or(|(earlier, _)| self.refused & 1 << earlier == 0) {
-            self.misfit = Some((field, Problem { field: Some(self.fields.path(field)), cause, at: self.value_at }));
+            self.misfit = Some((field, Problem { field: Some(self.fields.text(field)), cause, at: self.value_at }));
         }
         self.refused |= 1 << field;
     }

@@ -5,7 +5,8 @@ use super::pages::Pages;
 use super::{Consistency, Failure, Reflector, Step};
 use crate::decode::EventType;
 use crate::object::Version;
-use crate::request::{Token, Verb};
+use crate::request::Verb;
+use crate::text::SharedText;
 
 /// The version by which a server answers from its watch cache.
 const ANY: &str = "0";
@@ -25,7 +26,7 @@ impl Reflector {
     }
 
     /// Requests a list, or its page of this token, which fixes the version by itself.
-    pub(super) fn list(&mut self, pages: Pages, continue_token: Option<Token>) {
+    pub(super) fn list(&mut self, pages: Pages, continue_token: Option<SharedText>) {
         let (limit, resource_version) = match continue_token {
             Some(_) => (self.page_size(), None),
             None => (self.first_limit(), self.requested_version()),
@@ -54,7 +55,7 @@ impl Reflector {
 
     /// The limit of pages. Without memory for continue tokens, lists have no pages.
     fn page_size(&self) -> Option<u32> {
-        self.config.page_size.filter(|_| Token::ARE_KEPT)
+        self.config.page_size.filter(|_| cfg!(feature = "alloc"))
     }
 
     pub(super) fn on_item(&mut self) -> Step {
@@ -104,7 +105,7 @@ impl Reflector {
     fn on_page_end(&mut self, next: &str) -> Step {
         let limit = self.config.max_pages;
         // Without memory for tokens, no page was requested.
-        let Some(next) = Token::copied(next) else { return self.on_closed(Failure::TooManyPages { limit: 1 }) };
+        let Some(next) = SharedText::copied(next) else { return self.on_closed(Failure::TooManyPages { limit: 1 }) };
         let Some(Call { request, purpose: Purpose::List(pages), .. }) = self.call_mut() else { return Step::Nothing };
         if let Some(failure) = pages.next(request.continue_token(), &next, limit) {
             return self.on_closed(failure);

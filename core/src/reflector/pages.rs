@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use crate::object::{Version, is_older};
-use crate::request::Token;
+use crate::text::SharedText;
 
 /// More empty pages in a row than this are no progress. An API server sends none: it fills each page.
 const MOST_EMPTY: u32 = 4;
@@ -18,7 +18,7 @@ pub(super) struct Pages {
     empty: u32,
     /// An earlier token, replaced each time the number of pages has doubled. Tokens in a cycle return to it (Brent's
     /// algorithm).
-    remembered: Option<Token>,
+    remembered: Option<SharedText>,
     /// The oldest version of a page.
     oldest: Option<Version>,
 }
@@ -37,7 +37,7 @@ impl Pages {
 
     /// Notes the end of the page of `token`, whose continue token is `next`. Returns the failure where the list makes no
     /// progress.
-    pub(super) fn next(&mut self, token: Option<&str>, next: &Token, limit: u32) -> Option<Failure> {
+    pub(super) fn next(&mut self, token: Option<&str>, next: &SharedText, limit: u32) -> Option<Failure> {
         self.read = self.read.saturating_add(1);
         self.empty = if core::mem::take(&mut self.has_item) { 0 } else { self.empty.saturating_add(1) };
         if [token, self.remembered.as_deref()].contains(&Some(next)) {
@@ -62,9 +62,9 @@ mod tests {
     /// After how many pages a list is given up that has these tokens, and why.
     fn given_up(token: impl Fn(u32) -> u32, empty: bool) -> (u32, Failure) {
         let mut pages = Pages::default();
-        let mut asked: Option<Token> = None;
+        let mut asked: Option<SharedText> = None;
         let turn = |page| {
-            let next = Token::from(&*format!("{}", token(page)));
+            let next = SharedText::from(&*format!("{}", token(page)));
             pages.has_item = !empty;
             let failure = pages.next(asked.as_deref(), &next, 1000);
             asked = Some(next);

@@ -19,10 +19,7 @@ pub use resource::ParseResourceError;
 pub use resource::Resource;
 
 use crate::object::Version;
-#[cfg(feature = "alloc")]
-use alloc::sync::Arc;
-use core::fmt;
-use core::ops::Deref;
+use crate::text::SharedText;
 use core::time::Duration;
 
 /// The number of a request. The machine that makes the request chooses it and never uses it twice. Input for an old
@@ -33,7 +30,7 @@ pub struct RequestId(pub u64);
 
 /// One request of the list-watch protocol; a transport adds the server and the credentials.
 ///
-/// [`Display`](fmt::Display) writes the request target; [`Request::parse`] reads one back.
+/// [`Display`](core::fmt::Display) writes the request target; [`Request::parse`] reads one back.
 ///
 /// ```
 /// use listwatch_core::request::{Request, Verb};
@@ -61,8 +58,8 @@ pub enum Verb {
     List {
         /// How many objects a page has at most; `None` for all of them in one response.
         limit: Option<u32>,
-        /// The continue token of the page before.
-        continue_token: Option<Token>,
+        /// The continue token of the page before, at which this one begins.
+        continue_token: Option<SharedText>,
         /// The minimum version (`resourceVersionMatch=NotOlderThan`); `None` for the most recent state.
         resource_version: Option<Version>,
     },
@@ -133,66 +130,6 @@ impl Request {
             }
             (_, true, _) => "application/json;as=Table;g=meta.k8s.io;v=v1,application/json",
         }
-    }
-}
-
-/// The continue token of a list: the place at which its next page begins. Clones share its text.
-///
-/// Without the feature `alloc` there is none: no list is requested in pages, and one that comes in pages is refused.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Token(Text);
-
-#[cfg(feature = "alloc")]
-type Text = Arc<str>;
-#[cfg(not(feature = "alloc"))]
-type Text = core::convert::Infallible;
-
-impl Token {
-    /// Whether there is memory for tokens.
-    pub const ARE_KEPT: bool = cfg!(feature = "alloc");
-
-    /// The token of this text; `None` if there is no heap for it.
-    #[cfg(feature = "alloc")]
-    #[must_use]
-    pub fn copied(text: &str) -> Option<Self> {
-        Some(Self(text.into()))
-    }
-
-    /// No token: there is no heap for it.
-    #[cfg(not(feature = "alloc"))]
-    #[must_use]
-    pub fn copied(_: &str) -> Option<Self> {
-        None
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        #[cfg(feature = "alloc")]
-        return &self.0;
-        #[cfg(not(feature = "alloc"))]
-        match self.0 {}
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl From<&str> for Token {
-    fn from(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
-impl Deref for Token {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 

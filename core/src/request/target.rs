@@ -1,13 +1,15 @@
 //! The text of a request: its target, as a path with a query.
 
+#[cfg(feature = "alloc")]
+use super::ParseResourceError;
 use super::percent::PercentEncoded;
 #[cfg(feature = "alloc")]
 use super::percent::percent_decode;
-#[cfg(feature = "alloc")]
-use super::{ParseResourceError, Token};
 use super::{Request, Resource, Verb};
 #[cfg(feature = "alloc")]
 use crate::object::Version;
+#[cfg(feature = "alloc")]
+use crate::text::SharedText;
 use core::fmt::{self, Write};
 #[cfg(feature = "alloc")]
 use core::str::FromStr;
@@ -45,7 +47,7 @@ impl Request {
         } else {
             Verb::List {
                 limit: number("limit"),
-                continue_token: value("continue").as_deref().map(Token::from),
+                continue_token: value("continue").map(SharedText::from),
                 resource_version: version(),
             }
         };

@@ -1,5 +1,5 @@
 #[cfg(feature = "alloc")]
-use alloc::{boxed::Box, string::String, sync::Arc};
+use alloc::sync::Arc;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::ops::Deref;
@@ -27,6 +27,18 @@ impl SharedText {
     #[must_use]
     pub const fn constant(text: &'static str) -> Self {
         Self(Form::Constant(text))
+    }
+
+    /// A copy of a text; `None` if there is no heap for it.
+    #[must_use]
+    pub fn copied(text: &str) -> Option<Self> {
+        #[cfg(feature = "alloc")]
+        return Some(text.into());
+        #[cfg(not(feature = "alloc"))]
+        {
+            _ = text;
+            None
+        }
     }
 
     /// The text.
@@ -61,18 +73,11 @@ impl From<&'static str> for SharedText {
 }
 
 #[cfg(feature = "alloc")]
-macro_rules! from {
-    ($($type:ty),+) => {
-        $(impl From<$type> for SharedText {
-            fn from(text: $type) -> Self {
-                Self(Form::Shared(text.into()))
-            }
-        })+
-    };
+impl<T: Into<Arc<str>>> From<T> for SharedText {
+    fn from(text: T) -> Self {
+        Self(Form::Shared(text.into()))
+    }
 }
-
-#[cfg(feature = "alloc")]
-from!(&str, String, Box<str>, Arc<str>);
 
 impl Deref for SharedText {
     type Target = str;

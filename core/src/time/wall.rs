@@ -163,8 +163,8 @@ impl core::error::Error for ParseWallTimeError {}
 #[cfg(feature = "json")]
 mod json {
     use super::{MicroTime, ParseWallTimeError, WallTime};
-    use core::fmt;
-    use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+    use alloc::string::String;
+    use serde::de::{Deserialize, Deserializer, Error, Unexpected};
     use serde::ser::{Serialize, Serializer};
 
     impl Serialize for WallTime {
@@ -175,7 +175,9 @@ mod json {
 
     impl<'de> Deserialize<'de> for WallTime {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_str(Text)
+            let (text, expected) =
+                (String::deserialize(deserializer)?, &"a date and time by RFC 3339, such as 2026-11-22T11:34:48Z");
+            text.parse().map_err(|_: ParseWallTimeError| D::Error::invalid_value(Unexpected::Str(&text), expected))
         }
     }
 
@@ -188,20 +190,6 @@ mod json {
     impl<'de> Deserialize<'de> for MicroTime {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             WallTime::deserialize(deserializer).map(Self)
-        }
-    }
-
-    struct Text;
-
-    impl Visitor<'_> for Text {
-        type Value = WallTime;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a date and time by RFC 3339, such as 2026-11-22T11:34:48Z")
-        }
-
-        fn visit_str<E: Error>(self, text: &str) -> Result<WallTime, E> {
-            text.parse().map_err(|_: ParseWallTimeError| E::invalid_value(Unexpected::Str(text), &self))
         }
     }
 }

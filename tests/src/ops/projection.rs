@@ -1,8 +1,10 @@
 //! A projection of objects, compared with what serde_json reads of the same text.
 
-use listwatch_core::decode::{Decode, Decoder, Ending, Json, ListMeta, MetadataOnly, Part, ProjectedJson};
+use listwatch_core::decode::{
+    Body, Decode, Decoder, Ending, Json, ListMeta, MetadataOnly, Part, ProjectedJson, Projector,
+};
 use listwatch_core::projection;
-use listwatch_core::projection::{Beginning, Body, Field, Projected, Projector, Slot, Text};
+use listwatch_core::projection::{Beginning, Field, Piece, Projected, Slot, Text};
 use listwatch_core::request::Query;
 use listwatch_core::storage::Keyed;
 use listwatch_core::transport::ResponseHead;
@@ -55,8 +57,8 @@ fn check_object(text: &[u8], length: usize) {
         let Some(expected) = &expected else { continue };
         let [part] = &parts[..] else { panic!("{parts:?}: {}", bytes.escape_ascii()) };
         let object = match part {
-            projection::Part::Item(object) | projection::Part::Event(_, object) => Some(object),
-            projection::Part::Undecodable(_) => None,
+            Part::Item(object) | Part::Event(_, object) => Some(object),
+            Part::Undecodable(_) => None,
             other => panic!("{other:?}: {}", bytes.escape_ascii()),
         };
         let agrees = object == expected.as_ref() || repeats_null(text, object);
@@ -76,7 +78,7 @@ fn repeats_null(text: &[u8], object: Option<&Projected<Fields, KEY>>) -> bool {
 }
 
 /// The parts of a body, which do not depend on its pieces.
-fn in_pieces(body: Body, text: &[u8], length: usize) -> Vec<projection::Part<Fields, KEY>> {
+fn in_pieces(body: Body, text: &[u8], length: usize) -> Vec<Part<Projected<Fields, KEY>>> {
     let parts = |length| {
         let (mut projector, mut parts) = (Projector::<Fields, KEY>::new(), Vec::new());
         projector.start(body);
@@ -221,7 +223,7 @@ fn named(key: &str, uid: &str, version: &str) -> Projected<Fields, KEY> {
     let mut projector = Projector::<Fields, KEY>::new();
     projector.start(Body::Object);
     match projector.next_part(&mut text.as_bytes()) {
-        Some(projection::Part::Item(object)) => object,
+        Some(Part::Item(object)) => object,
         other => panic!("{other:?} of {text}"),
     }
 }
@@ -234,7 +236,7 @@ fn fitting<const N: usize>(text: &str) -> Text<N> {
 
 fn beginning<const N: usize>(text: &str) -> Beginning<N> {
     let mut beginning = Beginning::ABSENT;
-    beginning.push_text(text).expect("it takes any text");
+    beginning.take(Piece::Text(text)).expect("it takes any text");
     beginning
 }
 

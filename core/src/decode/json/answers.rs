@@ -1,6 +1,6 @@
 //! The bytes of an answer, divided into frames for a decoder.
 
-use super::super::answer::{Decode, DecodeError, Ending, Part, Reason};
+use super::super::answer::{Body, Decode, DecodeError, Ending, Part, Reason};
 use super::decoder::Decoder;
 use super::list::ListMeta;
 use super::metadata::DecodeOptions;
@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 /// It keeps bytes in a buffer until they make a frame ([`Framer`]), and decodes each frame by
 /// itself ([`Decoder`]). So it holds one object's JSON at a time, of [`DecodeOptions::frame_limit`] bytes at most.
 pub struct Json<T: FromJson> {
-    body: Body,
+    frames: Frames,
     decoder: Decoder,
     state: T::State,
     target: PhantomData<fn() -> T>,
@@ -38,8 +38,8 @@ impl<T: FromJson> Json<T> {
     /// [`Packer`](super::Packer).
     #[must_use]
     pub fn with_state(options: DecodeOptions, state: T::State) -> Self {
-        let body = Body::new(Framing::List, options.frame_limit);
-        Self { body, decoder: Decoder::new(options), state, target: PhantomData }
+        let frames = Frames::new(Framing::List, options.frame_limit);
+        Self { frames, decoder: Decoder::new(options), state, target: PhantomData }
     }
 
     /// The options.
@@ -59,21 +59,21 @@ impl<T: FromJson> Decode for Json<T> {
     type Object = ObjectHandle<T>;
 
     fn start(&mut self, query: Query, head: &ResponseHead) {
-        self.body.start(query, head);
+        self.frames.start(query, head);
     }
 
     fn space(&mut self) -> &mut [u8] {
-        self.body.space()
+        self.frames.space()
     }
 
     fn take(&mut self, len: usize) {
-        self.body.take(len);
+        self.frames.take(len);
     }
 
     fn next_part(&mut self) -> Option<Part<ObjectHandle<T>>> {
-        let Self { body, decoder, state, .. } = self;
+        let Self { frames, decoder, state, .. } = self;
         let mut made = |Object { meta, value }| Object { meta, value: T::from_json(value, state) };
-        body.next_part(|content| match content {
+        frames.next_part(|content| match content {
             Content::Item(item, list) => Some(decoder.item_part(item, list, &mut made)),
             Content::Event(event) => Some(decoder.event_part(event, &mut made)),
             Content::Row(..) | Content::Field(..) => None,
@@ -81,14 +81,14 @@ impl<T: FromJson> Decode for Json<T> {
     }
 
     fn finish(&mut self) -> Ending<'_> {
-        self.body.finish()
+        self.frames.finish()
     }
 }
 
 impl<T: FromJson> fmt::Debug for Json<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { body, decoder, .. } = self;
-        f.debug_struct("Json").field("body", body).field("decoder", decoder).finish_non_exhaustive()
+        let Self { frames, decoder, .. } = self;
+        f.debug_struct("Json").field("frames", frames).field("decoder", decoder).finish_non_exhaustive()
     }
 }
 
@@ -117,30 +117,21 @@ impl<T: DeserializeOwned> FromJson for T {
     }
 }
 
-/// The body of one answer at a time. It keeps bytes until they make a frame.
+/// The frames of one answer at a time. Bytes are kept until they make one.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct Frames {
     buffer: Buffer,
     framer: Framer,
     frame_limit: usize,
     /// How the bodies of lists are divided.
     lists: Framing,
-    kind: Kind,
+    /// `None` before the first answer and behind each.
+    body: Option<Body>,
     list: ListMeta,
     /// The fields of a list that those of a status are, as JSON: it may be one.
     status: Vec<u8>,
     /// A frame is with the caller's type. If this is true at the next call, the type panicked and the frame is gone.
     decoding: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    /// No response has begun.
-    None,
-    List,
-    Watch,
-    /// The body of a response whose status is not 200.
-    Status(u16),
 }
 
 /// A frame with something to decode.
@@ -152,7 +143,7 @@ pub(super) enum Content<'a> {
     Field(&'a [u8], &'a [u8]),
 }
 
-impl Body {
+impl Frames {
     /// Bodies of frames of at most `frame_limit` bytes.
     pub(super) fn new(lists: Framing, frame_limit: usize) -> Self {
         Self {
@@ -160,7 +151,7 @@ impl Body {
             framer: Framer::new(Framing::Values, frame_limit),
             frame_limit,
             lists,
-            kind: Kind::None,
+            body: None,
             list: ListMeta::default(),
             status: Vec::new(),
             decoding: false,
@@ -168,15 +159,9 @@ impl Body {
     }
 
     pub(super) fn start(&mut self, query: Query, head: &ResponseHead) {
-        let framing = match query {
-            Query::List => self.lists,
-            Query::Watch | Query::WatchList => Framing::Values,
-        };
-        self.kind = match (head.status, query) {
-            (200, Query::List) => Kind::List,
-            (200, _) => Kind::Watch,
-            (status, _) => Kind::Status(status),
-        };
+        let body = Body::of(query, head);
+        let framing = if body == Body::List { self.lists } else { Framing::Values };
+        self.body = Some(body);
         self.decoding = false;
         self.framer = Framer::new(framing, self.frame_limit);
         self.buffer.clear();
@@ -189,10 +174,10 @@ impl Body {
     }
 
     pub(super) fn take(&mut self, len: usize) {
-        let room = match self.kind {
-            Kind::None => 0,
-            Kind::Status(_) => ResponseHead::MAX_REFUSAL - self.buffer.filled().len(),
-            Kind::List | Kind::Watch => len,
+        let room = match self.body {
+            None => 0,
+            Some(Body::Refusal(_)) => ResponseHead::MAX_REFUSAL - self.buffer.filled().len(),
+            Some(_) => len,
         };
         self.buffer.commit(len.min(room));
     }
@@ -202,14 +187,14 @@ impl Body {
         &mut self,
         mut decode: impl FnMut(Content<'_>) -> Option<Part<ObjectHandle<T>>>,
     ) -> Option<Part<ObjectHandle<T>>> {
-        if !matches!(self.kind, Kind::List | Kind::Watch) {
+        if matches!(self.body, None | Some(Body::Refusal(_))) {
             return None;
         }
         if self.decoding {
             self.decoding = false;
             return Some(unreadable("the Deserialize of the object's type panicked".into()));
         }
-        if self.kind == Kind::Watch {
+        if self.body == Some(Body::Watch) {
             while let Some(line) = self.framer.guess_line(self.buffer.filled()) {
                 self.decoding = true;
                 let part = decode(Content::Event(line));
@@ -251,14 +236,14 @@ impl Body {
     }
 
     pub(super) fn finish(&mut self) -> Ending<'_> {
-        match core::mem::replace(&mut self.kind, Kind::None) {
-            Kind::List if self.framer.is_complete() => Ending::List {
+        match self.body.take() {
+            Some(Body::List) if self.framer.is_complete() => Ending::List {
                 resource_version: self.list.resource_version(),
                 continue_token: self.list.continue_token(),
             },
-            Kind::List => Ending::TruncatedList,
-            Kind::Watch | Kind::None => Ending::Watch,
-            Kind::Status(code) => Ending::Refusal(Status::read(code, self.buffer.filled())),
+            Some(Body::List) => Ending::TruncatedList,
+            Some(Body::Refusal(code)) => Ending::Refusal(Status::read(code, self.buffer.filled())),
+            _ => Ending::Watch,
         }
     }
 

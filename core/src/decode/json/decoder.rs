@@ -296,7 +296,7 @@ fn parse_object<T: DeserializeOwned>(
             IgnoredAny::deserialize(reader.watched(true))?;
             Parsed::Bookmark
         }
-        Ok(EventKind::Error) => Parsed::Error(Reader::value(reader.pass_over()?).unwrap_or_default()),
+        Ok(EventKind::Error) => Parsed::Error(Status::parse(reader.pass_over()?)),
         Err(name) => {
             reader.pass_over()?;
             Parsed::Unknown(name.clone())

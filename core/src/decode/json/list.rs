@@ -58,11 +58,9 @@ impl ListMeta {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Metadata<'a> {
-    #[serde(borrow)]
     resource_version: Option<Text<'a>>,
-    #[serde(borrow)]
     r#continue: Option<Text<'a>>,
 }
 

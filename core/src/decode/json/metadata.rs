@@ -52,23 +52,22 @@ pub(super) struct Metadata {
     /// The places of the skipped `managedFields`, their names included.
     managed_fields: Vec<Range<usize>>,
     /// The field whose value comes next.
-    field: Option<Field>,
+    field: Option<&'static str>,
 }
 
-/// A field of `metadata` that the machines need.
-#[derive(Clone, Copy, Debug)]
-enum Field {
-    Name,
-    Namespace,
-    Uid,
-    ResourceVersion,
-    Generation,
-    DeletionTimestamp,
-    Labels,
-    OwnerReferences,
-    Annotations,
-    Finalizers,
-}
+/// The fields that the machines need.
+const NOTED: [&str; 10] = [
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "deletionTimestamp",
+    "labels",
+    "ownerReferences",
+    "annotations",
+    "finalizers",
+];
 
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -89,7 +88,7 @@ impl Watch for Metadata {
             }
             (Level::Metadata, _) => {
                 self.seen = true;
-                self.field = self.field(name);
+                self.field = self.noted(name);
                 match name {
                     "managedFields" if !self.keep.managed_fields => Role::Hidden,
                     _ if self.field.is_some() => Role::Noted,
@@ -119,31 +118,21 @@ impl Metadata {
         Self { keep, ..Self::default() }
     }
 
-    fn field(&self, name: &str) -> Option<Field> {
-        Some(match name {
-            "name" => Field::Name,
-            "namespace" => Field::Namespace,
-            "uid" => Field::Uid,
-            "resourceVersion" => Field::ResourceVersion,
-            "generation" => Field::Generation,
-            "deletionTimestamp" => Field::DeletionTimestamp,
-            "labels" => Field::Labels,
-            "ownerReferences" => Field::OwnerReferences,
-            "annotations" if self.keep.annotations || self.is_bookmark => Field::Annotations,
-            "finalizers" => Field::Finalizers,
-            _ => return None,
-        })
+    /// The name of a field that is noted.
+    fn noted(&self, name: &str) -> Option<&'static str> {
+        let is_wanted = name != "annotations" || self.keep.annotations || self.is_bookmark;
+        NOTED.into_iter().find(|noted| is_wanted && *noted == name)
     }
 
     /// Reads a field. A list takes the place of an earlier one of the same name. `null` counts as absent.
-    fn read(&mut self, field: Field, json: &str) -> Result<(), Error> {
+    fn read(&mut self, field: &str, json: &str) -> Result<(), Error> {
         let Self { builder, keep, is_bookmark, initial_events_end, .. } = self;
         match field {
-            Field::Labels => {
+            "labels" => {
                 builder.clear_labels();
                 pairs(json, |name, value| builder.add_label(name, value))?;
             }
-            Field::Annotations => {
+            "annotations" => {
                 builder.clear_annotations();
                 *initial_events_end = false;
                 pairs(json, |name, value| {
@@ -153,23 +142,23 @@ impl Metadata {
                     }
                 })?;
             }
-            Field::OwnerReferences => {
+            "ownerReferences" => {
                 builder.clear_owner_references();
                 let owners: Option<Vec<Owner<'_>>> = Reader::value(json)?;
                 owners.iter().flatten().for_each(|owner| builder.add_owner_reference(&owner.reference()));
             }
-            Field::Finalizers => {
+            "finalizers" => {
                 builder.clear_finalizers();
                 let finalizers: Option<Vec<Text<'_>>> = Reader::value(json)?;
                 finalizers.iter().flatten().for_each(|finalizer| builder.add_finalizer(finalizer.as_str()));
             }
             _ if json == "null" => {}
-            Field::Name => builder.set_name(text(json)?.as_str()),
-            Field::Namespace => builder.set_namespace(text(json)?.as_str()),
-            Field::Uid => builder.set_uid(text(json)?.as_str()),
-            Field::ResourceVersion => builder.set_resource_version(text(json)?.as_str()),
-            Field::DeletionTimestamp => builder.set_deletion_timestamp(text(json)?.as_str()),
-            Field::Generation => builder.set_generation(Reader::value(json)?),
+            "name" => builder.set_name(text(json)?.as_str()),
+            "namespace" => builder.set_namespace(text(json)?.as_str()),
+            "uid" => builder.set_uid(text(json)?.as_str()),
+            "resourceVersion" => builder.set_resource_version(text(json)?.as_str()),
+            "deletionTimestamp" => builder.set_deletion_timestamp(text(json)?.as_str()),
+            _ => builder.set_generation(Reader::value(json)?),
         }
         Ok(())
     }
@@ -211,15 +200,11 @@ impl<'de, F: FnMut(&str, &str)> Visitor<'de> for Pairs<F> {
 
 /// `metav1.OwnerReference`.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Owner<'a> {
-    #[serde(borrow)]
     api_version: Option<Text<'a>>,
-    #[serde(borrow)]
     kind: Option<Text<'a>>,
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     uid: Option<Text<'a>>,
     controller: Option<bool>,
     block_owner_deletion: Option<bool>,

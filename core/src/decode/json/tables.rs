@@ -1,7 +1,7 @@
 //! Tables: the cells that a server prints of each object, beside the object.
 
 use super::super::answer::{Decode, Ending, Part};
-use super::answers::{Body, Content, unreadable};
+use super::answers::{Content, Frames, unreadable};
 use super::decoder::Decoder;
 use super::list::ListMeta;
 use super::metadata::DecodeOptions;
@@ -15,11 +15,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use core::marker::PhantomData;
 use memchr::memmem;
-use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -43,7 +42,7 @@ use serde_json::value::RawValue;
 /// ```
 #[derive(Debug)]
 pub struct Tables<T> {
-    body: Body,
+    frames: Frames,
     reader: Reader,
     target: PhantomData<fn() -> T>,
 }
@@ -110,9 +109,9 @@ impl<T> Tables<T> {
     /// A decoder of rows of `T` with these options.
     #[must_use]
     pub fn new(options: DecodeOptions) -> Self {
-        let body = Body::new(Framing::Table, options.frame_limit);
+        let frames = Frames::new(Framing::Table, options.frame_limit);
         let reader = Reader { decoder: Decoder::new(options), columns: Arc::from([]) };
-        Self { body, reader, target: PhantomData }
+        Self { frames, reader, target: PhantomData }
     }
 }
 
@@ -126,20 +125,20 @@ impl<T: DeserializeOwned> Decode for Tables<T> {
     type Object = ObjectHandle<Row<T>>;
 
     fn start(&mut self, query: Query, head: &ResponseHead) {
-        self.body.start(query, head);
+        self.frames.start(query, head);
     }
 
     fn space(&mut self) -> &mut [u8] {
-        self.body.space()
+        self.frames.space()
     }
 
     fn take(&mut self, len: usize) {
-        self.body.take(len);
+        self.frames.take(len);
     }
 
     fn next_part(&mut self) -> Option<Part<ObjectHandle<Row<T>>>> {
-        let Self { body, reader, .. } = self;
-        body.next_part(|content| match content {
+        let Self { frames, reader, .. } = self;
+        frames.next_part(|content| match content {
             Content::Item(item, list) => Some(reader.decoder.item_part(item, list, without_cells)),
             Content::Row(row, list) => Some(reader.row(row, list)),
             Content::Event(event) => Some(reader.event(event)),
@@ -152,7 +151,7 @@ impl<T: DeserializeOwned> Decode for Tables<T> {
     }
 
     fn finish(&mut self) -> Ending<'_> {
-        self.body.finish()
+        self.frames.finish()
     }
 }
 
@@ -172,10 +171,8 @@ impl Reader {
             return self.decoder.event_part(frame, without_cells);
         };
         table.columns.into_iter().for_each(|columns| self.note_columns(columns.get()));
-        let RowText { cells, object } = match table.rows {
-            Rows { first: Some(row), more: false } => row,
-            Rows { first: None, .. } => RowText::default(),
-            Rows { more: true, .. } => return unreadable("an event has a Table of several rows".into()),
+        let Some(RowText { cells, object }) = only_row(table.rows) else {
+            return unreadable("an event has a Table of several rows, or of what is no row".into());
         };
         // A Table without a row is the version alone, as a bookmark has it.
         let metadata = table.metadata.map_or("{}", RawValue::get);
@@ -219,37 +216,38 @@ fn table_of(frame: &[u8]) -> Option<(&str, TableText<'_>)> {
     is_table.then_some((r#type.get(), table))
 }
 
+/// The row of an event's Table, an empty one if the Table has none; `None` if it has several.
+fn only_row(rows: Option<&RawValue>) -> Option<RowText<'_>> {
+    let Some(rows) = rows.map(RawValue::get).filter(|rows| serde_json::from_str::<[u8; 0]>(rows).is_err()) else {
+        return Some(RowText::default());
+    };
+    serde_json::from_str(rows).ok().map(|(row,)| row)
+}
+
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct EventText<'a> {
-    #[serde(borrow)]
     r#type: &'a RawValue,
-    #[serde(borrow)]
     object: &'a RawValue,
 }
 
 /// `metav1.Table`.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct TableText<'a> {
-    #[serde(borrow)]
     kind: Text<'a>,
-    #[serde(borrow)]
     api_version: Text<'a>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    #[serde(borrow, rename = "columnDefinitions")]
+    #[serde(rename = "columnDefinitions")]
     columns: Option<&'a RawValue>,
-    #[serde(borrow)]
-    rows: Rows<'a>,
+    rows: Option<&'a RawValue>,
 }
 
 /// `metav1.TableRow`.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct RowText<'a> {
-    #[serde(borrow)]
     cells: Option<&'a RawValue>,
-    #[serde(borrow)]
     object: Option<&'a RawValue>,
 }
 
@@ -257,42 +255,6 @@ impl<'a> RowText<'a> {
     fn read(row: &'a [u8]) -> Result<Self, String> {
         let text = core::str::from_utf8(row).map_err(|error| error.to_string())?;
         serde_json::from_str(text).map_err(|error| Error::of_json(&error, text).describe(text))
-    }
-}
-
-/// The rows of an event's Table: the first one, and whether there are more.
-#[derive(Default)]
-struct Rows<'a> {
-    first: Option<RowText<'a>>,
-    more: bool,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Rows<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RowsVisitor)
-    }
-}
-
-struct RowsVisitor;
-
-impl<'de> Visitor<'de> for RowsVisitor {
-    type Value = Rows<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the rows of a Table")
-    }
-
-    fn visit_unit<E>(self) -> Result<Rows<'de>, E> {
-        Ok(Rows::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Rows<'de>, A::Error> {
-        let first = rows.next_element()?;
-        let mut more = false;
-        while rows.next_element::<IgnoredAny>()?.is_some() {
-            more = true;
-        }
-        Ok(Rows { first, more })
     }
 }
 

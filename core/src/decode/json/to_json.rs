@@ -4,7 +4,7 @@ use crate::object::{Meta, Uid};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::Serialize;
 use serde_json::{Map, Value, json};
 
 /// A type whose objects can be written as JSON that [`Json`](super::Json) reads as the same objects: what a saved cache
@@ -80,7 +80,7 @@ impl ToJson for MetadataOnly {
     }
 
     fn to_json(&self, meta: &Meta, out: &mut Vec<u8>) -> Result<(), ToJsonError> {
-        write(&Named(meta), out)
+        write(&json!({ "metadata": metadata(meta) }), out)
     }
 }
 
@@ -98,7 +98,7 @@ impl<T: Serialize> ToJson for T {
         if own.is_null() {
             *own = Value::Object(Map::new());
         }
-        complete(own, &Value::Object(fields(meta).map(|(name, value)| (name.into(), value)).collect()));
+        complete(own, &metadata(meta));
         write(&whole, out)
     }
 }
@@ -123,20 +123,8 @@ fn complete(own: &mut Value, known: &Value) {
     }
 }
 
-/// An object of metadata alone.
-struct Named<'a>(&'a Meta);
-
-impl Serialize for Named<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let metadata: Map<String, Value> = fields(self.0).map(|(name, value)| (name.into(), value)).collect();
-        let mut object = serializer.serialize_map(Some(1))?;
-        object.serialize_entry("metadata", &metadata)?;
-        object.end()
-    }
-}
-
 /// The metadata that are there, as JSON.
-fn fields(meta: &Meta) -> impl Iterator<Item = (&'static str, Value)> {
+fn metadata(meta: &Meta) -> Value {
     let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Value::from);
     let pairs = |pairs: Map<String, Value>| Some(Value::Object(pairs)).filter(|pairs| pairs != &json!({}));
     let list = |list: Vec<Value>| (!list.is_empty()).then_some(Value::Array(list));
@@ -155,7 +143,7 @@ fn fields(meta: &Meta) -> impl Iterator<Item = (&'static str, Value)> {
         ("ownerReferences", list(owners(meta))),
         ("finalizers", list(meta.finalizers().map(Value::from).collect())),
     ];
-    fields.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 fn owners(meta: &Meta) -> Vec<Value> {

@@ -6,6 +6,9 @@ use std::str::FromStr;
 /// The most steps of a path.
 const MAX_STEPS: usize = 8;
 
+/// The most bytes of a path.
+const MAX_LEN: usize = 255;
+
 /// A field of objects, such as `status.conditions[type=Ready].status`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldPath {
@@ -84,6 +87,7 @@ impl FromStr for FieldPath {
             [.., Step::Where { .. }] => Err("a path ends with a field, and not with a condition"),
             [_] if matches!(text, "kind" | "apiVersion") => Err("the items of a list have no kind and no apiVersion"),
             steps if steps.len() > MAX_STEPS => Err("a path has 8 steps at the most"),
+            _ if text.len() > MAX_LEN => Err("a path has 255 bytes at the most"),
             _ => Ok(Self { text: text.to_owned(), steps }),
         }
     }
@@ -134,8 +138,8 @@ fn quoted(text: &str) -> Result<(&str, &str), &'static str> {
 }
 
 fn place(text: &str) -> Result<u32, &'static str> {
-    let number = text.parse().ok().filter(|_| !text.starts_with('+'));
-    number.ok_or("in brackets stands the place of an element, a condition, or a name in quotes")
+    let number = text.parse::<u16>().ok().filter(|_| !text.starts_with('+'));
+    number.map(u32::from).ok_or("in brackets stands the place of an element, a condition, or a name in quotes")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use super::cursor::{RAW_VALUE, Reader, by_serde_json};
 use super::error::Error;
 use super::text::Text;
 use super::watch::{Level, Role};
+use alloc::borrow::Cow;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
@@ -193,7 +194,7 @@ impl<'de> Access<'_, 'de> {
             let start = self.reader.at();
             let name = Text::deserialize(key(self.reader, Some(first))?)?;
             if self.reader.on_name(self.level, name.as_str()) != Role::Hidden {
-                let text = if let Text::Borrowed(name) = name { Some(name) } else { None };
+                let text = if let Cow::Borrowed(name) = name.0 { Some(name) } else { None };
                 if text.is_none() {
                     self.reader.go_to(start);
                 }

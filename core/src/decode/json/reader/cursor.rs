@@ -1,10 +1,9 @@
 use super::error::Error;
 use super::watch::{Given, Level, Role, Watch};
-use crate::framing::{Counts, Scanner, ends_scalar, is_space, plain_len};
+use crate::framing::{Scanner, ends_scalar, is_space, plain_len};
 use crate::text::{Printable, Unescape};
 use alloc::format;
 use alloc::string::String;
-use core::cell::RefCell;
 use serde::Deserialize;
 use serde::de::{Error as _, Expected, IgnoredAny, Unexpected, Visitor};
 use serde_json::de::StrRead;
@@ -14,6 +13,9 @@ const DEPTH: u8 = 128;
 
 /// How deeply an array may lie whose values are counted. So each byte is looked at so many times at the most.
 const COUNTED_DEPTH: u8 = 16;
+
+/// How many bytes of it are looked at.
+const COUNTED: usize = 16 * 1024;
 
 /// How many characters of a number are quoted.
 const NUMBER: usize = 64;
@@ -27,8 +29,6 @@ pub(in crate::decode) struct Reader<'de> {
     at: usize,
     /// How many more brackets may open.
     depth: u8,
-    /// The numbers of values of arrays, which are asked for through a shared reference.
-    counts: RefCell<Counts>,
     watch: Option<&'de mut dyn Watch>,
     /// What the object is that comes next.
     level: Level,
@@ -64,8 +64,7 @@ impl<'de> Reader<'de> {
 
     #[inline]
     fn new(text: &'de str, watch: Option<&'de mut dyn Watch>, given: Given<'de>) -> Self {
-        let (counts, level, role) = (RefCell::new(Counts::new()), Level::Plain, Role::Passed);
-        Self { text, at: 0, depth: DEPTH, counts, watch, level, role, given, handed: 0 }
+        Self { text, at: 0, depth: DEPTH, watch, level: Level::Plain, role: Role::Passed, given, handed: 0 }
     }
 
     fn read_all<T>(mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
@@ -134,14 +133,9 @@ impl<'de> Reader<'de> {
     }
 
     /// How many values the array has whose first one comes next; fewer if it is long, `None` if it lies deep.
-    #[inline(never)]
     pub(super) fn count_values(&self) -> Option<usize> {
         let inside = self.rest().as_bytes();
-        match inside.trim_ascii_start().first() {
-            Some(b']') => Some(0),
-            _ if self.depth < DEPTH - COUNTED_DEPTH => None,
-            _ => Some(self.counts.borrow_mut().values_at(self.at, inside)),
-        }
+        (self.depth >= DEPTH - COUNTED_DEPTH).then(|| values_in(&inside[..inside.len().min(COUNTED)]))
     }
 
     /// Skips a word that begins here.
@@ -453,4 +447,50 @@ pub(super) fn by_serde_json<'de, T>(
     let mut json = serde_json::Deserializer::from_str(text);
     let value = read(&mut json).and_then(|value| json.end().map(|()| value));
     value.map_err(|error| Error::of_json(&error, text))
+}
+
+/// How many values come before the bracket that closes an array, or before the end of these bytes.
+#[inline(never)]
+fn values_in(mut inside: &[u8]) -> usize {
+    let (mut scanner, mut count) = (Scanner::default(), 0);
+    loop {
+        let between = inside.iter().take_while(|byte| is_space(**byte) || **byte == b',').count();
+        inside = &inside[between..];
+        if let None | Some(b']') = inside.first() {
+            return count;
+        }
+        count += 1;
+        inside = scanner.end_of_value(inside).map_or(&[], |len| &inside[len..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn the_values_of_an_array_are_counted_whatever_is_inside_of_them() {
+        const VALUES: [&str; 8] = [
+            "1",
+            "[]",
+            "{}",
+            r#""],[""#,
+            r#""\",\\""#,
+            r#"{"a":[1,{"b":2}],"y_":"~,"}"#,
+            "[[1,2],[3,4,[5]]]",
+            "\n null",
+        ];
+        for len in 0..100 {
+            let values: Vec<&str> = (0..len).map(|at| VALUES[at * at % 11 % VALUES.len()]).collect();
+            let inside = [&values.join(","), "] ,1,2"].concat();
+            assert_eq!(values_in(inside.as_bytes()), len, "{inside}");
+        }
+    }
+
+    #[test]
+    fn of_an_array_without_its_end_the_values_up_to_there_are_counted() {
+        assert_eq!(values_in(b"1,[2,3],{"), 3);
+        assert_eq!(values_in("1,".repeat(100).as_bytes()), 100);
+    }
 }

@@ -1,10 +1,8 @@
 use super::access::{self, ARRAY, OBJECT};
 use super::cursor::{RAW_VALUE, Reader};
 use super::error::Error;
-use super::text::UNREAD;
 use super::watch::{Level, OBJECT_TEXT};
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error as _, Unexpected, VariantAccess, Visitor};
+use serde::de::{Deserializer, Visitor};
 
 /// What is read as another type.
 macro_rules! read_as {
@@ -94,14 +92,15 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         self.placed(value)
     }
 
+    /// The whole of an enum is left to serde_json: few types have one with contents.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        _: &'static str,
-        _: &'static [&'static str],
+        name: &'static str,
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let value = variant(self, visitor);
-        self.placed(value)
+        self.enter_level(Level::Plain);
+        self.delegate(|json| json.deserialize_enum(name, variants, visitor))
     }
 
     #[inline]
@@ -147,7 +146,6 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     #[inline(always)]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
         match name {
-            UNREAD => visitor.visit_borrowed_str(self.pass_over()?),
             OBJECT_TEXT if self.is_at(Level::Object) => self.object_text(visitor),
             // The text is kept, so serde_json checks it.
             RAW_VALUE => self.delegate(|json| json.deserialize_newtype_struct(name, visitor)),
@@ -185,81 +183,4 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fractions!(deserialize_f32, deserialize_f64);
 
     delegated!(deserialize_i128, deserialize_u128, deserialize_bytes);
-}
-
-/// The variant of an enum: by its name alone, or as the only member of an object.
-struct Variant<'a, 'de> {
-    reader: &'a mut Reader<'de>,
-    has_content: bool,
-}
-
-/// Lets `visitor` read a variant.
-fn variant<'de, V: Visitor<'de>>(reader: &mut Reader<'de>, visitor: V) -> Result<V::Value, Error> {
-    reader.enter_level(Level::Plain);
-    match reader.peek() {
-        Some(b'"') => visitor.visit_enum(Variant { reader, has_content: false }),
-        Some(b'{') => {
-            reader.enter()?;
-            let value = visitor.visit_enum(Variant { reader, has_content: true });
-            reader.leave();
-            let value = value?;
-            match reader.peek() {
-                Some(b'}') => {
-                    reader.step();
-                    Ok(value)
-                }
-                Some(_) => Err(Error::custom("expected value")),
-                None => Err(reader.error(OBJECT.unfinished)),
-            }
-        }
-        Some(_) => Err(reader.error("expected value")),
-        None => Err(reader.refusal()),
-    }
-}
-
-impl<'a, 'de> Variant<'a, 'de> {
-    /// Where the content begins.
-    fn content(self, expected: &str) -> Result<&'a mut Reader<'de>, Error> {
-        if self.has_content { Ok(self.reader) } else { Err(Error::invalid_type(Unexpected::UnitVariant, &expected)) }
-    }
-}
-
-impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
-    type Error = Error;
-    type Variant = Self;
-
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Error> {
-        if !self.has_content {
-            return Ok((seed.deserialize(&mut *self.reader)?, self));
-        }
-        let first = self.reader.peek();
-        match first {
-            Some(b'}') => return Err(self.reader.error("expected value")),
-            Some(_) => {}
-            None => return Err(self.reader.error(OBJECT.unfinished)),
-        }
-        let name = seed.deserialize(access::key(self.reader, first)?)?;
-        access::colon(self.reader)?;
-        Ok((name, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
-    type Error = Error;
-
-    fn unit_variant(self) -> Result<(), Error> {
-        if self.has_content { <()>::deserialize(self.reader) } else { Ok(()) }
-    }
-
-    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
-        seed.deserialize(self.content("newtype variant")?)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
-        self.content("tuple variant")?.deserialize_seq(visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
-        self.content("struct variant")?.deserialize_struct("", &[], visitor)
-    }
 }

@@ -89,18 +89,11 @@ impl fmt::Display for Found<'_> {
             Unexpected::Float(value) => fraction(f, value),
             Unexpected::Char(value) => write!(f, "character `{value}`"),
             Unexpected::Str(value) => quoted(f, value),
-            Unexpected::Bytes(_) => f.write_str("byte array"),
             Unexpected::Unit => f.write_str("null"),
-            Unexpected::Option => f.write_str("Option value"),
-            Unexpected::NewtypeStruct => f.write_str("newtype struct"),
             Unexpected::Seq => f.write_str("sequence"),
             Unexpected::Map => f.write_str("map"),
-            Unexpected::Enum => f.write_str("enum"),
-            Unexpected::UnitVariant => f.write_str("unit variant"),
-            Unexpected::NewtypeVariant => f.write_str("newtype variant"),
-            Unexpected::TupleVariant => f.write_str("tuple variant"),
-            Unexpected::StructVariant => f.write_str("struct variant"),
             Unexpected::Other(other) => f.write_str(other),
+            _ => f.write_str("another value"),
         }
     }
 }

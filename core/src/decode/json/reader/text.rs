@@ -1,26 +1,14 @@
-use alloc::string::String;
+use alloc::borrow::Cow;
 use core::fmt;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-/// A string of the input, borrowed unless it holds escapes. (`Cow` as serde reads it always copies.)
-#[derive(Debug)]
-pub(in crate::decode) enum Text<'de> {
-    Borrowed(&'de str),
-    Owned(String),
-}
+/// A string of the input, borrowed unless it holds escapes. (serde copies always where it reads a `Cow`.)
+#[derive(Debug, Default)]
+pub(in crate::decode) struct Text<'de>(pub(super) Cow<'de, str>);
 
 impl Text<'_> {
     pub(in crate::decode) fn as_str(&self) -> &str {
-        match self {
-            Self::Borrowed(text) => text,
-            Self::Owned(text) => text,
-        }
-    }
-}
-
-impl Default for Text<'_> {
-    fn default() -> Self {
-        Self::Borrowed("")
+        &self.0
     }
 }
 
@@ -40,13 +28,10 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text::Borrowed(text))
+        Ok(Text(Cow::Borrowed(text)))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
-        Ok(Text::Owned(text.into()))
+        Ok(Text(Cow::Owned(text.into())))
     }
 }
-
-/// The name by which the reader recognises a visitor that reads the text of a value itself.
-pub(in crate::decode) const UNREAD: &str = "$listwatch::Unread";

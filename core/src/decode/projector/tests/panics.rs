@@ -1,7 +1,7 @@
 //! Projections that panic, and callers that catch it and read on.
 
 use super::*;
-use crate::projection::Path;
+use crate::projection::{Misfit, Path, Piece, Slot, checked};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec;
 
@@ -17,26 +17,20 @@ impl Clone for Touchy {
 }
 
 impl Slot for Touchy {
-    fn expects(&self) -> &'static str {
-        panic!("it expects nothing")
-    }
-
     fn clear(&mut self) {
         assert_ne!(core::mem::take(&mut self.0), "clear");
     }
 
-    fn begin_text(&mut self) -> Result<(), Misfit> {
-        Ok(())
-    }
-
-    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
-        assert!(!piece.contains('!'));
-        self.0.push_str(piece);
-        Ok(())
-    }
-
-    fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
-        panic!("{value}")
+    fn take(&mut self, piece: Piece<'_>) -> Result<(), Misfit> {
+        match piece {
+            Piece::Text(piece) => {
+                assert!(!piece.contains('!'));
+                self.0.push_str(piece);
+                Ok(())
+            }
+            Piece::Integer(value) => panic!("{value}"),
+            _ => panic!("it expects nothing"),
+        }
     }
 }
 
@@ -68,8 +62,8 @@ fn told(body: Body, members: &str, length: usize) -> (Vec<String>, usize) {
             match catch_unwind(AssertUnwindSafe(|| projector.next_part(&mut piece))) {
                 Ok(None) => break,
                 Ok(Some(Part::Item(object) | Part::Event(_, object))) => told.push(object.value.0[0].0.clone()),
-                Ok(Some(Part::Undecodable(refused))) => {
-                    told.push(format!("{:?} {}", refused.key, refused.problem.cause));
+                Ok(Some(Part::Undecodable(DecodeErrorOf { key, error: Reason::Problem(problem), .. }))) => {
+                    told.push(format!("{key:?} {}", problem.cause));
                 }
                 Ok(Some(other)) => panic!("{other:?}"),
                 Err(_) => panics += 1,

@@ -2,7 +2,9 @@ mod panics;
 
 use super::*;
 use crate::framing::EventType;
+use crate::object::Version;
 use crate::projection;
+use crate::projection::{Beginning, Text};
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -31,23 +33,21 @@ fn parts_of(body: Body, text: &[u8], length: usize) -> Vec<String> {
         }
     }
     parts.push(match projector.finish() {
-        Ending::List { resource_version, continue_token, remaining } => {
-            format!("list {resource_version} {continue_token} {remaining:?}")
-        }
-        Ending::Refusal(status) => format!("{status} {:?}", status.retry_after),
+        Ending::List { resource_version, continue_token } => format!("list {resource_version} {continue_token}"),
+        Ending::Refusal(status) => format!("{status} {:?}", status.retry_after()),
         ending => format!("{ending:?}"),
     });
     parts
 }
 
-fn show(part: &Part<Pod, 24>) -> String {
+fn show(part: &Part<Projected<Pod, 24>>) -> String {
     match part {
         Part::Item(object) => show_object(object),
         Part::Event(event_type, object) => format!("{event_type:?} {}", show_object(object)),
         Part::Bookmark { version, initial_events_end } => format!("bookmark {version} {initial_events_end}"),
-        Part::Error(status) => format!("{status} {:?} {}", status.retry_after, status.is_version_too_large),
+        Part::Error(status) => format!("{status} {:?} {}", status.retry_after(), status.is_version_too_large()),
         Part::Undecodable(refused) => {
-            let version = refused.version.as_ref().map_or("", Text::as_str);
+            let version = refused.version.as_ref().map_or("", Version::as_str);
             let event_type = refused.event_type.map_or_else(String::new, |of| format!(" {of:?}"));
             format!("{refused}; {}", format!("{version}{event_type}").trim_start())
         }
@@ -101,7 +101,7 @@ fn an_object_is_read_whatever_the_order_of_its_members() {
         "labels":{"example.com/zone":"z","example":{"com/zone":1}},"ownerReferences":[{"name":"no"},
         {"controller":true,"name":"rs"}]}}"#;
     let shown = "team/web u-1 12 node=node-1 image=größe/… reason=Fine owner=rs ready=\"True\" host=false zone=\"z\" restarts=3";
-    assert_eq!(parts(Body::Object, text), [shown, "Object"]);
+    assert_eq!(parts(Body::Object, text), [shown, "Watch"]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_is_no_json_is_told_with_its_place_unless_it_is_passed_over() {
     let items = |item: &str| parts(Body::List, format!(r#"{{"items":[{item},{{"metadata":{{"name":"b"}}}}]}}"#));
     let broken = |item: &str| {
         let parts = items(item);
-        assert_eq!(parts[1..], ["b  ", "list   None"], "the next item is read: {item}");
+        assert_eq!(parts[1..], ["b  ", "list  "], "the next item is read: {item}");
         parts[0].strip_prefix("an object without a readable name: ").map(str::to_string).unwrap_or_default()
     };
     assert_eq!(broken(r#"{"metadata" "x"}"#), "expected a colon at byte 12; ");
@@ -309,16 +309,13 @@ fn a_list_is_read_wherever_its_fields_stand() {
     let [a, b] = ["a", "b"].map(|name| format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
     let meta = r#""metadata":{"resourceVersion":"12","continue":"abc","remainingItemCount":3}"#;
     let list = |fields: &str| parts(Body::List, format!(" {{{fields}}} \n"));
-    assert_eq!(
-        list(&format!(r#""kind":"PodList",{meta} , "items" : [ {a} , {b} ]"#)),
-        ["a  ", "b  ", "list 12 abc Some(3)"]
-    );
-    assert_eq!(list(&format!(r#""items":[{a}],{meta},"x":[{{}}]"#)), ["a  ", "list 12 abc Some(3)"]);
-    assert_eq!(list(r#""items":null,"metadata":{"resourceVersion":"1","continue":null}"#), ["list 1  None"]);
-    assert_eq!(list(r#""metadata":{"resourceVersion":"1"},"items":[],"metadata":{}"#), ["list   None"]);
-    assert_eq!(list(r#""metadata":{"resourceVersion":"1","continue":7},"items":[]"#), ["list   None"]);
-    assert_eq!(list(r#""metadata":5,"items":[]"#), ["list   None"]);
-    assert_eq!(parts(Body::List, format!(r#"{{"items":[{a},{{"metadata""#)), ["a  ", "Truncated"]);
+    assert_eq!(list(&format!(r#""kind":"PodList",{meta} , "items" : [ {a} , {b} ]"#)), ["a  ", "b  ", "list 12 abc"]);
+    assert_eq!(list(&format!(r#""items":[{a}],{meta},"x":[{{}}]"#)), ["a  ", "list 12 abc"]);
+    assert_eq!(list(r#""items":null,"metadata":{"resourceVersion":"1","continue":null}"#), ["list 1 "]);
+    assert_eq!(list(r#""metadata":{"resourceVersion":"1"},"items":[],"metadata":{}"#), ["list  "]);
+    assert_eq!(list(r#""metadata":{"resourceVersion":"1","continue":7},"items":[]"#), ["list  "]);
+    assert_eq!(list(r#""metadata":5,"items":[]"#), ["list  "]);
+    assert_eq!(parts(Body::List, format!(r#"{{"items":[{a},{{"metadata""#)), ["a  ", "TruncatedList"]);
 }
 
 #[test]
@@ -332,23 +329,23 @@ fn what_is_no_list_is_said_once_as_by_the_framer() {
         r#"{"items":"null"}"#,
         r#"{"items":5}"#,
     ] {
-        assert_eq!(parts(Body::List, text), ["no list", "Truncated"], "{text}");
+        assert_eq!(parts(Body::List, text), ["no list", "TruncatedList"], "{text}");
     }
     for no_value in ["", ",", "]"] {
         let body = format!(r#"{{"metadata":{no_value},"kind":"PodList","items":[]}}"#);
-        assert_eq!(parts(Body::List, &body), ["no list", "Truncated"], "{body}");
+        assert_eq!(parts(Body::List, &body), ["no list", "TruncatedList"], "{body}");
     }
     let a = r#"{"metadata":{"name":"a"}}"#;
-    assert_eq!(parts(Body::List, format!(r#"{{"items":[{a}],"items":[]}}"#)), ["a  ", "no list", "Truncated"]);
+    assert_eq!(parts(Body::List, format!(r#"{{"items":[{a}],"items":[]}}"#)), ["a  ", "no list", "TruncatedList"]);
 }
 
 #[test]
 fn a_list_whose_version_or_token_is_too_long_is_not_taken_for_a_complete_one() {
     let token = "x".repeat(513);
     let ending = |meta: &str| parts(Body::List, format!(r#"{{"items":[],"metadata":{{{meta}}}}}"#))[0].clone();
-    assert!(ending(&format!(r#""continue":"{token}""#)).starts_with("UnusableList"));
-    assert_eq!(ending(&format!(r#""continue":"{}""#, &token[1..])), format!("list  {} None", &token[1..]));
-    assert!(ending(r#""resourceVersion":"123456789012345678901""#).starts_with("UnusableList"));
+    assert!(ending(&format!(r#""continue":"{token}""#)) == "TruncatedList");
+    assert_eq!(ending(&format!(r#""continue":"{}""#, &token[1..])), format!("list  {}", &token[1..]));
+    assert!(ending(r#""resourceVersion":"123456789012345678901""#) == "TruncatedList");
 }
 
 #[test]
@@ -376,7 +373,7 @@ fn a_projector_may_be_a_static_and_starts_over_whatever_came_before() {
     projector.start(Body::List);
     let list = br#"{"items":[{"metadata":{"name":"a"}}]}"#;
     let Some(Part::Item(object)) = projector.next_part(&mut &list[..]) else { panic!() };
-    assert_eq!((object.key(), &object.value, NEW.clone().finish()), ("a", &Pod::ABSENT, Ending::Truncated));
+    assert_eq!((object.key(), &object.value, NEW.clone().finish()), ("a", &Pod::ABSENT, Ending::TruncatedList));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod work;
 
 pub use states::Unfinished;
 pub(crate) use states::{WorkerHandle, WorkerStates};
+pub(crate) use work::follow;
 
 use crate::Clock;
 use async_executor::{Executor, Task};

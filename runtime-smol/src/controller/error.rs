@@ -295,10 +295,7 @@ impl core::error::Error for ActError {
         match self {
             Self::Api { error, .. } => Some(error),
             Self::Change { error, .. } => Some(error),
-            Self::Refused { .. }
-            | Self::NotControlled { .. }
-            | Self::OwnerTerminating { .. }
-            | Self::Replaced { .. } => None,
+            _ => None,
         }
     }
 }

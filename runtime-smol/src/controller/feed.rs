@@ -76,8 +76,7 @@ impl<T> Mapped<T> {
 
     /// Adds the key of a state that was not told.
     fn on_mark(&self, state: &ControllerState, key: &str) {
-        let (source, kind) = (Arc::clone(&self.path), CauseKind::Coalesced);
-        state.add(key.into(), Priority::Normal, Cause { source, kind, object: None, version: None });
+        state.add(key.into(), Priority::Normal, self.cause(CauseKind::Coalesced, None));
     }
 
     /// Learns what is to be known of the own kind.
@@ -154,21 +153,20 @@ impl<T> Mapped<T> {
     /// Which keys were to be added is not known, so all of the own kind are.
     fn on_marks_lost(&self, state: &ControllerState) {
         for key in state.own.upgrade().iter().flat_map(|own| own.keys()) {
-            let (source, kind) = (Arc::clone(&self.path), CauseKind::Resync);
-            state.add(key, Priority::Low, Cause { source, kind, object: None, version: None });
+            state.add(key, Priority::Low, self.cause(CauseKind::Resync, None));
         }
     }
 
     /// Adds keys because of a change whose newest state is `object`.
     fn add(&self, state: &ControllerState, found: FoundKeys, object: &ObjectHandle<T>, kind: CauseKind) {
-        let version = object.meta().resource_version();
-        let cause = Cause {
-            source: Arc::clone(&self.path),
-            kind,
-            object: Some(object.key().clone()),
-            version: Some(version).filter(|version| !version.is_empty()).map(Version::from),
-        };
+        let cause = self.cause(kind, Some(object));
         found.into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
+    }
+
+    fn cause(&self, kind: CauseKind, object: Option<&ObjectHandle<T>>) -> Cause {
+        let version = object.map_or("", |object| object.meta().resource_version());
+        let version = Some(version).filter(|version| !version.is_empty()).map(Version::from);
+        Cause { source: Arc::clone(&self.path), kind, object: object.map(|object| object.key().clone()), version }
     }
 
     /// Drops an event, which may have the last handle of an object.

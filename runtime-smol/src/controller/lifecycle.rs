@@ -10,7 +10,7 @@ use super::source::{Distinct, Read};
 use super::state::ControllerState;
 use crate::audit::{AuditConfig, AuditSchedule, Audits};
 use crate::informers::{HandleSynced, Informers};
-use crate::workers::{Unfinished, WorkerStates};
+use crate::workers::{Unfinished, WorkerStates, follow};
 use async_executor::{Executor, Task};
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -19,7 +19,6 @@ use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, Lifecycle};
 use listwatch_core::queue::Priority;
-use listwatch_core::sync::Due;
 use smol::channel::Receiver;
 use smol::future::{FutureExt, or, pending};
 use std::collections::BTreeSet;
@@ -204,11 +203,7 @@ fn spawn_feeds(executor: &Executor<'_>, state: &Arc<ControllerState>, feeds: Vec
 /// Waits until one of the worlds ends. A controller that had not started by then has done nothing.
 async fn over(state: &ControllerState, worlds: &[Informers], reads: Vec<HandleSynced>) -> Result<(), RunError> {
     let mut ends: Vec<_> = worlds.iter().map(|informers| Box::pin(informers.world().ended())).collect();
-    let end = poll_fn(|cx| {
-        let mut polled = ends.iter_mut().map(|end| end.as_mut().poll(cx));
-        polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
-    });
-    or(async { end.await.map_err(RunError::World) }, endless(state, worlds)).await?;
+    or(async { first(&mut ends).await.map_err(RunError::World) }, endless(state, worlds)).await?;
     match RunError::not_synced(reads.iter().map(HandleSynced::not_synced)) {
         RunError::NotSynced { streams } if streams.is_empty() || state.machine.lifecycle() == Lifecycle::Running => {
             Ok(())
@@ -229,12 +224,16 @@ async fn endless(state: &ControllerState, worlds: &[Informers]) -> Result<(), Ru
 
 /// Waits until one of the sources ends.
 async fn ended(mut feeds: Vec<Task<String>>) -> Result<(), RunError> {
-    let source = poll_fn(|cx| {
-        let mut polled = feeds.iter_mut().map(|feed| Pin::new(feed).poll(cx));
+    Err(RunError::SourceEnded { source: first(&mut feeds).await })
+}
+
+/// The output of the first of these futures that is done.
+async fn first<F: Future + Unpin>(futures: &mut [F]) -> F::Output {
+    poll_fn(|cx| {
+        let mut polled = futures.iter_mut().map(|future| Pin::new(future).poll(cx));
         polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
     })
-    .await;
-    Err(RunError::SourceEnded { source })
+    .await
 }
 
 /// Waits until one of the workers has left before the controller is drained.
@@ -248,28 +247,19 @@ async fn lost(workers: &WorkerStates<Key>) -> Result<(), RunError> {
 /// The keys of a period are added in slices, and others have the thread between them. Of the periods that pass meanwhile
 /// none is made up for.
 async fn follow_timeouts(state: Arc<ControllerState>, own: Arc<OwnKind>) {
-    let (mut timeouts, mut sleep, mut left) = (state.machine.timeouts(), None, None);
-    poll_fn(|cx| {
-        loop {
-            let due = match timeouts.poll_due(cx, state.clock.now()) {
-                Due::Closed => return Poll::Ready(()),
-                Due::Idle => None,
-                Due::At(at) => Some(at),
-            };
-            let has_come = state.machine.update(|it, _| it.poll_period());
-            if has_come && left.is_none() {
-                left = Some(own.keys().into_iter());
-            }
-            if let Some(keys) = &mut left {
-                add_all(&state, keys.take(SLICE));
-                if keys.len() == 0 {
-                    left = None;
-                }
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            ready!(state.clock.poll_at(&mut sleep, due, cx));
+    let mut left = None;
+    follow(state.machine.timeouts(), &state.clock, |cx| {
+        let has_come = state.machine.update(|it, _| it.poll_period());
+        if has_come && left.is_none() {
+            left = Some(own.keys().into_iter());
         }
+        let Some(keys) = &mut left else { return Poll::Ready(()) };
+        add_all(&state, keys.take(SLICE));
+        if keys.len() == 0 {
+            left = None;
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     })
     .await;
 }

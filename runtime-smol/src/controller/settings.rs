@@ -10,6 +10,7 @@ use listwatch_core::controller::{Debounce, Reconciler};
 use listwatch_core::queue::{ExponentialBackoff, Lanes, WhileDelayed, WorkQueue};
 
 /// What a controller was configured with.
+#[derive(Default)]
 pub(super) struct Settings {
     pub(super) name: String,
     pub(super) handle: ControllerHandle,
@@ -29,27 +30,17 @@ pub(super) struct Settings {
     pub(super) on_report: Option<OnReport>,
 }
 
-const SYNC_WITHIN: Duration = Duration::from_secs(120);
-const DRAIN: Duration = Duration::from_secs(25);
-
 impl Settings {
     pub(super) fn new(name: String) -> Self {
+        let (sync_within, drain) = (Duration::from_secs(120), Duration::from_secs(25));
         Self {
             name,
-            handle: ControllerHandle::default(),
             workers: 1,
             threads: 1,
-            every: None,
-            audit_every: None,
-            debounce: None,
-            park_after: None,
             while_delayed: WhileDelayed::Promote,
-            deadline: None,
-            await_writes: None,
-            sync_within: SYNC_WITHIN,
-            drain: DRAIN,
-            election: None,
-            on_report: None,
+            sync_within,
+            drain,
+            ..Self::default()
         }
     }
 

@@ -2,14 +2,16 @@
 
 use crate::clock::Clock;
 use crate::mutex::Mutex;
+use crate::waiting::Waiting;
 use core::future::poll_fn;
 use core::pin::pin;
-use core::task::{Context, Poll, Waker, ready};
+use core::task::{Poll, Waker, ready};
 use core::time::Duration;
 use listwatch_core::Instant;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Wake;
 
 /// The workers of one [`Workers`](crate::Workers): which keys they have, and whether their time is over.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) struct WorkerStates<K> {
     states: Mutex<States<K>>,
     /// Whether the drain has reached its deadline. Workers read it at each poll of a reconcile, without the lock.
     is_over: AtomicBool,
+    /// The tasks that wait for the end.
+    waiting: Arc<Waiting>,
 }
 
 #[derive(Debug)]
@@ -27,8 +31,6 @@ struct States<K> {
     /// The keys whose reconcile was dropped.
     dropped: Vec<K>,
     has_failed: bool,
-    /// The task that waits for the end.
-    waiting: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -72,9 +74,8 @@ impl<K> WorkerStates<K> {
     pub(crate) fn on(threads: impl IntoIterator<Item = usize>) -> Arc<Self> {
         let worker = |thread| WorkerState { thread, key: None, is_polled: false, has_left: false, waker: None };
         let workers = threads.into_iter().map(worker).collect();
-        let states =
-            Mutex::new(States { workers, over_at: None, dropped: Vec::new(), has_failed: false, waiting: None });
-        Arc::new(Self { states, is_over: AtomicBool::new(false) })
+        let states = Mutex::new(States { workers, over_at: None, dropped: Vec::new(), has_failed: false });
+        Arc::new(Self { states, is_over: AtomicBool::new(false), waiting: Arc::default() })
     }
 
     /// A worker's own. It has left when this is dropped.
@@ -87,37 +88,28 @@ impl<K> WorkerStates<K> {
         let mut states = self.states.lock();
         states.over_at = Some(now);
         self.is_over.store(true, Ordering::Release);
-        let mut wakers: Vec<Waker> = states.workers.iter_mut().filter_map(|worker| worker.waker.take()).collect();
-        wakers.extend(states.waiting.take());
+        let wakers: Vec<Waker> = states.workers.iter_mut().filter_map(|worker| worker.waker.take()).collect();
         drop(states);
         wakers.into_iter().for_each(Waker::wake);
+        self.waiting.wake_by_ref();
     }
 
     /// Waits until a worker has left.
     pub(crate) async fn lost(&self) {
-        poll_fn(|cx| {
-            let waker = cx.waker().clone();
-            let (has_lost, _last) = {
-                let mut states = self.states.lock();
-                let last = states.waiting.replace(waker);
-                (states.workers.iter().any(|worker| worker.has_left), last)
-            };
-            if has_lost { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        self.waiting.until(|| self.states.lock().workers.iter().any(|worker| worker.has_left).then_some(())).await;
     }
 
     /// Waits until each worker has left, or blocks its thread although its time to return is over.
     pub(crate) async fn join(&self, clock: &Clock) -> Unfinished<K> {
-        let mut sleep = None;
+        let (wait, mut sleep) = (self.waiting.join(), None);
         poll_fn(|cx| {
             loop {
+                wait.set(cx.waker());
                 let now = clock.now();
-                if let Poll::Ready(unfinished) = self.poll_join(cx, now) {
+                if let Some(unfinished) = self.unfinished(now) {
                     return Poll::Ready(unfinished);
                 }
-                let deadline = self.deadline().filter(|deadline| *deadline > now);
-                ready!(clock.poll_at(&mut sleep, deadline, cx));
+                ready!(clock.poll_at(&mut sleep, self.deadline().filter(|deadline| *deadline > now), cx));
             }
         })
         .await
@@ -128,20 +120,16 @@ impl<K> WorkerStates<K> {
         self.states.lock().over_at.map(|at| at + TO_RETURN)
     }
 
-    /// Ready once each worker has left, or blocks its thread although its time to return is over.
-    fn poll_join(&self, cx: &Context<'_>, now: Instant) -> Poll<Unfinished<K>> {
-        let waker = cx.waker().clone();
+    /// What is left, once each worker has left, or blocks its thread although its time to return is over.
+    fn unfinished(&self, now: Instant) -> Option<Unfinished<K>> {
         let mut states = self.states.lock();
         let is_late = states.over_at.is_some_and(|at| now >= at + TO_RETURN);
         let blocked = if is_late { states.blocked_threads() } else { BTreeSet::new() };
         if !states.workers.iter().all(|worker| worker.has_left || blocked.contains(&worker.thread)) {
-            let last = states.waiting.replace(waker);
-            drop(states);
-            drop(last);
-            return Poll::Pending;
+            return None;
         }
         let blocked = states.workers.iter_mut().filter_map(|worker| worker.key.take()).collect();
-        Poll::Ready(Unfinished { dropped: core::mem::take(&mut states.dropped), blocked, failed: states.has_failed })
+        Some(Unfinished { dropped: core::mem::take(&mut states.dropped), blocked, failed: states.has_failed })
     }
 }
 
@@ -205,13 +193,14 @@ impl<K> WorkerHandle<K> {
     /// worker may block its thread now.
     fn begin_poll(&self, waker: &Waker) {
         let waker = waker.clone();
-        let (_last, waiting) = self.with(|states, number| {
+        let _last = self.with(|states, number| {
             let worker = &mut states.workers[number];
             worker.is_polled = true;
-            let last = worker.waker.replace(waker);
-            (last, states.over_at.and_then(|_| states.waiting.take()))
+            worker.waker.replace(waker)
         });
-        waiting.into_iter().for_each(Waker::wake);
+        if self.is_over() {
+            self.states.waiting.wake_by_ref();
+        }
     }
 
     fn with<R>(&self, change: impl FnOnce(&mut States<K>, usize) -> R) -> R {
@@ -222,35 +211,36 @@ impl<K> WorkerHandle<K> {
 impl<K> Drop for WorkerHandle<K> {
     fn drop(&mut self) {
         self.give_up();
-        let (waiting, _waker) = self.with(|states, number| {
+        let _waker = self.with(|states, number| {
             let worker = &mut states.workers[number];
             worker.has_left = true;
-            (states.waiting.take(), worker.waker.take())
+            worker.waker.take()
         });
-        waiting.into_iter().for_each(Waker::wake);
+        self.states.waiting.wake_by_ref();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::task::Context;
     use listwatch_tests::wait::{in_time, waker_with_drop};
     use smol::future::block_on;
 
     #[test]
     fn a_worker_that_gives_its_thread_back_soon_after_the_deadline_does_not_count_as_blocked() {
         let states = WorkerStates::on([0]);
-        let (worker, cx) = (states.handle(0), Context::from_waker(Waker::noop()));
+        let worker = states.handle(0);
         let end = Instant::ZERO + Duration::from_secs(1);
         block_on(worker.run(async {
             worker.take(7);
             states.end(end);
-            assert!(states.poll_join(&cx, end).is_pending());
+            assert_eq!(states.unfinished(end), None);
             worker.give_up();
         }));
         drop(worker);
-        let unfinished = states.poll_join(&cx, end);
-        assert_eq!(unfinished, Poll::Ready(Unfinished { dropped: [7].to_vec(), blocked: Vec::new(), failed: false }));
+        let unfinished = Unfinished { dropped: [7].to_vec(), blocked: Vec::new(), failed: false };
+        assert_eq!(states.unfinished(end), Some(unfinished));
     }
 
     #[test]
@@ -261,10 +251,12 @@ mod tests {
                 let states = Arc::clone(&states);
                 waker_with_drop(move || _ = states.deadline())
             };
-            let (mut lost, worker) = (Box::pin(states.lost()), states.handle(0));
+            let clock = Clock::simulated();
+            let (mut lost, mut join, worker) =
+                (Box::pin(states.lost()), Box::pin(states.join(&clock)), states.handle(0));
             for _ in 0..2 {
                 assert!(lost.as_mut().poll(&mut Context::from_waker(&asks())).is_pending());
-                assert!(states.poll_join(&Context::from_waker(&asks()), Instant::ZERO).is_pending());
+                assert!(join.as_mut().poll(&mut Context::from_waker(&asks())).is_pending());
                 worker.begin_poll(&asks());
             }
             drop(worker);
@@ -275,16 +267,14 @@ mod tests {
     #[test]
     fn a_worker_without_a_key_is_waited_for_because_it_may_have_taken_one() {
         let states = WorkerStates::on([0]);
-        let (worker, cx) = (states.handle(0), Context::from_waker(Waker::noop()));
+        let worker = states.handle(0);
         states.end(Instant::ZERO);
         let late = Instant::ZERO + TO_RETURN;
         block_on(worker.run(async {
-            assert!(states.poll_join(&cx, late).is_pending());
+            assert_eq!(states.unfinished(late), None);
             worker.take(7);
-            assert_eq!(
-                states.poll_join(&cx, late),
-                Poll::Ready(Unfinished { dropped: Vec::new(), blocked: [7].to_vec(), failed: false })
-            );
+            let unfinished = Unfinished { dropped: Vec::new(), blocked: [7].to_vec(), failed: false };
+            assert_eq!(states.unfinished(late), Some(unfinished));
         }));
     }
 
@@ -292,20 +282,17 @@ mod tests {
     fn a_worker_on_a_blocked_thread_is_not_waited_for() {
         let states = WorkerStates::on([0, 0, 1]);
         let [blocks, idle, other] = [0, 1, 2].map(|number| states.handle(number));
-        let (cx, late) = (Context::from_waker(Waker::noop()), Instant::ZERO + TO_RETURN);
+        let late = Instant::ZERO + TO_RETURN;
         states.end(Instant::ZERO);
         block_on(blocks.run(async {
             blocks.take(7);
             idle.take(8);
-            assert!(states.poll_join(&cx, late).is_pending(), "the other thread's worker can leave");
+            assert_eq!(states.unfinished(late), None, "the other thread's worker can leave");
             other.take(9);
             drop(other);
-            assert!(states.poll_join(&cx, Instant::ZERO).is_pending());
-            let unfinished = states.poll_join(&cx, late);
-            assert_eq!(
-                unfinished,
-                Poll::Ready(Unfinished { dropped: [9].to_vec(), blocked: [7, 8].to_vec(), failed: false })
-            );
+            assert_eq!(states.unfinished(Instant::ZERO), None);
+            let unfinished = Unfinished { dropped: [9].to_vec(), blocked: [7, 8].to_vec(), failed: false };
+            assert_eq!(states.unfinished(late), Some(unfinished));
         }));
     }
 }

@@ -10,7 +10,7 @@ use core::pin::{Pin, pin};
 use core::task::{self, Poll, ready};
 use listwatch_core::Instant;
 use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
-use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
+use listwatch_core::sync::{Due, Follower, Get, JobGuard, Lock, SharedWorkQueue, Shares};
 use smol::future::yield_now;
 use smol::lock::Mutex;
 use std::sync::Arc;
@@ -128,20 +128,31 @@ where
 
     /// Moves keys whose delay is over to the ready ones, until the queue is drained or the time for that is over.
     pub(super) async fn follow_delays(&self, states: &WorkerStates<K>) {
-        let (mut delays, mut sleep) = (self.queue.delays(), None);
-        poll_fn(|cx| {
-            loop {
-                let due = match caught_call(|| delays.poll_due(cx, self.clock.now())).unwrap_or(Due::Closed) {
-                    Due::Closed => return Poll::Ready(()),
-                    Due::Idle => None,
-                    Due::At(at) => Some(at),
-                };
-                ready!(self.clock.poll_at(&mut sleep, due, cx));
-            }
-        })
-        .await;
+        follow(self.queue.delays(), &self.clock, |_| Poll::Ready(())).await;
         if !self.queue.is_drained() {
             states.end(self.clock.now());
         }
     }
+}
+
+/// Gives a shared machine the time until it is over, or until the program's code panics in it. After each time,
+/// `go_on` does what is due, and says when that is done.
+pub(crate) async fn follow<S: Shares>(
+    mut machine: Follower<'_, S>,
+    clock: &Clock,
+    mut go_on: impl FnMut(&mut task::Context<'_>) -> Poll<()>,
+) {
+    let mut sleep = None;
+    poll_fn(|cx| {
+        loop {
+            let due = match caught_call(|| machine.poll_due(cx, clock.now())).unwrap_or(Due::Closed) {
+                Due::Closed => return Poll::Ready(()),
+                Due::Idle => None,
+                Due::At(at) => Some(at),
+            };
+            ready!(go_on(cx));
+            ready!(clock.poll_at(&mut sleep, due, cx));
+        }
+    })
+    .await;
 }

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_waker_of_another_task_was_dropped_under_the_lock() {
+    fn the_waker_of_another_task_is_dropped_outside_of_the_lock() {
         let (_sender, mut receiver) = new::<()>();
         let free = Arc::new(AtomicUsize::new(0));
         let waker = Waker::from(Arc::new(Asks(receiver.shared.clone(), free.clone())));

@@ -84,8 +84,8 @@ pub(crate) enum Ended {
     NotAList,
 }
 
-/// Some bytes more than a name in quotes that matters. An escape that makes one of these names begins among them.
-const RAW: usize = 16;
+/// One byte more than `items` in quotes, each letter an escape.
+const RAW: usize = 5 * r"\u0000".len() + 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Region {
@@ -291,9 +291,12 @@ impl Outline {
         let name = self.raw().get(1..self.raw_len.saturating_sub(1)).unwrap_or_default();
         let names = if let Layout::List(names) = self.layout { names } else { &[] };
         let items = names.iter().position(|items| *items == name);
-        // A second field of items, or a name with escapes, which no server writes: it may be theirs. Go takes the last
-        // field of a name, but these items were already read, so the objects of such a list are unknown.
-        let is_ambiguous = if items.is_some() { self.items_seen } else { name.contains(&b'\\') };
+        // A second field of items, or one with escapes, which no server writes. Go takes the last field of a name, but
+        // these items were already read, so the objects of such a list are unknown.
+        let is_ambiguous = match items {
+            Some(_) => self.items_seen,
+            None => names.iter().any(|items| is_escaped(name, items)),
+        };
         // The byte of no value is what follows on a value, and the scanner would read on behind it.
         if matches!(byte, b',' | b']' | b'}') || is_ambiguous {
             return self.give_up(bytes);
@@ -372,4 +375,20 @@ fn passed(bytes: &mut &[u8], len: usize) -> Step {
 
 fn spaces(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| is_space(**byte)).count()
+}
+
+/// Whether a name, without its quotes, is `word` once its escapes are read.
+fn is_escaped(mut name: &[u8], word: &[u8]) -> bool {
+    word.iter().all(|letter| {
+        let (read, rest) = match name {
+            [b'\\', b'u', hex @ ..] if hex.len() >= 4 => {
+                let hex = core::str::from_utf8(&hex[..4]).ok();
+                (hex.and_then(|hex| u16::from_str_radix(hex, 16).ok()), &name[6..])
+            }
+            [byte, rest @ ..] => (Some(u16::from(*byte)), rest),
+            [] => (None, name),
+        };
+        name = rest;
+        read == Some(u16::from(*letter))
+    }) && name.is_empty()
 }

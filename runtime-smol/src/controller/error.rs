@@ -29,7 +29,7 @@ pub type Reconciled = Result<Outcome, Error>;
 ///
 /// - `Retry-After` of the answer is the least delay ([`ApiError::retry_after`]).
 /// - A request without an answer, and a refusal that passes by itself, such as a conflict, a 429 or a 5xx, do not count
-///   towards [`park_after`](super::Reconciler::park_after). [`is_transient`](ApiError::is_transient) lists them.
+///   towards [`park_after`](super::Reconciler::park_after). [`REFUSALS`](crate::api::REFUSALS) lists them.
 /// - A [terminal](Self::terminal) error is not retried: the key waits until it changes (controller-runtime
 ///   `reconcile.TerminalError`).
 ///

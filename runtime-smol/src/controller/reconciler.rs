@@ -254,7 +254,7 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// retried for ever, after 5 ms to 1000 s.
     ///
     /// Requests without an answer do not count, nor do refusals that pass by themselves, such as conflicts of versions, 429
-    /// and 5xx; [`is_transient`](crate::api::ApiError::is_transient) lists them. A 403 counts, although a server that has just started may
+    /// and 5xx; [`REFUSALS`](crate::api::REFUSALS) lists them. A 403 counts, although a server that has just started may
     /// deny everything for some seconds. While nothing changes, twelve failures in a row take ten seconds. So with twelve
     /// or more, no key is parked for that.
     pub fn park_after(mut self, failures: u32) -> Self {

@@ -147,15 +147,16 @@ impl Listed {
 }
 
 #[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Aggregated<'a> {
+    #[serde(borrow)]
     pub(super) items: Entries<AggregatedGroup<'a>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
+#[serde(default)]
 pub(super) struct AggregatedGroup<'a> {
     pub(super) metadata: GroupName,
+    #[serde(borrow)]
     versions: Option<&'a RawValue>,
 }
 
@@ -172,11 +173,12 @@ pub(super) struct GroupName {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
+#[serde(default)]
 pub(super) struct AggregatedVersion<'a> {
     pub(super) version: String,
     /// `Current` or `Stale`.
     pub(super) freshness: String,
+    #[serde(borrow)]
     resources: Option<&'a RawValue>,
 }
 

@@ -4,10 +4,11 @@ use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::cache::{Capacity, FixedIndexer};
 use listwatch_core::controller::{Ended, FixedReconciler};
+use listwatch_core::decode::{Body, Part, Projector};
 use listwatch_core::fanout::{FixedEventLog, Notice, SubscriberId, SubscriptionConfig, Transition, WhenBehind};
 use listwatch_core::fifo::{Delta, FixedDeltaFifo, Order};
 use listwatch_core::projection;
-use listwatch_core::projection::{Beginning, Body, Part, Projector, Text};
+use listwatch_core::projection::{Beginning, Text};
 use listwatch_core::queue::{
     Added, ExponentialBackoff, Finished, FixedWorkQueue, Lanes, Outcome, Priority, TokenBucket,
 };

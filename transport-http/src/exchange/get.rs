@@ -13,11 +13,11 @@ use core::fmt::{self, Write};
 /// let endpoint = Endpoint::new("10.0.0.1:6443").with_token("abc").with_user_agent("thermostat/1.2");
 /// assert!(!format!("{endpoint:?}").contains("abc"));
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Endpoint<'a> {
-    pub(super) host: &'a str,
-    pub(super) user_agent: &'a str,
-    pub(super) token: Option<Token<'a>>,
+    host: &'a str,
+    user_agent: &'a str,
+    token: Option<&'a str>,
 }
 
 impl<'a> Endpoint<'a> {
@@ -32,7 +32,7 @@ impl<'a> Endpoint<'a> {
     /// Use a connection with TLS: the token is part of each request.
     #[must_use]
     pub const fn with_token(mut self, token: &'a str) -> Self {
-        self.token = Some(Token::new(token));
+        self.token = Some(token.trim_ascii());
         self
     }
 
@@ -50,6 +50,13 @@ impl<'a> Endpoint<'a> {
     #[must_use]
     pub const fn get<T: fmt::Display>(&self, target: T, accept: &'a str) -> Get<'a, T> {
         Get { target, accept, endpoint: *self, closes: false }
+    }
+}
+
+impl fmt::Debug for Endpoint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, user_agent, token: _ } = self;
+        f.debug_struct("Endpoint").field("host", host).field("user_agent", user_agent).finish_non_exhaustive()
     }
 }
 
@@ -87,17 +94,18 @@ impl<T: fmt::Display> Get<'_, T> {
     /// The target is formatted for each piece, and must not change.
     pub fn try_write(&self, offset: usize, buf: &mut [u8]) -> Result<usize, ProtocolError> {
         self.check()?;
-        let mut window = Window::new(offset, buf);
+        let mut window = Window { skipped: offset, buf, len: 0 };
         // An error says that the window is full.
         let _is_full = self.write(&mut window);
-        Ok(window.len())
+        Ok(window.len)
     }
 
     fn write(&self, out: &mut impl Write) -> fmt::Result {
         let Endpoint { host, user_agent, token } = self.endpoint;
-        let authorization = token.map_or(["", "", ""], |token| ["Authorization: Bearer ", token.reveal(), "\r\n"]);
+        let authorization = token.map_or(["", "", ""], |token| ["Authorization: Bearer ", token, "\r\n"]);
         let end = if self.closes { "Connection: close\r\n\r\n" } else { "\r\n" };
-        write!(out, "GET {}", Encoded(&self.target))?;
+        out.write_str("GET ")?;
+        write!(Encoder(out), "{}", self.target)?;
         // Formatting these would take more flash.
         [" HTTP/1.1\r\nHost: ", host, "\r\nAccept: ", self.accept, "\r\nAccept-Encoding: identity\r\nUser-Agent: "]
             .into_iter()
@@ -112,7 +120,7 @@ impl<T: fmt::Display> Get<'_, T> {
         let mut first = First(None);
         let is_path = write!(first, "{}", self.target).is_ok() && first.0 == Some(b'/');
         let is_text = |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-        let is_token = |token: Token<'_>| is_text(token.reveal()) && !token.reveal().contains(' ');
+        let is_token = |token: &str| is_text(token) && !token.contains(' ');
         let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
         let checks = [
             (RequestPart::Target, is_path),
@@ -136,43 +144,12 @@ impl Write for First {
     }
 }
 
-/// A bearer token. Its `Debug` hides it.
-#[derive(Clone, Copy)]
-pub(super) struct Token<'a>(&'a str);
-
-impl<'a> Token<'a> {
-    pub(super) const fn new(token: &'a str) -> Self {
-        Self(token.trim_ascii())
-    }
-
-    /// The token, to send it.
-    pub(super) const fn reveal(self) -> &'a str {
-        self.0
-    }
-}
-
-impl fmt::Debug for Token<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
-}
-
 /// Keeps a part of a text: as much as the buffer has room for, from an offset on.
-pub(super) struct Window<'a> {
+struct Window<'a> {
     /// How many bytes are still before the part.
     skipped: usize,
     buf: &'a mut [u8],
     len: usize,
-}
-
-impl<'a> Window<'a> {
-    pub(super) fn new(offset: usize, buf: &'a mut [u8]) -> Self {
-        Self { skipped: offset, buf, len: 0 }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
 }
 
 impl Write for Window<'_> {
@@ -188,30 +165,16 @@ impl Write for Window<'_> {
     }
 }
 
-/// A path and a query, in which bytes that a URL must not have are written as `%XX`. A `%` stays as it is.
-pub(super) struct Encoded<T>(pub(super) T);
+/// Writes a path and a query, with `%XX` for bytes that a URL must not have. A `%` stays as it is.
+struct Encoder<'a, W>(&'a mut W);
 
-struct Encoder<'a, 'b>(&'a mut fmt::Formatter<'b>);
-
-impl<T: fmt::Display> fmt::Display for Encoded<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(Encoder(f), "{}", self.0)
-    }
-}
-
-impl Write for Encoder<'_, '_> {
+impl<W: Write> Write for Encoder<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value & 15)]);
         text.bytes().try_for_each(|byte| match is_allowed(byte) {
             true => self.0.write_char(byte.into()),
-            false => self.write_escape(byte),
+            false => ['%', digit(byte >> 4), digit(byte)].into_iter().try_for_each(|c| self.0.write_char(c)),
         })
-    }
-}
-
-impl Encoder<'_, '_> {
-    fn write_escape(&mut self, byte: u8) -> fmt::Result {
-        let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value & 15)]);
-        ['%', digit(byte >> 4), digit(byte)].into_iter().try_for_each(|c| self.0.write_char(c))
     }
 }
 

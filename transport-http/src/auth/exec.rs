@@ -21,16 +21,15 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// Go's zero time, by which a plugin says that a credential does not expire: client-go takes it so.
 const NEVER: &str = "0001-01-01T00:00:00Z";
 
-/// A plugin and its last credential. Concurrent callers share one run, which ends when none of them waits any more.
-pub(super) struct Exec {
-    plugin: Plugin,
+/// What was issued last, and is issued now. Concurrent callers share one run of a plugin, which ends when none of them
+/// waits any more.
+pub(super) struct Issuance {
     limit: Duration,
-    state: Lock<Issuance>,
+    state: Lock<State>,
 }
 
-/// What a plugin has issued, and issues now.
 #[derive(Default)]
-struct Issuance {
+struct State {
     last: Option<Issued>,
     /// The run under way.
     run: Option<Arc<Run>>,
@@ -50,31 +49,34 @@ impl Issued {
     }
 }
 
-impl Exec {
-    pub(super) fn new(plugin: Plugin, limit: Duration) -> Self {
-        Self { plugin, limit, state: Lock::default() }
+impl Issuance {
+    /// Limits the time of a run.
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { limit, state: Lock::default() }
     }
 
-    /// The place of the plugin's entry, and its command, for errors.
-    pub(super) fn place(&self) -> String {
-        format!("{}: exec plugin `{}`", self.plugin.place, self.plugin.command.display())
-    }
-
-    pub(super) fn may_prompt(&self) -> bool {
-        self.plugin.may_prompt
-    }
-
-    /// The last credential while it is valid, else a new one from a run.
-    pub(super) fn current(&self, cancel: &CancelToken) -> Result<Issued, ConfigError> {
+    /// The last credential while it is valid, else the one that `read` returns.
+    pub(super) fn or_read(&self, read: impl FnOnce() -> Result<Issued, ConfigError>) -> Result<Issued, ConfigError> {
         let mut state = self.state.lock();
         if let Some(issued) = state.current() {
             return Ok(issued.clone());
         }
-        let run = self.join(&mut state, cancel)?;
+        let issued = read()?;
+        state.last = Some(issued.clone());
+        Ok(issued)
+    }
+
+    /// The last credential while it is valid, else a new one from a run.
+    pub(super) fn current(&self, plugin: &Plugin, cancel: &CancelToken) -> Result<Issued, ConfigError> {
+        let mut state = self.state.lock();
+        if let Some(issued) = state.current() {
+            return Ok(issued.clone());
+        }
+        let run = self.join(&mut state, plugin, cancel)?;
         drop(state);
         match run.wait(cancel) {
-            Some(outcome) => self.on_over(&run, outcome),
-            None => Err(self.fault("was cancelled")),
+            Some(outcome) => self.on_over(&run, plugin, outcome),
+            None => Err(fault(plugin, "was cancelled")),
         }
     }
 
@@ -83,7 +85,7 @@ impl Exec {
         self.state.lock().current().is_none()
     }
 
-    /// Makes the next call run the plugin.
+    /// Makes the next call ask for another credential.
     pub(super) fn invalidate(&self) {
         self.state.lock().last = None;
     }
@@ -98,57 +100,57 @@ impl Exec {
     /// Joins the run under way, or starts one.
     ///
     /// The caller holds the lock: no run starts after a cancellation, and a later cancellation finds the started run.
-    fn join(&self, state: &mut Issuance, cancel: &CancelToken) -> Result<Arc<Run>, ConfigError> {
+    fn join(&self, state: &mut State, plugin: &Plugin, cancel: &CancelToken) -> Result<Arc<Run>, ConfigError> {
         if cancel.is_cancelled() {
-            return Err(self.fault("was cancelled before it started"));
+            return Err(fault(plugin, "was cancelled before it started"));
         }
         if let Some(run) = state.run.as_ref().filter(|run| run.join(cancel)) {
             return Ok(run.clone());
         }
-        let run = Run::start(&mut self.command(), self.plugin.may_prompt, self.limit, cancel).map_err(|error| {
-            let hint = self.plugin.install_hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            self.fault(&format!("cannot be started: {error}{hint}"))
+        let run = Run::start(&mut command(plugin), plugin.may_prompt, self.limit, cancel).map_err(|error| {
+            let hint = plugin.install_hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            fault(plugin, &format!("cannot be started: {error}{hint}"))
         })?;
         state.run = Some(run.clone());
         Ok(run)
     }
 
     /// Takes the outcome of a run. The first caller that gets it stores the credential.
-    fn on_over(&self, run: &Arc<Run>, outcome: Outcome) -> Result<Issued, ConfigError> {
-        let issued = outcome.and_then(|output| read(&output, &self.plugin.api_version));
+    fn on_over(&self, run: &Arc<Run>, plugin: &Plugin, outcome: Outcome) -> Result<Issued, ConfigError> {
+        let issued = outcome.and_then(|output| read(&output, &plugin.api_version));
         let mut state = self.state.lock();
         if state.run.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
             state.run = None;
             state.last = issued.as_ref().ok().cloned();
         }
-        issued.map_err(|what| self.fault(&what))
-    }
-
-    fn fault(&self, what: &str) -> ConfigError {
-        ConfigError::new(format!("{} {what}", self.place()))
-    }
-
-    fn command(&self) -> Command {
-        let mut spec = json!({ "interactive": self.plugin.may_prompt });
-        if let Some(cluster) = &self.plugin.cluster {
-            spec["cluster"] = cluster.clone();
-        }
-        let info = json!({ "apiVersion": self.plugin.api_version, "kind": "ExecCredential", "spec": spec });
-        let mut command = Command::new(&self.plugin.command);
-        command.args(&self.plugin.args).envs(self.plugin.env.iter().map(|(name, value)| (name, value)));
-        command.env("KUBERNETES_EXEC_INFO", info.to_string());
-        // As with kubectl, its standard error is that of this program.
-        command.stdin(if self.plugin.may_prompt { Stdio::inherit() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::inherit());
-        command
+        issued.map_err(|what| fault(plugin, &what))
     }
 }
 
-impl Issuance {
+impl State {
     /// The last credential while it is valid.
     fn current(&self) -> Option<&Issued> {
         self.last.as_ref().filter(|issued| issued.is_valid(clock::wall()))
     }
+}
+
+fn fault(plugin: &Plugin, what: &str) -> ConfigError {
+    ConfigError::new(format!("{} {what}", plugin.place()))
+}
+
+fn command(plugin: &Plugin) -> Command {
+    let mut spec = json!({ "interactive": plugin.may_prompt });
+    if let Some(cluster) = &plugin.cluster {
+        spec["cluster"] = cluster.clone();
+    }
+    let info = json!({ "apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec });
+    let mut command = Command::new(&plugin.command);
+    command.args(&plugin.args).envs(plugin.env.iter().map(|(name, value)| (name, value)));
+    command.env("KUBERNETES_EXEC_INFO", info.to_string());
+    // As with kubectl, its standard error is that of this program.
+    command.stdin(if plugin.may_prompt { Stdio::inherit() } else { Stdio::null() });
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
 }
 
 #[derive(Deserialize)]

@@ -9,14 +9,12 @@ mod run;
 pub(crate) use redactor::{BodyRedactor, Redactor};
 
 use crate::cancel::CancelToken;
-use crate::clock;
-use crate::config::settings::{Login, ReadToken};
+use crate::config::settings::Login;
 use crate::error::ConfigError;
-use crate::lock::Lock;
 use crate::secret::{Reloaded, Secret};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use exec::{Exec, Issued};
+use exec::{Issuance, Issued};
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
@@ -25,19 +23,12 @@ const MAX_HEADER: usize = 15 << 10;
 
 /// The source of a cluster's credentials. It renews them when they expire.
 pub(crate) struct Auth {
-    source: Source,
+    login: Login,
+    /// What an exec plugin or a provider has issued.
+    issuance: Issuance,
     impersonate: Vec<(HeaderName, HeaderValue)>,
     /// The place of the user entry, for errors.
     place: String,
-}
-
-enum Source {
-    None,
-    Header(HeaderValue),
-    File(Reloaded, Option<Secret>),
-    /// An id token, and the one that was read last.
-    IdToken(ReadToken, Lock<Option<Issued>>),
-    Exec(Box<Exec>),
 }
 
 /// The credential of one request.
@@ -76,17 +67,6 @@ impl Auth {
         limit: Duration,
         place: &str,
     ) -> Result<Self, ConfigError> {
-        let source = match login {
-            Login::None => Source::None,
-            Login::Basic(pair) => {
-                let pair = BASE64_STANDARD.encode(pair.reveal());
-                Source::Header(header("Basic ", &pair, "the password", place)?)
-            }
-            Login::Token(token) => Source::Header(bearer(&token, place)?),
-            Login::TokenFile(path, token) => Source::File(Reloaded::new("token file", path), token),
-            Login::IdToken(read) => Source::IdToken(read, Lock::default()),
-            Login::Exec(plugin) => Source::Exec(Box::new(Exec::new(plugin, limit))),
-        };
         let named = |(name, value): (String, String)| {
             let name = HeaderName::try_from(name).ok();
             let value = header("", &value, "the user to impersonate", place)?;
@@ -94,22 +74,24 @@ impl Auth {
             Ok((name.ok_or_else(fault)?, value))
         };
         let impersonate = impersonate.into_iter().map(named).collect::<Result<_, ConfigError>>()?;
-        Ok(Self { source, impersonate, place: place.to_owned() })
+        let auth = Self { login, issuance: Issuance::new(limit), impersonate, place: place.to_owned() };
+        if let Login::Basic(_) | Login::Token(_) = auth.login {
+            auth.credential(&CancelToken::default())?;
+        }
+        Ok(auth)
     }
 
     /// The credential for a request now. It may read a file, or run an exec plugin.
     pub(crate) fn credential(&self, cancel: &CancelToken) -> Result<Credential, ConfigError> {
-        let authorization = match &self.source {
-            Source::None => None,
-            Source::Header(header) => Some(header.clone()),
-            Source::File(file, token) => Some(self.token_of_file(file, token.as_ref())?),
-            Source::IdToken(read, last) => {
-                let mut last = last.lock();
-                let valid = last.take().filter(|issued| issued.is_valid(clock::wall()));
-                let issued = valid.map_or_else(|| id_token::read(read, &self.place), Ok)?;
-                return self.issued(last.insert(issued));
+        let authorization = match &self.login {
+            Login::None => None,
+            Login::Basic(pair) => {
+                Some(header("Basic ", &BASE64_STANDARD.encode(pair.reveal()), "the password", &self.place)?)
             }
-            Source::Exec(exec) => return self.issued(&exec.current(cancel)?),
+            Login::Token(token) => Some(bearer(token, &self.place)?),
+            Login::TokenFile(file, token) => Some(self.token_of_file(file, token.as_ref())?),
+            Login::IdToken(read) => return self.issued(&self.issuance.or_read(|| id_token::read(read, &self.place))?),
+            Login::Exec(plugin) => return self.issued(&self.issuance.current(plugin, cancel)?),
         };
         Ok(Credential { authorization, identity: None })
     }
@@ -121,17 +103,17 @@ impl Auth {
 
     /// Another credential after the server refused one; `None` if there is no other.
     pub(crate) fn renew(&self, refused: &Credential, cancel: &CancelToken) -> Result<Option<Credential>, ConfigError> {
-        match &self.source {
-            Source::None | Source::Header(_) => return Ok(None),
-            Source::File(file, _) => file.invalidate(),
-            Source::IdToken(_, last) => *last.lock() = None,
-            Source::Exec(exec) => {
+        match &self.login {
+            Login::None | Login::Basic(_) | Login::Token(_) => return Ok(None),
+            Login::TokenFile(file, _) => file.invalidate(),
+            Login::IdToken(_) => self.issuance.invalidate(),
+            Login::Exec(_) => {
                 // A request that was refused at the same time may have renewed it already.
                 let current = self.credential(cancel)?;
                 if current != *refused {
                     return Ok(Some(current));
                 }
-                exec.invalidate();
+                self.issuance.invalidate();
             }
         }
         Ok(Some(self.credential(cancel)?).filter(|renewed| renewed != refused))
@@ -139,8 +121,8 @@ impl Auth {
 
     /// The place of the issuer of credentials, for errors.
     pub(crate) fn issuer(&self) -> String {
-        match &self.source {
-            Source::Exec(exec) => exec.place(),
+        match &self.login {
+            Login::Exec(plugin) => plugin.place(),
             _ => self.place.clone(),
         }
     }
@@ -157,22 +139,20 @@ impl Auth {
 
     /// Whether an exec plugin may prompt at the terminal.
     pub(crate) fn may_prompt(&self) -> bool {
-        matches!(&self.source, Source::Exec(exec) if exec.may_prompt())
+        matches!(&self.login, Login::Exec(plugin) if plugin.may_prompt)
     }
 
     /// What a credential waits for: an exec plugin that has to run, or runs.
     pub(crate) fn waits_for(&self) -> Option<String> {
-        match &self.source {
-            Source::Exec(exec) if exec.is_due() => Some(format!("{} has not answered yet", exec.place())),
+        match &self.login {
+            Login::Exec(plugin) if self.issuance.is_due() => Some(format!("{} has not answered yet", plugin.place())),
             _ => None,
         }
     }
 
     /// Handles the cancellation of a caller, which may have waited for a credential.
     pub(crate) fn on_cancelled(&self) {
-        if let Source::Exec(exec) = &self.source {
-            exec.on_cancelled();
-        }
+        self.issuance.on_cancelled();
     }
 
     /// The headers of a request.

@@ -2,7 +2,7 @@
 
 use crate::config::settings::{Login, Settings};
 use crate::error::ConfigError;
-use crate::secret::Material;
+use crate::secret::{Material, Reloaded};
 use std::fs;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(crate) fn settings(account: &Path, env: &dyn Fn(&str) -> Option<String>) -> 
     let host = if host.contains(':') { format!("[{host}]") } else { host };
     let mut settings = Settings::of_server(format!("https://{host}:{port}"), "the pod's service account".to_owned());
     settings.trust.authority = Some(Material::file("certificate authority", account.join("ca.crt")));
-    settings.login = Login::TokenFile(token, None);
+    settings.login = Login::TokenFile(Reloaded::new("token file", token), None);
     settings.namespace = fs::read_to_string(account.join("namespace")).ok().map(|name| name.trim().to_owned());
     Ok(Some(settings))
 }

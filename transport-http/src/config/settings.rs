@@ -1,7 +1,7 @@
 //! The settings that a configuration contains, before files are read and plugins are run.
 
 use crate::error::{ConfigError, ConfigWarning};
-use crate::secret::{Material, Secret};
+use crate::secret::{Material, Reloaded, Secret};
 use std::path::PathBuf;
 
 /// A server, the way to it, and the user's login.
@@ -69,7 +69,7 @@ pub(crate) enum Login {
     Basic(Secret),
     Token(Secret),
     /// A file that is read again when it changes, and a token for the time that it cannot be read.
-    TokenFile(PathBuf, Option<Secret>),
+    TokenFile(Reloaded, Option<Secret>),
     /// Reads the `id-token` of the provider `oidc`, as it is now.
     IdToken(ReadToken),
     Exec(Plugin),
@@ -90,4 +90,11 @@ pub(crate) struct Plugin {
     pub(crate) install_hint: Option<String>,
     /// The `spec.cluster` of its input, for a plugin with `provideClusterInfo`.
     pub(crate) cluster: Option<serde_json::Value>,
+}
+
+impl Plugin {
+    /// The place of its entry, and its command, for errors.
+    pub(crate) fn place(&self) -> String {
+        format!("{}: exec plugin `{}`", self.place, self.command.display())
+    }
 }

@@ -8,17 +8,13 @@ use std::path::{Path, PathBuf};
 
 /// A cluster, user or context, or a part of one, with its place in the file.
 pub(super) struct Entry<'a> {
-    file: &'a Origin,
-    kind: &'static str,
-    name: &'a str,
-    node: &'a Node,
+    pub(super) file: &'a Origin,
+    pub(super) kind: &'static str,
+    pub(super) name: &'a str,
+    pub(super) node: &'a Node,
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn new(file: &'a Origin, kind: &'static str, name: &'a str, node: &'a Node) -> Self {
-        Self { file, kind, name, node }
-    }
-
     /// File, line, kind and name, for later errors.
     pub(super) fn place(&self) -> String {
         format!("{}:{}: {} `{}`", self.file, self.node.line, self.kind, self.name)
@@ -40,19 +36,6 @@ impl<'a> Entry<'a> {
     /// A value in it, as a part of the same entry.
     pub(super) fn part(&self, key: &str) -> Option<Self> {
         self.node.entry(key).map(|node| Entry { node, ..*self })
-    }
-
-    /// The file that it is in; `None` if the kubeconfig was given as text.
-    pub(super) fn file(&self) -> Option<&'a Path> {
-        self.file.path()
-    }
-
-    pub(super) fn name(&self) -> &'a str {
-        self.name
-    }
-
-    pub(super) fn node(&self) -> &'a Node {
-        self.node
     }
 
     /// A non-empty text.
@@ -78,34 +61,27 @@ impl<'a> Entry<'a> {
     }
 
     pub(super) fn resolve(&self, path: &str) -> Result<PathBuf, ConfigError> {
-        let folder = self.file.folder().ok_or_else(|| {
+        let file = self.file.path().ok_or_else(|| {
             self.fault(
                 "names a file, which is not allowed in a kubeconfig given as text: give its content (`…-data`, `token`)",
             )
         })?;
-        Ok(folder.join(path))
-    }
-
-    /// The bytes of a text in base64.
-    pub(super) fn base64(&self, key: &str) -> Result<Option<Secret>, ConfigError> {
-        let Some(text) = self.text(key)? else { return Ok(None) };
-        let packed: String = text.split_ascii_whitespace().collect();
-        match BASE64_STANDARD.decode(packed) {
-            Ok(content) => Ok(Some(Secret::new(content))),
-            Err(_) => Err(self.fault(format!("has a `{key}` that is not base64"))),
-        }
+        Ok(file.parent().unwrap_or(file).join(path))
     }
 
     /// A certificate or a key: the content of `NAME-data`, or of the file `NAME`. As with kubectl, it is not both.
     pub(super) fn material(&self, name: &str) -> Result<Option<Material>, ConfigError> {
         let data = format!("{name}-data");
-        if let Some(content) = self.base64(&data)? {
-            if self.text(name)?.is_some() {
-                return Err(self.fault(format!("has a `{name}` and a `{data}`: remove one of them")));
-            }
-            return Ok(Some(Material::Data(content, format!("{}, `{data}`", self.place()))));
+        let Some(text) = self.text(&data)? else {
+            return Ok(self.path(name)?.map(|path| Material::file(name.replace('-', " "), path)));
+        };
+        let packed: String = text.split_ascii_whitespace().collect();
+        let content = BASE64_STANDARD.decode(packed);
+        let content = content.map_err(|_| self.fault(format!("has a `{data}` that is not base64")))?;
+        if self.text(name)?.is_some() {
+            return Err(self.fault(format!("has a `{name}` and a `{data}`: remove one of them")));
         }
-        Ok(self.path(name)?.map(|path| Material::file(name.replace('-', " "), path)))
+        Ok(Some(Material::Data(Secret::new(content), format!("{}, `{data}`", self.place()))))
     }
 
     /// A list of texts.
@@ -122,11 +98,8 @@ impl<'a> Entry<'a> {
 
     /// The keys of a map.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let entries = match &self.node.value {
-            Value::Map(entries) => Some(entries),
-            _ => None,
-        };
-        entries.into_iter().flatten().map(|(key, _)| &**key)
+        let entries = if let Value::Map(entries) = &self.node.value { Some(entries) } else { None };
+        entries.into_iter().flat_map(|entries| entries.keys()).map(|key| &**key)
     }
 
     /// The maps of a list.
@@ -153,11 +126,6 @@ impl Origin {
             Self::File(path, _) => Some(path),
             Self::Text => None,
         }
-    }
-
-    /// The folder that relative paths start from.
-    pub(super) fn folder(&self) -> Option<&Path> {
-        self.path().map(|path| path.parent().unwrap_or(path))
     }
 
     pub(super) fn fault(&self, line: usize, what: impl fmt::Display) -> ConfigError {

@@ -84,7 +84,7 @@ fn cluster_info(cluster: &Entry<'_>) -> Result<Value, ConfigError> {
 fn extension<'a>(cluster: &Entry<'a>) -> Result<Option<&'a Arc<Node>>, ConfigError> {
     for extension in cluster.parts("extensions") {
         if extension.text("name")? == Some("client.authentication.k8s.io/exec") {
-            return Ok(extension.node().entry("extension"));
+            return Ok(extension.node.entry("extension"));
         }
     }
     Ok(None)

@@ -66,7 +66,7 @@ impl Kubeconfig {
 
     pub(super) fn current_context(&self) -> Result<&str, ConfigError> {
         for (file, root) in &self.0 {
-            let top = Entry::new(file, "kubeconfig", "", root);
+            let top = Entry { file, kind: "kubeconfig", name: "", node: root };
             if let Some(name) = top.text("current-context")? {
                 return Ok(name);
             }
@@ -103,9 +103,9 @@ impl Kubeconfig {
         for (file, root) in &self.0 {
             for item in items(file, root, list)? {
                 if name_of(item) == Some(name) {
-                    let content = item.entry(kind).unwrap_or(item);
-                    let entry = Entry::new(file, kind, name, content);
-                    let is_map = matches!(content.value, Value::Map(_));
+                    let node = item.entry(kind).unwrap_or(item);
+                    let entry = Entry { file, kind, name, node };
+                    let is_map = matches!(node.value, Value::Map(_));
                     return if is_map { Ok(Some(entry)) } else { Err(entry.fault("is no map")) };
                 }
             }

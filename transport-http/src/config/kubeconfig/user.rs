@@ -6,7 +6,7 @@ use super::files::Kubeconfig;
 use crate::config::settings::{Allowed, Login, ReadToken, Settings};
 use crate::error::{ConfigError, ConfigWarning};
 use crate::exchange::is_token;
-use crate::secret::Secret;
+use crate::secret::{Reloaded, Secret};
 use std::path::Path;
 
 /// The entries whose credential goes into a header.
@@ -52,7 +52,7 @@ fn login(user: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Log
         return Err(user.fault("has a token and a `password`: remove one of them"));
     }
     match (file, token, name) {
-        (Some(file), token, _) => Ok(Login::TokenFile(file, token)),
+        (Some(file), token, _) => Ok(Login::TokenFile(Reloaded::new("token file", file), token)),
         (None, Some(token), _) => Ok(Login::Token(token)),
         (None, None, Some(name)) => Ok(Login::Basic(Secret::new(format!("{name}:{}", password.unwrap_or_default())))),
         (None, None, None) => match (user.part("auth-provider"), user.part("exec")) {
@@ -76,7 +76,7 @@ fn provided(user: &Entry<'_>, provider: &Entry<'_>) -> Result<ReadToken, ConfigE
         }
     }
     let first = id_token(user)?;
-    let (file, name) = (user.file().map(Path::to_owned), user.name().to_owned());
+    let (file, name) = (user.file.path().map(Path::to_owned), user.name.to_owned());
     Ok(Box::new(move || match &file {
         Some(file) => match Kubeconfig::of(file)?.find("users", "user", &name)? {
             Some(user) => id_token(&user),

@@ -65,14 +65,14 @@ impl Cluster {
     /// Returns the URL of the server, without a slash at its end.
     #[must_use]
     pub fn server(&self) -> &str {
-        self.server.base()
+        &self.server.base
     }
 
     /// Returns the SHA-256, in hexadecimal digits, of the certificates of the authority that the configuration names, as
     /// they are now. `None` if it names none, if they cannot be read, or if any certificate is accepted.
     #[must_use]
     pub fn authority_fingerprint(&self) -> Option<String> {
-        self.server.authority_fingerprint()
+        self.server.tls.as_ref()?.authority_fingerprint()
     }
 
     /// Returns whether an exec plugin may prompt at the terminal.
@@ -80,7 +80,7 @@ impl Cluster {
     /// If so, a program should not write to the terminal before its first response, and while a credential is renewed.
     #[must_use]
     pub fn may_prompt(&self) -> bool {
-        self.server.may_prompt()
+        self.server.auth.may_prompt()
     }
 
     /// Returns the risks of this configuration. A program should show them to its operator.

@@ -323,10 +323,10 @@ impl ClusterOptions {
         let (context, namespace) = (settings.context.take(), settings.namespace.take());
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());
-        let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;
-        let server = server.on_warning(self.on_warning.clone());
+        let env = |name: &str| (self.env)(name);
+        let server = Server::new(settings, self.limits.clone(), self.on_warning.clone(), &env)?;
         if let Some(place) = user.filter(|_| server.sends_plaintext()) {
-            warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });
+            warnings.push(ConfigWarning::PlainCredential { place, server: server.base.clone() });
         }
         Ok(Cluster { server: Arc::new(server), context, namespace, warnings: warnings.into() })
     }

@@ -3,21 +3,20 @@
 use crate::clock;
 use crate::lock::Lock;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// A limit of open requests. As many again may wait, the first one first.
-#[derive(Debug)]
 pub(crate) struct Permits {
-    limit: Limit,
+    pub(crate) limit: Limit,
     queue: Lock<Queue>,
 }
 
 /// What is limited, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Limit {
     /// In the plural.
     pub(crate) what: &'static str,
@@ -28,26 +27,21 @@ pub(crate) struct Limit {
     pub(crate) wait: Duration,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
-    /// How many requests are open or admitted.
+    /// How many requests are open, or may be sent.
     open: usize,
-    /// The tickets that are called, and have not taken their permit.
-    admitted: BTreeSet<u64>,
-    /// The tickets that wait, each with its thread.
+    /// The numbers of those that wait, each with its thread.
     waiting: VecDeque<(u64, Option<Thread>)>,
     last: u64,
 }
 
-/// One of the open requests that the limit counts.
-#[derive(Debug)]
-pub(crate) struct Permit(Arc<Permits>);
-
-/// The number of a request in the queue. Dropped, it takes no place there.
-#[derive(Debug)]
-pub(crate) struct Ticket {
+/// A request that the limit counts: one that waits, or one that is open. Dropped, it makes room.
+pub(crate) struct Permit {
     permits: Arc<Permits>,
     number: u64,
+    /// It waits no more, and was not let in.
+    is_given_up: Lock<bool>,
 }
 
 impl Permits {
@@ -55,15 +49,11 @@ impl Permits {
         Arc::new(Self { limit, queue: Lock::default() })
     }
 
-    pub(crate) fn limit(&self) -> &Limit {
-        &self.limit
-    }
-
     /// Reserves one of the requests that may be open at once, or a place among those that wait.
     ///
     /// # Errors
     /// If no more may wait.
-    pub(crate) fn enter(self: &Arc<Self>) -> Result<Arc<Ticket>, TransportError> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<Arc<Permit>, TransportError> {
         let Limit { what, most, wait, .. } = self.limit;
         let mut queue = self.queue.lock();
         let (is_full, waiting) = (queue.open >= most, queue.waiting.len());
@@ -77,22 +67,19 @@ impl Permits {
             queue.waiting.push_back((number, None));
         } else {
             queue.open += 1;
-            queue.admitted.insert(number);
         }
-        Ok(Arc::new(Ticket { permits: self.clone(), number }))
+        Ok(Arc::new(Permit { permits: self.clone(), number, is_given_up: Lock::default() }))
     }
 
-    /// Calls the next ticket, as a request has ended.
+    /// Lets the next one in, as a request has ended.
     fn release(&self) {
         let mut queue = self.queue.lock();
-        match queue.waiting.pop_front() {
-            Some((next, thread)) => {
-                queue.admitted.insert(next);
-                drop(queue);
-                thread.iter().for_each(Thread::unpark);
-            }
-            None => queue.open -= 1,
+        let next = queue.waiting.pop_front();
+        if next.is_none() {
+            queue.open -= 1;
         }
+        drop(queue);
+        next.and_then(|(_, thread)| thread).iter().for_each(Thread::unpark);
     }
 }
 
@@ -103,65 +90,64 @@ impl Limit {
     }
 }
 
-impl Ticket {
+impl Queue {
+    /// The place of one that waits.
+    fn place(&self, number: u64) -> Option<usize> {
+        self.waiting.iter().position(|(waiting, _)| *waiting == number)
+    }
+}
+
+impl Permit {
     /// Blocks until the request may be sent.
     ///
     /// # Errors
     /// If its time is over, or if its caller gave it up.
-    pub(crate) fn wait(&self) -> Result<Permit, TransportError> {
+    pub(crate) fn wait(&self) -> Result<(), TransportError> {
         let limit = &self.permits.limit;
         let end = clock::steady() + limit.wait;
         loop {
             let mut queue = self.permits.queue.lock();
-            if queue.admitted.remove(&self.number) {
-                return Ok(Permit(self.permits.clone()));
-            }
-            let Some(at) = queue.waiting.iter().position(|(number, _)| *number == self.number) else {
-                return Err(TransportError::new(TransportErrorKind::Reset, "the request was given up"));
-            };
+            let Some(place) = queue.place(self.number) else { break };
             let left = end.saturating_duration_since(clock::steady());
-            if left.is_zero() {
-                queue.waiting.remove(at);
-                drop(queue);
+            queue.waiting[place].1 = Some(thread::current());
+            drop(queue);
+            if left.is_zero() && self.leave() {
                 let Limit { what, most, wait, .. } = limit;
                 return Err(limit.exhausted(format_args!("{most} other {what} were open for {wait:?}")));
             }
-            queue.waiting[at].1 = Some(thread::current());
-            drop(queue);
             thread::park_timeout(left);
+        }
+        match *self.is_given_up.lock() {
+            false => Ok(()),
+            true => Err(TransportError::new(TransportErrorKind::Reset, "the request was given up")),
         }
     }
 
-    /// Ends the wait: the request is given up.
-    pub(crate) fn leave(&self) {
+    /// Ends the wait: the request is given up. Returns whether it waited.
+    pub(crate) fn leave(&self) -> bool {
         let mut queue = self.permits.queue.lock();
-        let at = queue.waiting.iter().position(|(number, _)| *number == self.number);
-        let left = at.and_then(|at| queue.waiting.remove(at));
+        let place = queue.place(self.number);
+        let left = place.and_then(|place| queue.waiting.remove(place));
+        if left.is_some() {
+            *self.is_given_up.lock() = true;
+        }
         drop(queue);
-        left.and_then(|(_, thread)| thread).iter().for_each(Thread::unpark);
+        left.iter().filter_map(|(_, thread)| thread.as_ref()).for_each(Thread::unpark);
+        left.is_some()
     }
 
     /// What the request waits for, while it does.
     pub(crate) fn waits_for(&self) -> Option<String> {
         let Limit { what, most, option, .. } = &self.permits.limit;
-        let waits = self.permits.queue.lock().waiting.iter().any(|(number, _)| *number == self.number);
-        waits.then(|| format!("{most} other {what} are open, which ClusterOptions::{option} limits"))
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.leave();
-        // One whose thread never began, or unwound.
-        let is_unused = self.permits.queue.lock().admitted.remove(&self.number);
-        if is_unused {
-            self.permits.release();
-        }
+        self.permits.queue.lock().place(self.number)?;
+        Some(format!("{most} other {what} are open, which ClusterOptions::{option} limits"))
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.release();
+        if !self.leave() && !*self.is_given_up.lock() {
+            self.permits.release();
+        }
     }
 }

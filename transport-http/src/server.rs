@@ -2,73 +2,53 @@ use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
 use crate::connect::{
-    BUFFER, CurrentGate, GateConnector, LastWire, ProxyRule, SocksConnector, SystemResolver, TcpConnector, Tls,
-    TlsConnector, Veil, VeilConnector, VeiledBody, is_loopback,
+    BUFFER, Dialer, ProxyRule, SystemResolver, Tls, USER_AGENT, Veil, is_loopback, proxy_credentials,
 };
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::permits::{Limit, Permits};
 use crate::secret::{Material, Secret};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use listwatch_core::api::SendGate;
 use rustls::ClientConfig;
-use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
-use ureq::config::Config;
+use ureq::http::Uri;
 use ureq::http::uri::Authority;
-use ureq::http::{Method, Request, Response, Uri};
-use ureq::unversioned::transport::{ConnectProxyConnector, Connector};
 use ureq::{Agent, Proxy, ProxyProtocol};
 
 /// An API server and all that connections to it need. The transports and clients of a cluster share it.
 pub(crate) struct Server {
     /// The URL without a slash at its end.
-    base: String,
-    authority: Authority,
-    proxy: Option<Proxy>,
-    tls: Option<Tls>,
+    pub(crate) base: String,
+    /// Host and port.
+    pub(crate) authority: Authority,
+    pub(crate) proxy: Option<Proxy>,
+    pub(crate) tls: Option<Tls>,
     /// TLS with the proxy.
     proxy_tls: Option<Tls>,
-    auth: Auth,
-    limits: Limits,
+    pub(crate) auth: Auth,
+    pub(crate) limits: Limits,
     /// The open lists and single requests.
-    requests: Arc<Permits>,
-    watches: Arc<Permits>,
-    on_warning: Option<OnWarning>,
+    pub(crate) requests: Arc<Permits>,
+    pub(crate) watches: Arc<Permits>,
+    /// Gets the warnings of lists and watches.
+    pub(crate) on_warning: Option<OnWarning>,
 }
 
-/// Gets the warnings of lists and watches.
 pub(crate) type OnWarning = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The credential and the TLS configuration of one request.
 #[derive(Clone)]
 pub(crate) struct Session {
-    credential: Credential,
+    pub(crate) credential: Credential,
     tls: Option<Arc<ClientConfig>>,
     proxy_tls: Option<Arc<ClientConfig>>,
-}
-
-/// A request as it goes over HTTP.
-pub(crate) struct Call<'a> {
-    pub(crate) method: Method,
-    /// Path and query.
-    pub(crate) target: &'a str,
-    /// Names and values.
-    pub(crate) headers: &'a [(&'static str, Cow<'static, str>)],
-    pub(crate) body: &'a [u8],
-    /// How long the server may send nothing.
-    pub(crate) idle: Option<Duration>,
-    /// Asked when it leaves.
-    pub(crate) gate: Option<&'a SendGate>,
 }
 
 impl Server {
     pub(crate) fn new(
         settings: Settings,
         limits: Limits,
+        on_warning: Option<OnWarning>,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let Settings { server, place, trust, identity, proxy, login, user_place, impersonate, .. } = settings;
@@ -87,7 +67,7 @@ impl Server {
         let requests = Permits::new(Limit { what: "requests", most, option: "max_requests", wait });
         let most = limits.max_watches;
         let watches = Permits::new(Limit { what: "watches", most, option: "max_watches", wait });
-        let found = Self { base, authority, proxy, tls, proxy_tls, auth, limits, requests, watches, on_warning: None };
+        let found = Self { base, authority, proxy, tls, proxy_tls, auth, limits, requests, watches, on_warning };
         found.check()?;
         Ok(found)
     }
@@ -97,57 +77,9 @@ impl Server {
         self.tls.iter().chain(&self.proxy_tls).try_for_each(|tls| tls.config(None).map(drop))
     }
 
-    /// Passes warnings of lists and watches on.
-    pub(crate) fn on_warning(self, on_warning: Option<OnWarning>) -> Self {
-        Self { on_warning, ..self }
-    }
-
-    /// The server warns of something.
-    pub(crate) fn warn(&self, text: &str) {
-        self.on_warning.iter().for_each(|on_warning| on_warning(text));
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// The URL without a slash at its end.
-    pub(crate) fn base(&self) -> &str {
-        &self.base
-    }
-
-    /// Host and port.
-    pub(crate) fn authority(&self) -> &Authority {
-        &self.authority
-    }
-
     /// Whether requests leave this machine without TLS.
     pub(crate) fn sends_plaintext(&self) -> bool {
         self.tls.is_none() && !is_loopback(self.authority.host())
-    }
-
-    pub(crate) fn is_proxied(&self) -> bool {
-        self.proxy.is_some()
-    }
-
-    /// Whether the configuration names a certificate authority; if not, those of the system count.
-    pub(crate) fn has_authority(&self) -> bool {
-        self.tls.as_ref().is_some_and(Tls::has_authority)
-    }
-
-    /// A fingerprint of the configured authority.
-    pub(crate) fn authority_fingerprint(&self) -> Option<String> {
-        self.tls.as_ref()?.authority_fingerprint()
-    }
-
-    /// The lists and single requests that may be open at once.
-    pub(crate) fn requests(&self) -> &Arc<Permits> {
-        &self.requests
-    }
-
-    /// The watches that may be open at once.
-    pub(crate) fn watches(&self) -> &Arc<Permits> {
-        &self.watches
     }
 
     /// Gets the credential for a request now. It may read files, or run an exec plugin.
@@ -166,20 +98,6 @@ impl Server {
         renewed.map(|credential| self.session_of(credential)).transpose()
     }
 
-    pub(crate) fn may_prompt(&self) -> bool {
-        self.auth.may_prompt()
-    }
-
-    /// What a session waits for: an exec plugin.
-    pub(crate) fn waits_for(&self) -> Option<String> {
-        self.auth.waits_for()
-    }
-
-    /// Kills an exec plugin that no caller waits for any more.
-    pub(crate) fn on_cancelled(&self) {
-        self.auth.on_cancelled();
-    }
-
     fn session_of(&self, credential: Credential) -> Result<Session, ConfigError> {
         let place = || self.auth.issuer();
         let issued = credential
@@ -191,58 +109,29 @@ impl Server {
         Ok(Session { credential, tls, proxy_tls })
     }
 
-    /// Makes an HTTP client with its own connections, of which it keeps up to `kept` idle ones. It sets the socket that
-    /// it writes to, and asks the gate before. The veil hides what ureq shall not log.
-    pub(crate) fn agent(
-        &self,
-        session: &Session,
-        kept: usize,
-        (last, gate, veil): (&LastWire, &CurrentGate, &Veil),
-    ) -> Agent {
-        let name = self.tls.as_ref().and_then(Tls::server_name);
-        let tls = TlsConnector::new(session.tls.clone(), name, session.proxy_tls.clone());
-        let tcp = || TcpConnector::new(self.limits.keep_alive, last.clone());
-        let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
-        let connector = connector.chain(tcp()).chain(tls).chain(GateConnector::new(gate.clone()));
-        let connector = connector.chain(VeilConnector::new(veil.clone(), self.is_proxied()));
-        Agent::with_parts(self.config(kept), connector, SystemResolver::default())
-    }
-
-    fn config(&self, kept: usize) -> Config {
-        Agent::config_builder()
+    /// Makes an HTTP client with its own connections, of which it keeps one that is idle. The veil hides what ureq shall not
+    /// log.
+    pub(crate) fn agent(&self, session: &Session, veil: &Veil) -> Agent {
+        let dialer = Dialer {
+            keep_alive: self.limits.keep_alive,
+            tls: session.tls.clone(),
+            server_name: self.tls.as_ref().and_then(|tls| tls.server_name.clone()),
+            proxy_tls: session.proxy_tls.clone(),
+            veil: veil.clone(),
+        };
+        let config = Agent::config_builder()
             // The body of an error status is a `Status` object.
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(self.proxy.clone())
-            .user_agent(concat!("listwatch/", env!("CARGO_PKG_VERSION")))
+            .user_agent(USER_AGENT)
             .accept_encoding("")
-            .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
-            .max_idle_connections(kept)
-            .max_idle_connections_per_host(kept)
+            .max_idle_connections(1)
             .timeout_connect(Some(self.limits.connect_timeout))
-            .build()
-    }
-
-    /// Sends a request, and waits for the head of the response.
-    pub(crate) fn call(
-        &self,
-        agent: &Agent,
-        session: &Session,
-        call: &Call<'_>,
-        veil: &Veil,
-    ) -> Result<Response<VeiledBody>, ureq::Error> {
-        let mut request = Request::builder().method(call.method.clone()).uri(format!("{}{}", self.base, call.target));
-        for (name, value) in call.headers {
-            request = request.header(*name, &**value);
-        }
-        veil.begin(self.auth.headers(&session.credential));
-        let seen = match call.body {
-            [] => agent.run(timed(agent, request.body(())?, call.idle)),
-            body => agent.run(timed(agent, request.body(body)?, call.idle)),
-        };
-        veil.answer(seen?, call.idle)
+            .build();
+        Agent::with_parts(config, dialer, SystemResolver::default())
     }
 }
 
@@ -262,21 +151,11 @@ impl fmt::Debug for Server {
     }
 }
 
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").finish_non_exhaustive()
-    }
-}
-
 /// The password for a proxy, as it is and as a header carries it.
-fn proxy_secrets(proxy: &Proxy) -> Vec<Secret> {
-    let Some(password) = proxy.password() else { return Vec::new() };
-    let pair = format!("{}:{password}", proxy.username().unwrap_or_default());
-    [password.to_owned(), BASE64_STANDARD.encode(pair)].map(Secret::new).into()
-}
-
-fn timed<B: ureq::AsSendBody>(agent: &Agent, request: Request<B>, idle: Option<Duration>) -> Request<B> {
-    agent.configure_request(request).timeout_per_read(idle).timeout_per_write(idle).timeout_recv_response(idle).build()
+fn proxy_secrets(proxy: &Proxy) -> impl Iterator<Item = Secret> {
+    let password = proxy.password().map(str::to_owned);
+    let pair = password.as_ref().and_then(|_| proxy_credentials(proxy));
+    password.into_iter().chain(pair).map(Secret::new)
 }
 
 /// A path as kubectl sends it: without empty parts, dots and a slash at its end, and in ASCII.

@@ -1,10 +1,11 @@
 use crate::reactor::Reactor;
-use crate::request::{Connection, Exchange, OutgoingRequest, Piece};
+use crate::request::{Connection, OutgoingRequest, Pending, Piece, PolledBody, UnreadBody, stream};
 use crate::server::Server;
 use listwatch_core::ListerWatcher;
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::text::SharedText;
 use listwatch_core::transport::{Incoming, ReadContext};
+use std::fmt;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -68,17 +69,24 @@ use std::task::{Poll, ready};
 /// Lists are requested with gzip, watches without. A redirect is an error, because it would carry the credential to
 /// another server. A body with neither a length nor chunks (HTTP/1.0) ends with its connection. Without TLS, such a
 /// body that broke off looks complete.
-#[derive(Debug)]
 pub struct HttpTransport {
     server: Arc<Server>,
     connection: Arc<Connection>,
-    open: Option<(RequestId, Exchange)>,
+    open: Option<(RequestId, Reader)>,
     reactor: Option<Arc<dyn Reactor>>,
+}
+
+/// Who reads the response.
+enum Reader {
+    /// A thread, which sends the request too. Until the head has come, it may wait for its turn or for a credential.
+    Thread(Pending<Option<UnreadBody>>),
+    /// The task.
+    Task(Box<PolledBody>),
 }
 
 impl HttpTransport {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server, connection: connection(), open: None, reactor: None }
+        Self { server, connection: Arc::default(), open: None, reactor: None }
     }
 
     /// Lets the task read the watches by this reactor, instead of a thread for each.
@@ -94,37 +102,47 @@ impl HttpTransport {
     /// Aborts the open request, and closes its connection.
     fn close(&mut self) {
         if self.open.take().is_some() {
-            std::mem::replace(&mut self.connection, connection()).close(&self.server);
+            std::mem::take(&mut self.connection).close(&self.server);
         }
     }
-}
-
-fn connection() -> Arc<Connection> {
-    Arc::new(Connection::new(1))
 }
 
 impl ListerWatcher for HttpTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
         // Closes the old connection before it opens a new one.
         self.close();
-        let outgoing = OutgoingRequest::stream(request, self.server.limits());
+        let outgoing = OutgoingRequest::stream(request, &self.server.limits);
         let (permits, reactor) = match request.query() {
-            Query::List => (self.server.requests(), None),
-            Query::Watch | Query::WatchList => (self.server.watches(), self.reactor.clone()),
+            Query::List => (&self.server.requests, None),
+            Query::Watch | Query::WatchList => (&self.server.watches, self.reactor.clone()),
         };
-        self.open = Some((id, Exchange::start(&self.server, permits, &self.connection, outgoing, reactor)));
+        let thread = stream(&self.server, &self.connection, permits, outgoing, reactor);
+        self.open = Some((id, Reader::Thread(thread)));
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
-        let Some((id, exchange)) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
+        let Some((id, reader)) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
         let id = *id;
-        let end = match ready!(exchange.poll(context.cx, buf)) {
-            Piece::Head(head) => {
-                exchange.take_warnings().iter().for_each(|text| self.server.warn(text));
-                return Poll::Ready(Incoming::Head { id, head });
+        let end = loop {
+            match reader {
+                Reader::Task(body) => match ready!(body.poll(context.cx, buf)) {
+                    Ok(0) => break Ok(()),
+                    Ok(len) => return Poll::Ready(Incoming::Data { id, len }),
+                    Err(error) => break Err(error),
+                },
+                Reader::Thread(thread) => match ready!(thread.poll(context.cx, buf)) {
+                    Piece::Head(head, warnings) => {
+                        let server = &self.server;
+                        server.on_warning.iter().for_each(|warn| warnings.iter().for_each(|text| warn(text)));
+                        return Poll::Ready(Incoming::Head { id, head });
+                    }
+                    Piece::Data(len) => return Poll::Ready(Incoming::Data { id, len }),
+                    Piece::End(end) => match end.and_then(|unread| unread.map(UnreadBody::register).transpose()) {
+                        Ok(Some(body)) => *reader = Reader::Task(Box::new(body)),
+                        end => break end.map(drop),
+                    },
+                },
             }
-            Piece::Data(len) => return Poll::Ready(Incoming::Data { id, len }),
-            Piece::End(end) => end,
         };
         if end.is_err() {
             self.close();
@@ -140,12 +158,21 @@ impl ListerWatcher for HttpTransport {
     }
 
     fn waits_for(&self) -> Option<SharedText> {
-        self.open.as_ref()?.1.waits_for().map(SharedText::from)
+        match &self.open.as_ref()?.1 {
+            Reader::Thread(thread) => thread.waits_for(&self.server).map(SharedText::from),
+            Reader::Task(_) => None,
+        }
     }
 }
 
 impl Drop for HttpTransport {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+impl fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTransport").field("server", &self.server).finish_non_exhaustive()
     }
 }

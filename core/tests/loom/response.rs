@@ -12,12 +12,12 @@ use std::future::poll_fn;
 mod pipe;
 
 /// A thread that has the sending side.
-fn spawn<T: 'static>(sender: Sender, work: impl FnOnce(Sender) -> T + 'static) -> thread::JoinHandle<T> {
+fn spawn<T: 'static>(sender: Sender<()>, work: impl FnOnce(Sender<()>) -> T + 'static) -> thread::JoinHandle<T> {
     thread::spawn(move || work(sender))
 }
 
 /// The next piece, and its bytes.
-fn next(receiver: &mut Receiver) -> (Piece, Vec<u8>) {
+fn next(receiver: &mut Receiver<()>) -> (Piece<()>, Vec<u8>) {
     let mut buf = [0; 3];
     let piece = block_on(poll_fn(|cx| receiver.poll(cx, &mut buf)));
     let len = if let Piece::Data(len) = piece { len } else { 0 };
@@ -25,11 +25,11 @@ fn next(receiver: &mut Receiver) -> (Piece, Vec<u8>) {
 }
 
 /// The bytes until the end, and how it ended.
-fn drain(receiver: &mut Receiver) -> (Vec<u8>, bool) {
+fn drain(receiver: &mut Receiver<()>) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     loop {
         match next(receiver) {
-            (Piece::Head(_), _) => panic!("a second head"),
+            (Piece::Head(..), _) => panic!("a second head"),
             (Piece::Data(_), bytes) => body.extend(bytes),
             (Piece::End(end), _) => return (body, end.is_ok()),
         }
@@ -44,12 +44,12 @@ fn all_bytes_come_in_order_and_nobody_waits_for_ever() {
         let thread = spawn(sender, |sender| {
             // Its request waited before.
             sender.wake();
-            sender.head(ResponseHead::default());
+            sender.head(ResponseHead::default(), Vec::new());
             let sent = ["ab", "c", "de", "fghij"].map(|chunk| sender.data(&mut chunk.into()));
             sender.end(Ok(()));
             sent
         });
-        assert_eq!(next(&mut receiver).0, Piece::Head(ResponseHead::default()));
+        assert_eq!(next(&mut receiver).0, Piece::Head(ResponseHead::default(), Vec::new()));
         assert_eq!(drain(&mut receiver), (b"abcdefghij".to_vec(), true));
         assert_eq!(thread.join().unwrap(), [true; 4]);
     });

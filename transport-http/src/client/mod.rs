@@ -1,8 +1,7 @@
 mod pending;
 
 use crate::permits::Permits;
-use crate::request::error::too_long;
-use crate::request::{Answer, ConnectionPool, OutgoingRequest};
+use crate::request::{ConnectionPool, fetch};
 use crate::server::Server;
 use listwatch_core::api::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
@@ -10,6 +9,7 @@ use listwatch_core::text::SharedText;
 use listwatch_core::transport::{ReadContext, TransportError};
 use pending::PendingResponse;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -40,18 +40,17 @@ use std::task::Poll;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct HttpClient {
     server: Arc<Server>,
     pool: Arc<ConnectionPool>,
     permits: Arc<Permits>,
-    /// The polled requests; an error for one that could not start.
-    open: HashMap<RequestId, Result<PendingResponse, TransportError>>,
+    /// The polled requests.
+    open: HashMap<RequestId, PendingResponse>,
 }
 
 impl HttpClient {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        let (permits, pool) = (server.requests().clone(), Arc::default());
+        let (permits, pool) = (server.requests.clone(), Arc::default());
         Self { server, pool, permits, open: HashMap::new() }
     }
 
@@ -69,7 +68,7 @@ impl HttpClient {
     /// ```
     #[must_use]
     pub fn with_own_limit(mut self) -> Self {
-        self.permits = Permits::new(self.permits.limit().clone());
+        self.permits = Permits::new(self.permits.limit.clone());
         self
     }
 
@@ -92,21 +91,8 @@ impl Clone for HttpClient {
 
 impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
-        let (connection, limit) = (self.pool.checkout()?, self.server.limits().max_response_to(request.method));
-        let answer = Answer::ask(&connection, &self.server, &OutgoingRequest::single(request, self.server.limits()))?;
-        let (head, warnings) = (answer.head.clone(), answer.warnings.clone());
-        let (mut pieces, mut body, mut piece) = (answer.pieces()?, Vec::new(), Vec::new());
-        loop {
-            let is_end = pieces.read(&mut piece)? == 0;
-            body.append(&mut piece);
-            if body.len() > limit {
-                return Err(too_long(request.method, limit));
-            }
-            if is_end {
-                let response = ApiResponse::new(head.status, body).with_retry_after(head.retry_after);
-                return Ok(response.with_warnings(warnings));
-            }
-        }
+        let connection = self.pool.checkout()?;
+        fetch(&connection, &self.server, request)
     }
 }
 
@@ -116,12 +102,8 @@ impl ApiTransport for HttpClient {
     }
 
     fn poll_response(&mut self, id: RequestId, context: ReadContext<'_, '_>) -> Poll<Reply> {
-        let response = match self.open.get_mut(&id) {
-            None => return Poll::Ready(Reply::Idle { until: None }),
-            Some(Err(error)) => Poll::Ready(Err(error.clone())),
-            Some(Ok(pending)) => pending.poll(context.cx),
-        };
-        response.map(|response| {
+        let Some(pending) = self.open.get_mut(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
+        pending.poll(context.cx).map(|response| {
             self.open.remove(&id);
             response.map_or_else(Reply::Failed, Reply::Answered)
         })
@@ -132,6 +114,12 @@ impl ApiTransport for HttpClient {
     }
 
     fn waits_for(&self, id: RequestId) -> Option<SharedText> {
-        self.open.get(&id)?.as_ref().ok()?.waits_for().map(SharedText::from)
+        self.open.get(&id)?.waits_for().map(SharedText::from)
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").field("server", &self.server).finish_non_exhaustive()
     }
 }

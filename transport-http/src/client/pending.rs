@@ -1,26 +1,18 @@
 use crate::permits::Permits;
-use crate::request::error::too_long;
-use crate::request::{ConnectionPool, Exchange, OutgoingRequest, Piece, PooledConnection};
+use crate::request::{ConnectionPool, Pending, Piece, PooledConnection, fetch};
 use crate::server::Server;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use listwatch_core::transport::{ResponseHead, TransportError};
+use listwatch_core::api::{ApiRequest, ApiResponse};
+use listwatch_core::transport::TransportError;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// A single request that is polled. If dropped before its end, it closes its connection.
-#[derive(Debug)]
 pub(crate) struct PendingResponse {
     server: Arc<Server>,
-    connection: PooledConnection,
-    exchange: Exchange,
-    method: Method,
-    head: ResponseHead,
-    body: Vec<u8>,
-    has_ended: bool,
+    /// `None` once the response has come, or if there was no connection.
+    connection: Option<PooledConnection>,
+    response: Pending<ApiResponse>,
 }
-
-/// The free space of the body's buffer for one read, in bytes.
-const ROOM: usize = 8 * 1024;
 
 impl PendingResponse {
     /// Sends a request.
@@ -29,51 +21,37 @@ impl PendingResponse {
         permits: &Arc<Permits>,
         pool: &Arc<ConnectionPool>,
         request: &ApiRequest,
-    ) -> Result<Self, TransportError> {
-        let connection = pool.checkout()?;
-        let outgoing = OutgoingRequest::single(request, server.limits());
-        let exchange = Exchange::start(server, permits, &connection, outgoing, None);
-        let (head, body) = (ResponseHead::default(), Vec::new());
-        Ok(Self { server: server.clone(), connection, exchange, method: request.method, head, body, has_ended: false })
+    ) -> Self {
+        let pooled = pool.checkout();
+        let response = match &pooled {
+            Ok(pooled) => {
+                let (server, connection, request) = (server.clone(), Arc::clone(pooled), request.clone());
+                Pending::start(permits, move |_, _permit| fetch(&connection, &server, &request))
+            }
+            Err(error) => Pending::failed(error.clone()),
+        };
+        Self { server: server.clone(), connection: pooled.ok(), response }
     }
 
     /// Polls for the whole response.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
-        let limit = self.server.limits().max_response_to(self.method);
-        loop {
-            let len = self.body.len();
-            if len > limit {
-                return Poll::Ready(Err(too_long(self.method, limit)));
+        self.response.poll(cx, &mut []).map(|piece| {
+            let Piece::End(end) = piece else { unreachable!("its thread delivers the end alone") };
+            if end.is_ok() {
+                self.connection = None;
             }
-            self.body.resize(len + ROOM, 0);
-            let piece = self.exchange.poll(cx, &mut self.body[len..]);
-            let read = if let Poll::Ready(Piece::Data(read)) = piece { read } else { 0 };
-            self.body.truncate(len + read);
-            match ready!(piece) {
-                Piece::Head(head) => self.head = head,
-                Piece::Data(_) => {}
-                Piece::End(end) => return Poll::Ready(end.map(|()| self.end())),
-            }
-        }
+            end
+        })
     }
 
     /// What it waits for before it is sent, while it does.
     pub(crate) fn waits_for(&self) -> Option<String> {
-        self.exchange.waits_for()
-    }
-
-    fn end(&mut self) -> ApiResponse {
-        self.has_ended = true;
-        let (status, body) = (self.head.status, std::mem::take(&mut self.body));
-        let response = ApiResponse::new(status, body).with_retry_after(self.head.retry_after);
-        response.with_warnings(self.exchange.take_warnings())
+        self.response.waits_for(&self.server)
     }
 }
 
 impl Drop for PendingResponse {
     fn drop(&mut self) {
-        if !self.has_ended {
-            self.connection.close(&self.server);
-        }
+        self.connection.iter().for_each(|connection| connection.close(&self.server));
     }
 }

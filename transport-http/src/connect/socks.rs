@@ -1,45 +1,18 @@
 //! SOCKS 5 (RFC 1928), with a password if the URL has one (RFC 1929). The proxy resolves the name.
 
-use super::tcp::{TcpConnector, TcpTransport, left};
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
-use ureq::unversioned::transport::{ConnectionDetails, Connector, Either, NextTimeout, Transport, TransportAdapter};
-use ureq::{Error, Proxy, ProxyProtocol};
+use ureq::{Error, Proxy};
 
 const VERSION: u8 = 5;
 const CONNECT: u8 = 1;
 const NO_LOGIN: u8 = 0;
 const PASSWORD: u8 = 2;
 
-/// Connects through a SOCKS proxy, if one is configured.
-///
-/// ureq's own connector opens its sockets without keep-alive.
-#[derive(Debug)]
-pub(crate) struct SocksConnector(TcpConnector);
-
-impl SocksConnector {
-    pub(crate) fn new(tcp: TcpConnector) -> Self {
-        Self(tcp)
-    }
-}
-
-impl<In: Transport> Connector<In> for SocksConnector {
-    type Out = Either<In, TcpTransport>;
-
-    fn connect(&self, details: &ConnectionDetails<'_>, below: Option<In>) -> Result<Option<Self::Out>, Error> {
-        let proxy = details.config.proxy().filter(|proxy| proxy.protocol() == ProxyProtocol::Socks5h);
-        let (None, Some(proxy)) = (&below, proxy) else { return Ok(below.map(Either::A)) };
-        let timeout = || NextTimeout { after: left(details), ..details.timeout };
-        let addresses = details.resolver.resolve(proxy.uri(), details.config, timeout())?;
-        let transport = self.0.dial(&addresses, details)?;
-        let mut wire = TransportAdapter::new(transport, details.current_time.clone());
-        wire.set_timeout(timeout());
-        let host = details.uri.host().unwrap_or_default().trim_matches(['[', ']']);
-        let usual = if details.needs_tls() { 443 } else { 80 };
-        log_in(&mut wire, proxy)?;
-        ask(&mut wire, host, details.uri.port_u16().unwrap_or(usual))?;
-        Ok(Some(Either::B(wire.into_inner())))
-    }
+/// Lets the proxy connect to a host and a port.
+pub(super) fn connect(wire: &mut (impl Read + Write), proxy: &Proxy, (host, port): (&str, u16)) -> Result<(), Error> {
+    log_in(wire, proxy)?;
+    ask(wire, host.trim_matches(['[', ']']), port)
 }
 
 /// Negotiates the authentication method, and authenticates.

@@ -14,12 +14,14 @@ use std::sync::Arc;
 
 /// The inputs of TLS, from files that may change, and the configuration that was built from them last.
 pub(crate) struct Tls {
-    authority: Option<Material>,
+    /// The certificate authority that the configuration names; if none, those of the system count.
+    pub(crate) authority: Option<Material>,
     /// Whether the system's authorities are trusted beside a configured one.
     trusts_system: bool,
     insecure: bool,
     identity: Option<(Material, Material)>,
-    server_name: Option<ServerName<'static>>,
+    /// The name to expect in the server's certificate, if not the host of its URL.
+    pub(crate) server_name: Option<ServerName<'static>>,
     last: Lock<Option<(Inputs, Arc<ClientConfig>)>>,
 }
 
@@ -50,15 +52,6 @@ impl Tls {
     pub(crate) fn of_proxy(authority: Option<Material>) -> Self {
         let last = Lock::new(None);
         Self { authority, trusts_system: true, insecure: false, identity: None, server_name: None, last }
-    }
-
-    /// The name to expect in the server's certificate, if not the host of its URL.
-    pub(crate) fn server_name(&self) -> Option<ServerName<'static>> {
-        self.server_name.clone()
-    }
-
-    pub(crate) fn has_authority(&self) -> bool {
-        self.authority.is_some()
     }
 
     /// The SHA-256 of the configured authority's certificates, as they are now; `None` without one.

@@ -1,97 +1,86 @@
 //! What ureq does not see of a request: its credential, and its answer. ureq's log at the level `trace` has all bytes
 //! that pass through ureq.
 
+use super::dialer::Stream;
+use super::input::Input;
+use super::wire::Wire;
 use crate::exchange::{self, Part, ProtocolError};
 use crate::lock::Lock;
+use listwatch_core::api::SendGate;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use ureq::http::{HeaderName, HeaderValue, Response, StatusCode, Version};
-use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, Either, NextTimeout, Transport, time};
+use ureq::unversioned::transport::{Buffers, NextTimeout, Transport, time};
 use ureq::{Body, BodyReader, Error, Timeout};
+use ureq_proto::parser::try_parse_response;
 
 /// The head that ureq sees of each answer: its body ends when [`END`] comes.
 const BEGIN: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 const END: &[u8] = b"0\r\n\r\n";
 
+/// How requests name this program.
+pub(crate) const USER_AGENT: &str = concat!("listwatch/", env!("CARGO_PKG_VERSION"));
+
 /// The size of a buffer for requests, in bytes. Each header must fit.
 pub(crate) const BUFFER: usize = 16 * 1024;
 
 /// The longest head of an answer, in bytes.
-const MAX_HEAD: usize = BUFFER - 1;
+pub(super) const MAX_HEAD: usize = BUFFER - 1;
 const MAX_HEADERS: usize = 128;
 
-/// The request that a connection sends now, as ureq does not see it.
-#[derive(Clone, Debug, Default)]
+/// The request that a connection sends now, as ureq does not see it. A clone is the same request.
+#[derive(Clone, Default)]
 pub(crate) struct Veil(Arc<Lock<Veiled>>);
 
 #[derive(Default)]
-enum Veiled {
-    #[default]
-    Nothing,
-    /// The lines of a request's head that follow its first line.
-    Unsent(Vec<u8>),
-    Answered(Response<()>, Arc<Lock<Line>>),
+struct Veiled {
+    /// The lines of the head that follow its first line, until they are sent.
+    unsent: Option<Vec<u8>>,
+    /// Asked before each piece of the request is written.
+    gate: Option<SendGate>,
+    answer: Option<(Response<()>, Arc<Lock<Line>>)>,
 }
 
 impl Veil {
-    /// Adds these headers to the next request.
-    pub(crate) fn begin<'a>(&self, headers: impl Iterator<Item = (HeaderName, &'a HeaderValue)>) {
+    /// Adds these headers to the next request, and lets it leave if the gate allows it.
+    pub(crate) fn begin<'a>(
+        &self,
+        headers: impl Iterator<Item = (HeaderName, &'a HeaderValue)>,
+        gate: Option<&SendGate>,
+    ) {
         let lines =
             headers.flat_map(|(name, value)| [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
-        *self.0.lock() = Veiled::Unsent(lines.collect());
+        let next = Veiled { unsent: Some(lines.collect()), gate: gate.cloned(), answer: None };
+        *self.0.lock() = next;
     }
 
     /// The answer, once ureq has seen its head. The server may send nothing for `idle`.
-    pub(crate) fn answer(&self, seen: Response<Body>, idle: Option<Duration>) -> Result<Response<VeiledBody>, Error> {
-        match std::mem::take(&mut *self.0.lock()) {
-            Veiled::Answered(head, line) => {
-                let seen = seen.into_body().into_reader();
-                let after = idle.map_or(time::Duration::NotHappening, time::Duration::Exact);
-                let timeout = NextTimeout { after, reason: Timeout::PerRead, per_read: None, per_write: None };
-                Ok(head.map(|()| VeiledBody(Some(Unread { line, seen, timeout }))))
-            }
-            _ => Err(Error::ConnectionFailed),
-        }
+    pub(crate) fn end(
+        &self,
+        seen: Result<Response<Body>, Error>,
+        idle: Option<Duration>,
+    ) -> Result<Response<VeiledBody>, Error> {
+        // Dropped behind the lock: a gate is foreign code.
+        let veiled = std::mem::take(&mut *self.0.lock());
+        let (seen, (head, line)) = (seen?.into_body().into_reader(), veiled.answer.ok_or(Error::ConnectionFailed)?);
+        let after = idle.map_or(time::Duration::NotHappening, time::Duration::Exact);
+        let timeout = NextTimeout { after, reason: Timeout::PerRead, per_read: None, per_write: None };
+        Ok(head.map(|()| VeiledBody(Some(Unread { line, seen, timeout }))))
     }
 
-    fn take_unsent(&self) -> Option<Vec<u8>> {
+    /// What is to be sent now, and asked before.
+    fn unsent(&self) -> (Option<Vec<u8>>, Option<SendGate>) {
         let mut veiled = self.0.lock();
-        let Veiled::Unsent(lines) = &mut *veiled else { return None };
-        let lines = std::mem::take(lines);
-        *veiled = Veiled::Nothing;
-        Some(lines)
+        (veiled.unsent.take(), veiled.gate.clone())
     }
 }
 
-/// Hides credentials and answers. It is the last connector: what it adds goes through TLS and proxies.
-#[derive(Debug)]
-pub(crate) struct VeilConnector {
-    veil: Veil,
-    is_proxied: bool,
-}
-
-impl VeilConnector {
-    pub(crate) fn new(veil: Veil, is_proxied: bool) -> Self {
-        Self { veil, is_proxied }
-    }
-}
-
-impl<In: Transport> Connector<In> for VeilConnector {
-    type Out = Either<In, VeiledTransport>;
-
-    fn connect(&self, details: &ConnectionDetails<'_>, below: Option<In>) -> Result<Option<Self::Out>, Error> {
-        let Some(below) = below else { return Ok(None) };
-        // ureq connects to a proxy by the same connectors, and without a proxy.
-        if self.is_proxied && details.config.proxy().is_none() {
-            return Ok(Some(Either::A(below)));
-        }
-        let is_tls = below.is_tls();
-        let line = Line { below: Box::new(below), due: Due::Nothing };
-        let (veil, shown) = (self.veil.clone(), Shown::default());
-        Ok(Some(Either::B(VeiledTransport { veil, line: Arc::new(Lock::new(line)), shown, is_tls })))
+impl fmt::Debug for Veil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Veil")
     }
 }
 
@@ -100,7 +89,13 @@ pub(crate) struct VeiledTransport {
     veil: Veil,
     line: Arc<Lock<Line>>,
     shown: Shown,
-    is_tls: bool,
+}
+
+impl VeiledTransport {
+    pub(super) fn over(below: Link, veil: Veil) -> Self {
+        let line = Line { below, due: Due::Nothing };
+        Self { veil, line: Arc::new(Lock::new(line)), shown: Shown::default() }
+    }
 }
 
 impl Transport for VeiledTransport {
@@ -110,20 +105,21 @@ impl Transport for VeiledTransport {
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         let (mut line, seen) = (self.line.lock(), std::mem::take(&mut self.shown.output));
-        let seen = &seen[..amount];
-        let Some(unseen) = self.veil.take_unsent() else { return line.send(seen, timeout) };
+        let (seen, (unsent, gate)) = (&seen[..amount], self.veil.unsent());
+        line.below.wire.limit(timeout);
+        let Some(unseen) = unsent else { return line.below.send(seen, gate.as_ref()) };
         line.due = Due::Head { passed: 0 };
         let first = seen.windows(2).position(|end| end == b"\r\n").map_or(0, |at| at + 2);
-        line.send(&[&seen[..first], &unseen, &seen[first..]].concat(), timeout)
+        line.below.send(&[&seen[..first], &unseen, &seen[first..]].concat(), gate.as_ref())
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
         let line = &mut *self.line.lock();
         match line.due {
             Due::Head { .. } => {
-                let has_come = line.below.await_input(timeout)?;
+                let has_come = line.below.fill(timeout)?;
                 if let Some(head) = line.try_head()? {
-                    *self.veil.0.lock() = Veiled::Answered(head, self.line.clone());
+                    self.veil.0.lock().answer = Some((head, self.line.clone()));
                     self.shown.input = BEGIN;
                 }
                 Ok(has_come)
@@ -137,19 +133,27 @@ impl Transport for VeiledTransport {
     }
 
     fn is_open(&mut self) -> bool {
-        let mut line = self.line.lock();
-        matches!(line.due, Due::Nothing) && line.below.buffers().input().is_empty() && line.below.is_open()
+        let Line { below, due } = &*self.line.lock();
+        matches!(due, Due::Nothing) && below.input.unread().is_empty() && below.wire.is_quiet().unwrap_or(false)
     }
 
     fn is_tls(&self) -> bool {
-        self.is_tls
+        self.line.lock().below.is_tls
     }
 }
 
 /// A connection, and what it brings next.
 struct Line {
-    below: Box<dyn Transport>,
+    below: Link,
     due: Due,
+}
+
+/// A connection to the server.
+pub(super) struct Link {
+    pub(super) wire: Arc<Wire>,
+    pub(super) stream: Stream,
+    pub(super) is_tls: bool,
+    pub(super) input: Input,
 }
 
 enum Due {
@@ -161,30 +165,38 @@ enum Due {
     Body(Box<exchange::Response>),
 }
 
-impl Line {
-    fn send(&mut self, mut bytes: &[u8], timeout: NextTimeout) -> Result<(), Error> {
-        while !bytes.is_empty() {
-            let output = self.below.buffers().output();
-            let (now, later) = bytes.split_at(bytes.len().min(output.len()));
-            output[..now.len()].copy_from_slice(now);
-            self.below.transmit_output(now.len(), timeout)?;
-            bytes = later;
+impl Link {
+    /// Sends bytes piece by piece, as long as the gate lets them leave.
+    fn send(&mut self, bytes: &[u8], gate: Option<&SendGate>) -> Result<(), Error> {
+        for piece in bytes.chunks(BUFFER) {
+            gate.map_or(Ok(()), SendGate::check).map_err(io::Error::other)?;
+            self.stream.write_all(piece)?;
+            self.stream.flush()?;
         }
         Ok(())
     }
 
+    /// Reads what comes next. Whether anything came.
+    fn fill(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        self.wire.limit(timeout);
+        let read = self.input.fill(&mut self.stream);
+        Ok(read.map_err(|error| if self.is_tls { broken_off(error) } else { error })? > 0)
+    }
+}
+
+impl Line {
     /// The head of the answer, once all of it has come. Interim answers (1xx) before it are passed over, and count in its
     /// length.
     fn try_head(&mut self) -> Result<Option<Response<()>>, Error> {
         while let Due::Head { passed } = self.due {
-            let input = self.below.buffers().input();
+            let input = self.below.input.unread();
             let parsed = parsed(input)?;
             let passed = passed + parsed.as_ref().map_or(input.len(), |(len, _)| *len);
             if passed > MAX_HEAD {
                 return Err(Error::LargeResponseHeader(passed, MAX_HEAD));
             }
             let Some((len, head)) = parsed else { return Ok(None) };
-            self.below.buffers().input_consume(len);
+            self.below.input.consume(len);
             match head.status() {
                 StatusCode::SWITCHING_PROTOCOLS => return Err(broken(ProtocolError::Upgrade)),
                 status if status.is_informational() => self.due = Due::Head { passed },
@@ -202,7 +214,7 @@ impl Line {
         let Due::Body(body) = &mut self.due else { return Ok(0) };
         let mut filled = 0;
         while filled < buf.len() {
-            let input = self.below.buffers().input();
+            let input = self.below.input.unread();
             let (taken, part) = match body.handle_bytes(&input[..input.len().min(buf.len() - filled)]) {
                 Ok(read) => read,
                 // The next read repeats it.
@@ -214,11 +226,11 @@ impl Line {
                 buf[filled..filled + data.len()].copy_from_slice(data);
                 filled += data.len();
             }
-            self.below.buffers().input_consume(taken);
+            self.below.input.consume(taken);
             match part {
                 Some(Part::End) => break,
                 None if taken == 0 && filled > 0 => break,
-                None if taken == 0 && !self.below.await_input(timeout)? => body.handle_close().map_err(broken)?,
+                None if taken == 0 && !self.below.fill(timeout)? => body.handle_close().map_err(broken)?,
                 _ => {}
             }
         }
@@ -232,17 +244,9 @@ impl Line {
 }
 
 /// Reads a head, and its length; `None` if more of it has to come.
-fn parsed(input: &[u8]) -> Result<Option<(usize, Response<()>)>, Error> {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut head = httparse::Response::new(&mut headers);
-    let status = head.parse(input).map_err(|error| invalid(format!("the head of the response is invalid: {error}")))?;
-    let httparse::Status::Complete(len) = status else { return Ok(None) };
-    let version = if head.version == Some(0) { Version::HTTP_10 } else { Version::HTTP_11 };
-    let mut response = Response::builder().version(version).status(head.code.unwrap_or_default());
-    for header in head.headers {
-        response = response.header(header.name, header.value);
-    }
-    Ok(Some((len, response.body(()).map_err(|error| invalid(error.to_string()))?)))
+pub(super) fn parsed(input: &[u8]) -> Result<Option<(usize, Response<()>)>, Error> {
+    let fault = |error| io::Error::new(ErrorKind::InvalidData, format!("the head of the response is invalid: {error}"));
+    Ok(try_parse_response::<MAX_HEADERS>(input).map_err(fault)?)
 }
 
 /// What reads the body behind a head.
@@ -261,8 +265,14 @@ fn broken(error: ProtocolError) -> Error {
     Error::Io(io::Error::new(kind, error))
 }
 
-fn invalid(what: String) -> Error {
-    Error::Io(io::Error::new(ErrorKind::InvalidData, what))
+/// An error of a connection that ended without TLS's `close_notify`.
+fn broken_off(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
+            io::Error::new(ErrorKind::BrokenPipe, "TLS was broken off")
+        }
+        _ => error,
+    }
 }
 
 /// The body of an answer. A read that would block has changed nothing, and may be repeated.
@@ -274,6 +284,13 @@ struct Unread {
     /// ureq keeps the connection until this ends.
     seen: BodyReader<'static>,
     timeout: NextTimeout,
+}
+
+impl VeiledBody {
+    /// The socket of an answer that has not ended.
+    pub(crate) fn wire(&self) -> Option<Arc<Wire>> {
+        self.0.as_ref().map(|unread| unread.line.lock().below.wire.clone())
+    }
 }
 
 impl Read for VeiledBody {
@@ -332,11 +349,5 @@ impl Buffers for Shown {
 impl fmt::Debug for VeiledTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VeiledTransport").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Veiled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Veiled")
     }
 }

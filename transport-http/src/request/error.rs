@@ -51,11 +51,12 @@ fn of_either(error: &Error, has_authority: bool) -> TransportError {
 
 /// Converts an error of a call. The message names the server if that helps.
 pub(crate) fn of_call(error: &Error, server: &Server) -> TransportError {
-    let error = of_either(error, server.has_authority());
-    if error.kind != TransportErrorKind::Refused || server.is_proxied() {
+    let has_authority = server.tls.as_ref().is_some_and(|tls| tls.authority.is_some());
+    let error = of_either(error, has_authority);
+    if error.kind != TransportErrorKind::Refused || server.proxy.is_some() {
         return error;
     }
-    let detail = format!("{} (nothing listens there, or there is no route)", server.authority());
+    let detail = format!("{} (nothing listens there, or there is no route)", server.authority);
     TransportError::new(error.kind, detail)
 }
 

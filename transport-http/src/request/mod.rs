@@ -2,20 +2,19 @@
 
 pub(crate) mod error;
 
-mod answer;
-mod body;
 mod connection;
-mod exchange;
-mod head;
 mod outgoing;
+mod pending;
 mod pipe;
 mod polled;
 mod pool;
+mod response;
 mod warnings;
 
-pub(crate) use answer::Answer;
 pub(crate) use connection::Connection;
-pub(crate) use exchange::Exchange;
 pub(crate) use outgoing::OutgoingRequest;
+pub(crate) use pending::{Pending, stream};
 pub(crate) use pipe::Piece;
+pub(crate) use polled::{PolledBody, UnreadBody};
 pub(crate) use pool::{ConnectionPool, PooledConnection};
+pub(crate) use response::fetch;

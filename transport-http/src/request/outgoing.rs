@@ -1,5 +1,4 @@
 use crate::limits::Limits;
-use crate::server::Call;
 use listwatch_core::api::{ApiRequest, Method, SendGate};
 use listwatch_core::request::{Query, Request, Verb};
 use std::borrow::Cow;
@@ -8,19 +7,19 @@ use std::time::Duration;
 use ureq::http;
 
 /// A request in its own memory, which any thread may send.
-#[derive(Debug)]
 pub(crate) struct OutgoingRequest {
-    method: http::Method,
+    pub(super) method: http::Method,
     /// Path and query.
-    target: String,
-    headers: Vec<(&'static str, Cow<'static, str>)>,
-    body: Vec<u8>,
+    pub(super) target: String,
+    /// Names and values.
+    pub(super) headers: Vec<(&'static str, Cow<'static, str>)>,
+    pub(super) body: Vec<u8>,
     /// The statuses of an answer that is no refusal.
     proper: Range<u16>,
     /// How long the server may send nothing.
-    idle: Option<Duration>,
+    pub(super) idle: Option<Duration>,
     /// Asked when it leaves.
-    gate: Option<SendGate>,
+    pub(super) gate: Option<SendGate>,
 }
 
 impl OutgoingRequest {
@@ -58,22 +57,6 @@ impl OutgoingRequest {
     /// Whether an answer with this status is a refusal.
     pub(super) fn is_refused_by(&self, status: u16) -> bool {
         !self.proper.contains(&status)
-    }
-
-    /// How long the server may send nothing.
-    pub(super) fn idle(&self) -> Option<Duration> {
-        self.idle
-    }
-
-    pub(crate) fn call(&self) -> Call<'_> {
-        Call {
-            method: self.method.clone(),
-            target: &self.target,
-            headers: &self.headers,
-            body: &self.body,
-            idle: self.idle,
-            gate: self.gate.as_ref(),
-        }
     }
 }
 

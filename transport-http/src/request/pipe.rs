@@ -17,32 +17,40 @@ const LIMIT: usize = if cfg!(loom) { 4 } else { 64 * 1024 };
 /// The buffers' capacity that is kept while the task waits.
 const KEEP: usize = 4 * 1024;
 
-/// Makes a pipe for one response.
-pub(crate) fn new() -> (Sender, Receiver) {
-    let shared = Arc::new(Shared::default());
+/// Makes a pipe for one response, which ends with a `T`.
+pub(crate) fn new<T>() -> (Sender<T>, Receiver<T>) {
+    let state = State {
+        head: None,
+        bytes: Vec::new(),
+        has_ended: false,
+        end: None,
+        waker: None,
+        is_sender_waiting: false,
+        is_closed: false,
+    };
+    let shared = Arc::new(Shared { state: Mutex::new(state), taken: Condvar::new() });
     (Sender(shared.clone()), Receiver { shared, taken: Vec::new(), delivered: 0 })
 }
 
 /// A result of polling the pipe.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// The response has begun.
-    Head(ResponseHead),
+pub(crate) enum Piece<T> {
+    /// The response has begun. The texts are warnings of the server.
+    Head(ResponseHead, Vec<String>),
     /// This many bytes, at least one, were written to the buffer.
     Data(usize),
     /// The response ended, or failed.
-    End(Result<(), TransportError>),
+    End(Result<T, TransportError>),
 }
 
 /// The thread's side. If dropped before [`end`](Self::end), it reports a failure: a thread that panicked leaves no
 /// caller waiting.
-#[derive(Debug)]
-pub(crate) struct Sender(Arc<Shared>);
+pub(crate) struct Sender<T>(Arc<Shared<T>>);
 
-impl Sender {
-    pub(crate) fn head(&self, head: ResponseHead) {
+impl<T> Sender<T> {
+    pub(crate) fn head(&self, head: ResponseHead, warnings: Vec<String>) {
         let mut state = self.0.lock();
-        state.head = Some(head);
+        state.head = Some((head, warnings));
         wake(state);
     }
 
@@ -70,7 +78,7 @@ impl Sender {
     }
 
     /// Ends the response. Only the first call counts.
-    pub(crate) fn end(&self, end: Result<(), TransportError>) {
+    pub(crate) fn end(&self, end: Result<T, TransportError>) {
         let mut state = self.0.lock();
         if !mem::replace(&mut state.has_ended, true) {
             state.end = Some(end);
@@ -79,31 +87,30 @@ impl Sender {
     }
 }
 
-impl Drop for Sender {
+impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         self.end(Err(TransportError::new(TransportErrorKind::Other, "the thread that read the response ended early")));
     }
 }
 
 /// The task's side. When dropped, it unblocks the thread.
-#[derive(Debug)]
-pub(crate) struct Receiver {
-    shared: Arc<Shared>,
+pub(crate) struct Receiver<T> {
+    shared: Arc<Shared<T>>,
     /// The bytes that were taken from the thread.
     taken: Vec<u8>,
     /// How many of them were delivered.
     delivered: usize,
 }
 
-impl Receiver {
+impl<T> Receiver<T> {
     /// Returns the next piece, with bytes at the front of `buf`, or registers the waker. `buf` must not be empty.
-    pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
+    pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece<T>> {
         if self.delivered < self.taken.len() {
             return Poll::Ready(self.deliver(buf));
         }
         let mut state = self.shared.lock();
-        if let Some(head) = state.head.take() {
-            return Poll::Ready(Piece::Head(head));
+        if let Some((head, warnings)) = state.head.take() {
+            return Poll::Ready(Piece::Head(head, warnings));
         }
         if !state.bytes.is_empty() {
             mem::swap(&mut state.bytes, &mut self.taken);
@@ -131,7 +138,7 @@ impl Receiver {
         Poll::Pending
     }
 
-    fn deliver(&mut self, buf: &mut [u8]) -> Piece {
+    fn deliver(&mut self, buf: &mut [u8]) -> Piece<T> {
         let left = &self.taken[self.delivered..];
         let len = left.len().min(buf.len());
         buf[..len].copy_from_slice(&left[..len]);
@@ -140,7 +147,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.is_closed = true;
@@ -151,34 +158,32 @@ impl Drop for Receiver {
     }
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Shared<T> {
+    state: Mutex<State<T>>,
     /// Notified when the thread waits and the bytes were taken, and when the receiver was dropped.
     taken: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    head: Option<ResponseHead>,
+struct State<T> {
+    head: Option<(ResponseHead, Vec<String>)>,
     /// The bytes that wait for the task.
     bytes: Vec<u8>,
     has_ended: bool,
     /// The end, until the task has polled it.
-    end: Option<Result<(), TransportError>>,
+    end: Option<Result<T, TransportError>>,
     /// The task's, while it waits.
     waker: Option<Waker>,
     is_sender_waiting: bool,
     is_closed: bool,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl<T> State<T> {
     fn has_room(&self, len: usize) -> bool {
         self.bytes.is_empty() || self.bytes.len() + len <= LIMIT
     }
@@ -197,7 +202,7 @@ impl State {
 }
 
 /// Releases the lock, and wakes the task if it waits.
-fn wake(mut state: MutexGuard<'_, State>) {
+fn wake<T>(mut state: MutexGuard<'_, State<T>>) {
     let waker = state.waker.take();
     drop(state);
     if let Some(waker) = waker {
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn whoever_found_nothing_is_woken_by_each_kind_of_piece() {
-        let (sender, mut receiver) = new();
+        let (sender, mut receiver) = new::<()>();
         let (bell, rung) = mpsc::channel();
         let waker = Waker::from(Arc::new(Bell(bell)));
         let mut buf = [0; 4];
@@ -240,8 +245,8 @@ mod tests {
             piece
         };
         assert_eq!(next(), Poll::Pending);
-        sender.head(ResponseHead::default());
-        assert_eq!(next(), Poll::Ready(Piece::Head(ResponseHead::default())));
+        sender.head(ResponseHead::default(), Vec::new());
+        assert_eq!(next(), Poll::Ready(Piece::Head(ResponseHead::default(), Vec::new())));
         assert_eq!(next(), Poll::Pending);
         assert!(sender.data(&mut b"abc".to_vec()));
         assert_eq!(next(), Poll::Ready(Piece::Data(3)));
@@ -251,7 +256,7 @@ mod tests {
     }
 
     /// Waits until the thread waits for room.
-    fn wait_for_sender(receiver: &Receiver) {
+    fn wait_for_sender(receiver: &Receiver<()>) {
         while !receiver.shared.lock().is_sender_waiting {
             thread::yield_now();
         }
@@ -259,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_thread_waits_once_what_nobody_took_leaves_no_room() {
-        let (sender, mut receiver) = new();
+        let (sender, mut receiver) = new::<()>();
         let (handed_over, seen) = mpsc::channel();
         let chunks = [vec![b'a'; LIMIT - 1], b"b".to_vec(), b"c".to_vec(), vec![b'd'; 2 * LIMIT]];
         let thread = thread::spawn({
@@ -291,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_is_let_go_when_nobody_wants_more() {
-        let (sender, receiver) = new();
+        let (sender, receiver) = new::<()>();
         let thread = thread::spawn(move || {
             assert!(sender.data(&mut vec![b'a'; LIMIT]));
             sender.data(&mut b"b".to_vec())
@@ -303,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_pipe_that_is_quiet_keeps_no_large_buffer() {
-        let (sender, mut receiver) = new();
+        let (sender, mut receiver) = new::<()>();
         let (cx, mut buf) = (Context::from_waker(Waker::noop()), vec![0; LIMIT]);
         for _ in 0..2 {
             (0..4).for_each(|_| assert!(sender.data(&mut vec![b'a'; LIMIT / 4])));
@@ -316,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_panicked_is_a_failure_behind_what_it_delivered() {
-        let (sender, mut receiver) = new();
+        let (sender, mut receiver) = new::<()>();
         sender.data(&mut b"a".to_vec());
         drop(sender);
         let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 4]);
@@ -326,7 +331,7 @@ mod tests {
 
     #[test]
     fn only_the_first_end_counts() {
-        let (sender, mut receiver) = new();
+        let (sender, mut receiver) = new::<()>();
         sender.end(Ok(()));
         let cx = Context::from_waker(Waker::noop());
         assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Ready(Piece::End(Ok(()))));
@@ -335,7 +340,7 @@ mod tests {
     }
 
     /// Tries to take the lock when it is dropped.
-    struct Asks(Arc<Shared>, Arc<AtomicUsize>);
+    struct Asks(Arc<Shared<()>>, Arc<AtomicUsize>);
 
     impl Wake for Asks {
         fn wake(self: Arc<Self>) {}
@@ -349,8 +354,8 @@ mod tests {
     }
 
     #[test]
-    fn the_waker_of_another_task_is_dropped_outside_of_the_lock() {
-        let (_sender, mut receiver) = new();
+    fn the_waker_of_another_task_was_dropped_under_the_lock() {
+        let (_sender, mut receiver) = new::<()>();
         let free = Arc::new(AtomicUsize::new(0));
         let waker = Waker::from(Arc::new(Asks(receiver.shared.clone(), free.clone())));
         assert_eq!(receiver.poll(&Context::from_waker(&waker), &mut [0; 4]), Poll::Pending);

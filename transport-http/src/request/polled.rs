@@ -1,14 +1,11 @@
 //! A body that the task reads itself.
 
-use super::body::Content;
 use super::error;
-use super::pipe::Piece;
 use crate::clock;
-use crate::connect::Wire;
+use crate::connect::VeiledBody;
 use crate::permits::Permit;
 use crate::reactor::{PollRead, Reactor};
 use listwatch_core::transport::TransportError;
-use std::fmt;
 use std::io::Read;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,61 +14,45 @@ use std::time::{Duration, Instant};
 use ureq::{Error, Timeout};
 
 /// A body as a thread leaves it for the task.
-pub(super) struct UnreadBody {
-    pub(super) content: Content,
-    pub(super) wire: Arc<Wire>,
+pub(crate) struct UnreadBody {
+    pub(super) body: VeiledBody,
     pub(super) reactor: Arc<dyn Reactor>,
     /// How long the server may send nothing.
     pub(super) idle: Option<Duration>,
-    pub(super) permit: Permit,
+    pub(super) permit: Arc<Permit>,
 }
 
 impl UnreadBody {
     /// Registers the socket. The task calls this.
-    pub(super) fn register(self) -> Result<PolledBody, TransportError> {
-        let socket = self.wire.poll().and_then(|socket| self.reactor.register(socket));
+    pub(crate) fn register(self) -> Result<PolledBody, TransportError> {
+        let Self { body, reactor, idle, permit } = self;
+        let wire = body.wire().ok_or(Error::ConnectionFailed).map_err(|cause| error::of(&cause))?;
+        let socket = wire.poll().and_then(|socket| reactor.register(socket));
         let socket = socket.map_err(|cause| error::of(&cause.into()))?;
-        let idle = self.idle.map(|limit| IdleTimer::new(limit, self.reactor));
-        Ok(PolledBody { content: self.content, socket, idle, _permit: self.permit })
+        Ok(PolledBody { body, socket, idle: idle.map(|limit| IdleTimer::new(limit, reactor)), _permit: permit })
     }
 }
 
 /// A body whose socket is registered with a reactor. A read that would block is repeated.
-pub(super) struct PolledBody {
-    content: Content,
+pub(crate) struct PolledBody {
+    body: VeiledBody,
     socket: Box<dyn PollRead>,
     idle: Option<IdleTimer>,
-    _permit: Permit,
+    _permit: Arc<Permit>,
 }
 
 impl PolledBody {
-    /// Reads the next bytes, or registers the waker. After an end there is no further piece.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
-        let content = &mut self.content;
-        match self.socket.poll_read(cx, &mut || content.read(buf)) {
-            Poll::Ready(Ok(0)) => Poll::Ready(Piece::End(Ok(()))),
-            Poll::Ready(Ok(len)) => {
-                self.idle.iter_mut().for_each(IdleTimer::restart);
-                Poll::Ready(Piece::Data(len))
+    /// Reads the next bytes, none at the end, or registers the waker.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Result<usize, TransportError>> {
+        let body = &mut self.body;
+        let read = self.socket.poll_read(cx, &mut || body.read(buf));
+        match (&mut self.idle, read) {
+            (Some(idle), Poll::Pending) => idle.poll(cx).map(|()| Err(error::of(&Error::Timeout(Timeout::PerRead)))),
+            (idle, read) => {
+                idle.iter_mut().for_each(IdleTimer::restart);
+                read.map_err(|cause| error::of(&cause.into()))
             }
-            Poll::Ready(Err(cause)) => Poll::Ready(Piece::End(Err(error::of(&cause.into())))),
-            Poll::Pending => match &mut self.idle {
-                Some(idle) => idle.poll(cx).map(|()| Piece::End(Err(error::of(&Error::Timeout(Timeout::PerRead))))),
-                None => Poll::Pending,
-            },
         }
-    }
-}
-
-impl fmt::Debug for UnreadBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnreadBody").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for PolledBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolledBody").finish_non_exhaustive()
     }
 }
 

@@ -6,10 +6,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// The connections of a client: one for each open request, so that each can be closed alone, and some idle ones.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ConnectionPool(Lock<State>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     idle: Vec<Arc<Connection>>,
     busy: Vec<Arc<Connection>>,
@@ -26,7 +26,7 @@ impl ConnectionPool {
         if state.is_closed {
             return Err(closed());
         }
-        let connection = state.idle.pop().unwrap_or_else(|| Arc::new(Connection::new(1)));
+        let connection = state.idle.pop().unwrap_or_default();
         state.busy.push(connection.clone());
         Ok(PooledConnection { connection, pool: self.clone() })
     }
@@ -51,7 +51,6 @@ impl ConnectionPool {
 }
 
 /// A connection for one request. When dropped, it returns to the pool, unless it is closed.
-#[derive(Debug)]
 pub(crate) struct PooledConnection {
     connection: Arc<Connection>,
     pool: Arc<ConnectionPool>,

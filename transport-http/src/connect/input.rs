@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_connection_counted_as_quiet_because_little_room_was_left() {
+    fn a_busy_connection_with_little_room_left_does_not_count_as_quiet() {
         let mut input = Input::default();
         while input.size.bytes() < ReadSize::MOST {
             let len = read(&mut input, usize::MAX);

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_a_full_socket_did_not_take_was_lost() {
+    fn output_that_a_full_socket_does_not_take_is_sent_later() {
         let ((mut socket, mut other), mut sent) = (polled(), Vec::new());
         while unsent(&socket) == 0 {
             let bytes = [(sent.len() / 4096 % 251) as u8; 4096];

@@ -25,7 +25,7 @@ const END: &[u8] = b"0\r\n\r\n";
 pub(crate) const USER_AGENT: &str = concat!("listwatch/", env!("CARGO_PKG_VERSION"));
 
 /// The size of a buffer for requests, in bytes. Each header must fit.
-pub(crate) const BUFFER: usize = 16 * 1024;
+pub(super) const BUFFER: usize = 16 * 1024;
 
 /// The longest head of an answer, in bytes.
 pub(super) const MAX_HEAD: usize = BUFFER - 1;

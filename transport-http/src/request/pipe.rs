@@ -12,8 +12,8 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-/// How many messages wait for the task, before the thread waits.
-const LIMIT: usize = 4;
+/// How many messages wait for the task, before the thread waits. One has up to 64 KiB.
+const LIMIT: usize = 1;
 
 /// Makes a pipe for one response, which ends with a `T`.
 pub(crate) fn new<T>() -> (Sender<T>, Receiver<T>) {
@@ -212,8 +212,7 @@ mod tests {
             }
         });
         (0..LIMIT).for_each(|_| seen.recv().unwrap());
-        thread::sleep(std::time::Duration::from_millis(50));
-        assert!(seen.try_recv().is_err(), "more than the limit");
+        assert!(seen.recv_timeout(std::time::Duration::from_millis(50)).is_err(), "more than the limit");
         let (cx, mut buf, mut body) = (Context::from_waker(Waker::noop()), [0; 30], Vec::new());
         loop {
             match receiver.poll(&cx, &mut buf) {

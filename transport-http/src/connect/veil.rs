@@ -1,9 +1,8 @@
 //! What ureq does not see of a request: its credential, and its answer. ureq's log at the level `trace` has all bytes
 //! that pass through ureq.
 
-use super::dialer::Stream;
 use super::input::Input;
-use super::wire::Wire;
+use super::wire::{Stream, Wire};
 use crate::exchange::{self, Part, ProtocolError};
 use crate::lock::Lock;
 use listwatch_core::api::SendGate;

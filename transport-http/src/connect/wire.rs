@@ -139,6 +139,13 @@ fn set_timeout(
     Ok(())
 }
 
+/// A connection, as bytes.
+pub(super) type Stream = Box<dyn ReadWrite>;
+
+pub(super) trait ReadWrite: Read + Write + Send {}
+
+impl<T: Read + Write + Send> ReadWrite for T {}
+
 /// Reads and writes a socket.
 pub(super) struct Socket(pub(super) Arc<Wire>);
 

@@ -1,9 +1,7 @@
 use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
-use crate::connect::{
-    BUFFER, Dialer, ProxyRule, SystemResolver, Tls, USER_AGENT, Veil, is_loopback, proxy_credentials,
-};
+use crate::connect::{Dialer, ProxyRule, SystemResolver, Tls, USER_AGENT, Veil, is_loopback, proxy_credentials};
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::permits::{Limit, Permits};
@@ -127,7 +125,6 @@ impl Server {
             .proxy(self.proxy.clone())
             .user_agent(USER_AGENT)
             .accept_encoding("")
-            .output_buffer_size(BUFFER)
             .max_idle_connections(1)
             .timeout_connect(Some(self.limits.connect_timeout))
             .build();

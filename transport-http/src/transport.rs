@@ -45,7 +45,7 @@ use std::task::{Poll, ready};
 /// [`poll_read`](ListerWatcher::poll_read) never blocks: it registers the waker and returns [`Poll::Pending`]. It
 /// ignores `context.now` and `context.max_wait`.
 ///
-/// Each request has its own thread, which reads less than 512 KiB ahead of the caller. With a [`Reactor`], the thread
+/// Each request has its own thread, which reads less than 256 KiB ahead of the caller. With a [`Reactor`], the thread
 /// of a watch ends with the head of the response, and [`poll_read`](ListerWatcher::poll_read) reads the socket. If the
 /// caller does not poll, nothing reads the socket, and TCP slows the server down. The buffers grow while a response is
 /// busy, and shrink while it is quiet. Consecutive requests use one connection.

@@ -31,10 +31,13 @@ pub(crate) struct Auth {
     place: String,
 }
 
+/// A header, and what of it is secret.
+type Authorization = (HeaderValue, Vec<Secret>);
+
 /// The credential of one request.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Credential {
-    authorization: Option<HeaderValue>,
+    authorization: Option<Authorization>,
     /// A client certificate and its key, in PEM.
     pub(crate) identity: Option<(Secret, Secret)>,
 }
@@ -42,22 +45,10 @@ pub(crate) struct Credential {
 impl Credential {
     /// The parts to redact: the token; or the password, and the base64 text that carries it; the key that a plugin
     /// issued.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> {
-        let mut secrets = Vec::new();
-        if let Some((scheme, text)) = self.authorization.as_ref().and_then(|value| split_scheme(value.as_bytes())) {
-            let pair = (scheme == b"Basic").then(|| BASE64_STANDARD.decode(text).ok()).flatten();
-            let password = pair.as_deref().and_then(|pair| pair.splitn(2, |byte| *byte == b':').nth(1));
-            secrets.extend(password.map(Secret::new));
-            secrets.push(Secret::new(text));
-        }
-        secrets.extend(self.identity.as_ref().map(|(_, key)| key.clone()));
-        secrets.into_iter()
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> + '_ {
+        let secrets = self.authorization.iter().flat_map(|(_, secrets)| secrets);
+        secrets.chain(self.identity.iter().map(|(_, key)| key)).cloned()
     }
-}
-
-fn split_scheme(header: &[u8]) -> Option<(&[u8], &[u8])> {
-    let space = header.iter().position(|byte| *byte == b' ')?;
-    Some((&header[..space], &header[space + 1..]))
 }
 
 impl Auth {
@@ -85,9 +76,7 @@ impl Auth {
     pub(crate) fn credential(&self, cancel: &CancelToken) -> Result<Credential, ConfigError> {
         let authorization = match &self.login {
             Login::None => None,
-            Login::Basic(pair) => {
-                Some(header("Basic ", &BASE64_STANDARD.encode(pair.reveal()), "the password", &self.place)?)
-            }
+            Login::Basic(pair) => Some(basic(pair, &self.place)?),
             Login::Token(token) => Some(bearer(token, &self.place)?),
             Login::TokenFile(file, token) => Some(self.token_of_file(file, token.as_ref())?),
             Login::IdToken(read) => return self.issued(&self.issuance.or_read(|| id_token::read(read, &self.place))?),
@@ -128,7 +117,7 @@ impl Auth {
     }
 
     /// The token of a file; the fallback token while the file cannot be read, or is empty.
-    fn token_of_file(&self, file: &Reloaded, token: Option<&Secret>) -> Result<HeaderValue, ConfigError> {
+    fn token_of_file(&self, file: &Reloaded, token: Option<&Secret>) -> Result<Authorization, ConfigError> {
         let content = file.current().map(|content| (content.reveal_text() == Some(""), content));
         match (content, token) {
             (Err(_) | Ok((true, _)), Some(token)) => bearer(token, &self.place),
@@ -160,15 +149,26 @@ impl Auth {
         &'a self,
         credential: &'a Credential,
     ) -> impl Iterator<Item = (HeaderName, &'a HeaderValue)> {
-        let authorization = credential.authorization.iter().map(|value| (ureq::http::header::AUTHORIZATION, value));
+        let authorization =
+            credential.authorization.iter().map(|(value, _)| (ureq::http::header::AUTHORIZATION, value));
         authorization.chain(self.impersonate.iter().map(|(name, value)| (name.clone(), value)))
     }
 }
 
-fn bearer(token: &Secret, place: &str) -> Result<HeaderValue, ConfigError> {
+fn basic(pair: &Secret, place: &str) -> Result<Authorization, ConfigError> {
+    let encoded = BASE64_STANDARD.encode(pair.reveal());
+    let password = pair.reveal().splitn(2, |byte| *byte == b':').nth(1).unwrap_or_default();
+    let header = header("Basic ", &encoded, "the password", place)?;
+    Ok((header, vec![Secret::new(password), Secret::new(encoded)]))
+}
+
+fn bearer(token: &Secret, place: &str) -> Result<Authorization, ConfigError> {
     match token.reveal_text() {
         Some("") => Err(ConfigError::new(format!("{place}: the token is empty"))),
-        text => header("Bearer ", text.unwrap_or("\0"), "the token", place),
+        text => {
+            let text = text.unwrap_or("\0");
+            Ok((header("Bearer ", text, "the token", place)?, vec![Secret::new(text)]))
+        }
     }
 }
 

@@ -34,7 +34,7 @@ impl PendingResponse {
     }
 
     /// Polls for the whole response.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
+    pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
         self.response.poll(cx, &mut []).map(|piece| {
             let Piece::End(end) = piece else { unreachable!("its thread delivers the end alone") };
             if end.is_ok() {

@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use super::veil::{BUFFER, Link, Veil, VeiledTransport};
-use super::wire::{Socket, Wire, limited};
+use super::wire::{Socket, Stream, Wire, limited};
 use super::{socks, tunnel};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -35,13 +35,6 @@ pub(crate) struct Dialer {
     pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
     pub(crate) veil: Veil,
 }
-
-/// A connection, as bytes.
-pub(super) type Stream = Box<dyn ReadWrite>;
-
-pub(super) trait ReadWrite: Read + Write + Send {}
-
-impl<T: Read + Write + Send> ReadWrite for T {}
 
 /// An error of TLS with the proxy.
 #[derive(Debug)]

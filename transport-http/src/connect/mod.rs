@@ -20,5 +20,5 @@ pub(crate) use proxy::{ProxyRule, is_loopback};
 pub(crate) use resolver::{SystemResolver, Unresolved};
 pub(crate) use tls::Tls;
 pub(crate) use tunnel::credentials as proxy_credentials;
-pub(crate) use veil::{BUFFER, USER_AGENT, Veil, VeiledBody};
+pub(crate) use veil::{USER_AGENT, Veil, VeiledBody};
 pub(crate) use verifier::Distrusted;

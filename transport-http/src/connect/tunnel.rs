@@ -21,7 +21,7 @@ pub(super) fn connect(stream: &mut (impl Read + Write), proxy: &Proxy, (host, po
 
 /// The name and the password for a proxy, as a header has them.
 pub(crate) fn credentials(proxy: &Proxy) -> Option<String> {
-    proxy.username().or(proxy.password())?;
+    proxy.username().or_else(|| proxy.password())?;
     let (name, password) = (proxy.username().unwrap_or_default(), proxy.password().unwrap_or_default());
     Some(BASE64_STANDARD.encode(format!("{name}:{password}")))
 }

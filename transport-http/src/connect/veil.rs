@@ -1,9 +1,8 @@
 //! What ureq does not see of a request: its credential, and its answer. ureq's log at the level `trace` has all bytes
 //! that pass through ureq.
 
-use super::dialer::Stream;
 use super::input::Input;
-use super::wire::Wire;
+use super::wire::{Stream, Wire};
 use crate::exchange::{self, Part, ProtocolError};
 use crate::lock::Lock;
 use listwatch_core::api::SendGate;
@@ -25,7 +24,7 @@ const END: &[u8] = b"0\r\n\r\n";
 pub(crate) const USER_AGENT: &str = concat!("listwatch/", env!("CARGO_PKG_VERSION"));
 
 /// The size of a buffer for requests, in bytes. Each header must fit.
-pub(crate) const BUFFER: usize = 16 * 1024;
+pub(super) const BUFFER: usize = 16 * 1024;
 
 /// The longest head of an answer, in bytes.
 pub(super) const MAX_HEAD: usize = BUFFER - 1;

@@ -58,7 +58,7 @@ impl<T: Send + 'static> Pending<T> {
         self.permit.upgrade()?.waits_for().or_else(|| server.auth.waits_for())
     }
 
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Piece<T>> {
+    pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece<T>> {
         let piece = ready!(self.answer.poll(cx, buf));
         self.permit = Weak::new();
         Poll::Ready(piece)
@@ -98,17 +98,15 @@ pub(crate) fn stream(
         let answer = Answer::ask(&connection, &server, &request)?;
         sender.head(answer.head.clone(), answer.warnings.clone());
         let mut pieces = answer.pieces()?;
-        if let Some(reactor) = reactor {
-            match pieces.plain() {
-                Ok(body) => return Ok(Some(UnreadBody { body, reactor, idle: request.idle, permit })),
-                Err(others) => pieces = others,
-            }
+        if let Some(reactor) = reactor.filter(|_| pieces.is_plain()) {
+            let idle = request.idle;
+            return Ok(pieces.into_plain().map(|body| UnreadBody { body, reactor, idle, permit }));
         }
         // As fast as the caller takes it out of the pipe. After an error there is no further piece.
         let mut chunk = Vec::new();
         loop {
             let read = pieces.read(&mut chunk);
-            if !chunk.is_empty() && !sender.data(&mut chunk) || !matches!(read, Ok(1..)) {
+            if !chunk.is_empty() && !sender.data(std::mem::take(&mut chunk)) || !matches!(read, Ok(1..)) {
                 return read.map(|_| None);
             }
         }

@@ -1,35 +1,30 @@
 //! A pipe for one response, from a thread that blocks to a task that polls, with back-pressure.
-//!
-//! The thread appends to one buffer while the task reads another, and the task swaps them once it has read its own. So
-//! a side takes the lock once for each time that it catches up with the other, and wakes the other only if it waits.
 
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 #[cfg(loom)]
-use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::mem;
+use loom::sync::mpsc::{self, Sender as SyncSender};
+#[cfg(loom)]
+use loom::sync::{Arc, Mutex, MutexGuard};
 use std::sync::PoisonError;
 #[cfg(not(loom))]
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::mpsc::{self, SyncSender};
+#[cfg(not(loom))]
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-/// How many bytes wait for the task. A single chunk may be longer.
-const LIMIT: usize = if cfg!(loom) { 4 } else { 64 * 1024 };
-/// The buffers' capacity that is kept while the task waits.
-const KEEP: usize = 4 * 1024;
+/// How many messages wait for the task, before the thread waits. One has up to 64 KiB.
+const LIMIT: usize = 1;
 
 /// Makes a pipe for one response, which ends with a `T`.
 pub(crate) fn new<T>() -> (Sender<T>, Receiver<T>) {
-    let state = State {
-        head: None,
-        bytes: Vec::new(),
-        has_ended: false,
-        end: None,
-        waker: None,
-        is_sender_waiting: false,
-        is_closed: false,
-    };
-    let shared = Arc::new(Shared { state: Mutex::new(state), taken: Condvar::new() });
-    (Sender(shared.clone()), Receiver { shared, taken: Vec::new(), delivered: 0 })
+    #[cfg(not(loom))]
+    let (sender, messages) = mpsc::sync_channel(LIMIT);
+    // Loom has none with a limit.
+    #[cfg(loom)]
+    let (sender, messages) = mpsc::channel();
+    let waiting = Arc::new(Waiting(Mutex::new(None)));
+    let sender = Sender { messages: sender, waiting: waiting.clone(), has_ended: false };
+    (sender, Receiver { messages: Mutex::new(messages), waiting, taken: Vec::new(), delivered: 0 })
 }
 
 /// A result of polling the pipe.
@@ -43,59 +38,80 @@ pub(crate) enum Piece<T> {
     End(Result<T, TransportError>),
 }
 
+enum Message<T> {
+    Head(ResponseHead, Vec<String>),
+    Data(Vec<u8>),
+    End(Result<T, TransportError>),
+}
+
+/// The waker of the task, while the task waits.
+struct Waiting(Mutex<Option<Waker>>);
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The drop of a waker is foreign code, which may take the lock.
+    fn replace(&self, with: Option<Waker>) -> Option<Waker> {
+        std::mem::replace(&mut *self.lock(), with)
+    }
+}
+
 /// The thread's side. If dropped before [`end`](Self::end), it reports a failure: a thread that panicked leaves no
 /// caller waiting.
-pub(crate) struct Sender<T>(Arc<Shared<T>>);
+pub(crate) struct Sender<T> {
+    messages: SyncSender<Message<T>>,
+    waiting: Arc<Waiting>,
+    has_ended: bool,
+}
 
 impl<T> Sender<T> {
     pub(crate) fn head(&self, head: ResponseHead, warnings: Vec<String>) {
-        let mut state = self.0.lock();
-        state.head = Some((head, warnings));
-        wake(state);
+        self.send(Message::Head(head, warnings));
     }
 
-    /// Hands over a non-empty chunk, and leaves an empty buffer in its place. It blocks while the bytes that wait for
-    /// the task leave no room for the chunk.
+    /// Hands over a non-empty chunk. It blocks while as many messages wait for the task as may wait.
     ///
     /// Returns `false` once the task dropped its side.
-    pub(crate) fn data(&self, chunk: &mut Vec<u8>) -> bool {
-        let mut state = self.0.lock();
-        while !state.is_closed && !state.has_room(chunk.len()) {
-            state.is_sender_waiting = true;
-            state = self.0.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        if state.is_closed {
-            return false;
-        }
-        state.append(chunk);
-        wake(state);
-        true
+    pub(crate) fn data(&self, chunk: Vec<u8>) -> bool {
+        self.send(Message::Data(chunk))
+    }
+
+    /// Ends the response.
+    pub(crate) fn end(mut self, end: Result<T, TransportError>) {
+        self.has_ended = true;
+        self.send(Message::End(end));
     }
 
     /// Lets the task look again, if it waits.
     pub(crate) fn wake(&self) {
-        wake(self.0.lock());
+        if let Some(waker) = self.waiting.replace(None) {
+            waker.wake();
+        }
     }
 
-    /// Ends the response. Only the first call counts.
-    pub(crate) fn end(&self, end: Result<T, TransportError>) {
-        let mut state = self.0.lock();
-        if !mem::replace(&mut state.has_ended, true) {
-            state.end = Some(end);
-        }
-        wake(state);
+    fn send(&self, message: Message<T>) -> bool {
+        let is_sent = self.messages.send(message).is_ok();
+        self.wake();
+        is_sent
     }
 }
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.end(Err(TransportError::new(TransportErrorKind::Other, "the thread that read the response ended early")));
+        if !self.has_ended {
+            let detail = "the thread that read the response ended early";
+            self.send(Message::End(Err(TransportError::new(TransportErrorKind::Other, detail))));
+        }
     }
 }
 
 /// The task's side. When dropped, it unblocks the thread.
 pub(crate) struct Receiver<T> {
-    shared: Arc<Shared<T>>,
+    /// Behind a lock that nobody waits for, because a receiver is not `Sync`.
+    messages: Mutex<mpsc::Receiver<Message<T>>>,
+    waiting: Arc<Waiting>,
     /// The bytes that were taken from the thread.
     taken: Vec<u8>,
     /// How many of them were delivered.
@@ -103,39 +119,28 @@ pub(crate) struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Returns the next piece, with bytes at the front of `buf`, or registers the waker. `buf` must not be empty.
+    /// Returns the next piece, with bytes at the front of `buf`, or registers the waker. `buf` must not be empty, unless the
+    /// response is its end alone.
     pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece<T>> {
         if self.delivered < self.taken.len() {
             return Poll::Ready(self.deliver(buf));
         }
-        let mut state = self.shared.lock();
-        if let Some((head, warnings)) = state.head.take() {
-            return Poll::Ready(Piece::Head(head, warnings));
-        }
-        if !state.bytes.is_empty() {
-            mem::swap(&mut state.bytes, &mut self.taken);
-            state.bytes.clear();
-            let is_sender_waiting = mem::take(&mut state.is_sender_waiting);
-            drop(state);
-            if is_sender_waiting {
-                self.shared.taken.notify_one();
+        let messages = self.messages.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let message = messages.try_recv().or_else(|_empty| {
+            (self.taken, self.delivered) = (Vec::new(), 0);
+            drop(self.waiting.replace(Some(cx.waker().clone())));
+            // The thread may have sent one before it could see the waker.
+            messages.try_recv()
+        });
+        match message {
+            Ok(Message::Head(head, warnings)) => Poll::Ready(Piece::Head(head, warnings)),
+            Ok(Message::Data(bytes)) => {
+                (self.taken, self.delivered) = (bytes, 0);
+                Poll::Ready(self.deliver(buf))
             }
-            self.delivered = 0;
-            return Poll::Ready(self.deliver(buf));
+            Ok(Message::End(end)) => Poll::Ready(Piece::End(end)),
+            Err(_empty) => Poll::Pending,
         }
-        if let Some(end) = state.end.take() {
-            return Poll::Ready(Piece::End(end));
-        }
-        let unused = spare(&mut state.bytes);
-        let known = state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
-        let another = if known { None } else { state.waker.replace(cx.waker().clone()) };
-        // The drop of a waker is foreign code, which may take the lock.
-        drop(state);
-        drop(another);
-        drop(unused);
-        self.delivered = 0;
-        drop(spare(&mut self.taken));
-        Poll::Pending
     }
 
     fn deliver(&mut self, buf: &mut [u8]) -> Piece<T> {
@@ -149,71 +154,8 @@ impl<T> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.is_closed = true;
-        let waker = state.waker.take();
-        drop(state);
-        drop(waker);
-        self.shared.taken.notify_one();
+        drop(self.waiting.replace(None));
     }
-}
-
-struct Shared<T> {
-    state: Mutex<State<T>>,
-    /// Notified when the thread waits and the bytes were taken, and when the receiver was dropped.
-    taken: Condvar,
-}
-
-struct State<T> {
-    head: Option<(ResponseHead, Vec<String>)>,
-    /// The bytes that wait for the task.
-    bytes: Vec<u8>,
-    has_ended: bool,
-    /// The end, until the task has polled it.
-    end: Option<Result<T, TransportError>>,
-    /// The task's, while it waits.
-    waker: Option<Waker>,
-    is_sender_waiting: bool,
-    is_closed: bool,
-}
-
-impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<T> State<T> {
-    fn has_room(&self, len: usize) -> bool {
-        self.bytes.is_empty() || self.bytes.len() + len <= LIMIT
-    }
-
-    /// Appends a chunk, without a copy if the task has taken all before it.
-    fn append(&mut self, chunk: &mut Vec<u8>) {
-        if self.bytes.is_empty() {
-            mem::swap(&mut self.bytes, chunk);
-            return;
-        }
-        if self.bytes.capacity() - self.bytes.len() < chunk.len() {
-            self.bytes.reserve_exact(LIMIT - self.bytes.len());
-        }
-        self.bytes.append(chunk);
-    }
-}
-
-/// Releases the lock, and wakes the task if it waits.
-fn wake<T>(mut state: MutexGuard<'_, State<T>>) {
-    let waker = state.waker.take();
-    drop(state);
-    if let Some(waker) = waker {
-        waker.wake();
-    }
-}
-
-/// Empties a buffer whose bytes were delivered. Returns its memory, unless it is small enough to be kept.
-fn spare(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
-    bytes.clear();
-    (bytes.capacity() > KEEP).then(|| mem::take(bytes))
 }
 
 #[cfg(not(loom))]
@@ -221,7 +163,6 @@ fn spare(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc;
     use std::task::Wake;
     use std::thread;
 
@@ -248,46 +189,36 @@ mod tests {
         sender.head(ResponseHead::default(), Vec::new());
         assert_eq!(next(), Poll::Ready(Piece::Head(ResponseHead::default(), Vec::new())));
         assert_eq!(next(), Poll::Pending);
-        assert!(sender.data(&mut b"abc".to_vec()));
+        assert!(sender.data(b"abc".to_vec()));
         assert_eq!(next(), Poll::Ready(Piece::Data(3)));
         assert_eq!(next(), Poll::Pending);
         sender.end(Ok(()));
         assert_eq!(next(), Poll::Ready(Piece::End(Ok(()))));
     }
 
-    /// Waits until the thread waits for room.
-    fn wait_for_sender(receiver: &Receiver<()>) {
-        while !receiver.shared.lock().is_sender_waiting {
-            thread::yield_now();
-        }
-    }
-
     #[test]
-    fn the_thread_waits_once_what_nobody_took_leaves_no_room() {
+    fn the_thread_waits_once_nobody_takes_what_it_sends() {
         let (sender, mut receiver) = new::<()>();
         let (handed_over, seen) = mpsc::channel();
-        let chunks = [vec![b'a'; LIMIT - 1], b"b".to_vec(), b"c".to_vec(), vec![b'd'; 2 * LIMIT]];
+        let chunks: Vec<Vec<u8>> = (0..3 * LIMIT as u8).map(|byte| vec![byte; 100]).collect();
         let thread = thread::spawn({
             let chunks = chunks.clone();
             move || {
-                for mut chunk in chunks {
-                    let len = chunk.len();
-                    assert!(sender.data(&mut chunk) && chunk.is_empty());
-                    handed_over.send(len).unwrap();
+                for chunk in chunks {
+                    assert!(sender.data(chunk));
+                    handed_over.send(()).unwrap();
                 }
+                sender.end(Ok(()));
             }
         });
-        let (cx, mut buf, mut body) = (Context::from_waker(Waker::noop()), vec![0; LIMIT / 3], Vec::new());
-        for fitting in [&chunks[..2], &chunks[2..3], &chunks[3..]] {
-            if !fitting.ends_with(&chunks[3..]) {
-                wait_for_sender(&receiver);
-            }
-            fitting.iter().for_each(|chunk| assert_eq!(seen.recv(), Ok(chunk.len())));
-            assert!(seen.try_recv().is_err(), "more than the limit");
-            let end = body.len() + fitting.concat().len();
-            while body.len() < end {
-                let Poll::Ready(Piece::Data(len)) = receiver.poll(&cx, &mut buf) else { panic!("bytes wait") };
-                body.extend_from_slice(&buf[..len]);
+        (0..LIMIT).for_each(|_| seen.recv().unwrap());
+        assert!(seen.recv_timeout(std::time::Duration::from_millis(50)).is_err(), "more than the limit");
+        let (cx, mut buf, mut body) = (Context::from_waker(Waker::noop()), [0; 30], Vec::new());
+        loop {
+            match receiver.poll(&cx, &mut buf) {
+                Poll::Ready(Piece::Data(len)) => body.extend_from_slice(&buf[..len]),
+                Poll::Ready(end) => break assert_eq!(end, Piece::End(Ok(()))),
+                Poll::Pending => thread::yield_now(),
             }
         }
         assert!(body == chunks.concat(), "in their order");
@@ -297,32 +228,27 @@ mod tests {
     #[test]
     fn a_thread_that_waits_is_let_go_when_nobody_wants_more() {
         let (sender, receiver) = new::<()>();
-        let thread = thread::spawn(move || {
-            assert!(sender.data(&mut vec![b'a'; LIMIT]));
-            sender.data(&mut b"b".to_vec())
-        });
-        wait_for_sender(&receiver);
+        let (handed_over, seen) = mpsc::channel();
+        let thread = thread::spawn(move || while sender.data(b"a".to_vec()) && handed_over.send(()).is_ok() {});
+        (0..LIMIT).for_each(|_| seen.recv().unwrap());
         drop(receiver);
-        assert!(!thread.join().unwrap());
+        thread.join().unwrap();
     }
 
     #[test]
-    fn a_pipe_that_is_quiet_keeps_no_large_buffer() {
+    fn a_pipe_that_is_quiet_keeps_no_buffer() {
         let (sender, mut receiver) = new::<()>();
-        let (cx, mut buf) = (Context::from_waker(Waker::noop()), vec![0; LIMIT]);
-        for _ in 0..2 {
-            (0..4).for_each(|_| assert!(sender.data(&mut vec![b'a'; LIMIT / 4])));
-            assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(LIMIT)));
-        }
+        let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 100]);
+        assert!(sender.data(vec![b'a'; 100]));
+        assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(100)));
         assert_eq!(receiver.poll(&cx, &mut buf), Poll::Pending);
-        let kept = receiver.taken.capacity() + receiver.shared.lock().bytes.capacity();
-        assert!(kept <= 2 * KEEP, "{kept}");
+        assert_eq!(receiver.taken.capacity(), 0);
     }
 
     #[test]
     fn a_thread_that_panicked_is_a_failure_behind_what_it_delivered() {
         let (sender, mut receiver) = new::<()>();
-        sender.data(&mut b"a".to_vec());
+        sender.data(b"a".to_vec());
         drop(sender);
         let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 4]);
         assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(1)));
@@ -330,17 +256,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_end_counts() {
+    fn an_end_comes_once() {
         let (sender, mut receiver) = new::<()>();
         sender.end(Ok(()));
         let cx = Context::from_waker(Waker::noop());
         assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Ready(Piece::End(Ok(()))));
-        drop(sender);
         assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Pending);
     }
 
     /// Tries to take the lock when it is dropped.
-    struct Asks(Arc<Shared<()>>, Arc<AtomicUsize>);
+    struct Asks(Arc<Waiting>, Arc<AtomicUsize>);
 
     impl Wake for Asks {
         fn wake(self: Arc<Self>) {}
@@ -348,7 +273,7 @@ mod tests {
 
     impl Drop for Asks {
         fn drop(&mut self) {
-            let is_free = self.0.state.try_lock().is_ok();
+            let is_free = self.0.0.try_lock().is_ok();
             self.1.fetch_add(usize::from(is_free), Ordering::Relaxed);
         }
     }
@@ -357,10 +282,10 @@ mod tests {
     fn the_waker_of_another_task_is_dropped_outside_of_the_lock() {
         let (_sender, mut receiver) = new::<()>();
         let free = Arc::new(AtomicUsize::new(0));
-        let waker = Waker::from(Arc::new(Asks(receiver.shared.clone(), free.clone())));
+        let waker = Waker::from(Arc::new(Asks(receiver.waiting.clone(), free.clone())));
         assert_eq!(receiver.poll(&Context::from_waker(&waker), &mut [0; 4]), Poll::Pending);
         drop(waker);
         assert_eq!(receiver.poll(&Context::from_waker(Waker::noop()), &mut [0; 4]), Poll::Pending);
-        assert_eq!(free.load(Ordering::Relaxed), 1, "it could not have the lock");
+        assert_eq!(free.load(Ordering::Relaxed), 1, "it can have the lock");
     }
 }

@@ -93,12 +93,14 @@ enum Content {
 }
 
 impl Pieces {
-    /// The body as it comes, unless it is decompressed or redacted.
-    pub(super) fn plain(self) -> Result<VeiledBody, Self> {
-        match self {
-            Self { content: Content::Plain(body), redactor: None, .. } => Ok(body),
-            other => Err(other),
-        }
+    /// Whether the body is delivered as it comes, neither decompressed nor redacted.
+    pub(super) fn is_plain(&self) -> bool {
+        self.content.is_plain() && self.redactor.is_none()
+    }
+
+    /// The body as it comes, unless it is compressed.
+    pub(super) fn into_plain(self) -> Option<VeiledBody> {
+        if let Content::Plain(body) = self.content { Some(body) } else { None }
     }
 
     /// Replaces the content of `piece` by the next piece, and returns how many bytes were read for it.

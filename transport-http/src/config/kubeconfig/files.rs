@@ -21,12 +21,8 @@ impl Kubeconfig {
         let mut read = Vec::new();
         for file in files {
             match content(file) {
-                Ok((text, writable)) => {
-                    let origin = Origin::File(file.clone(), writable);
-                    read.extend(document(&origin, &text)?.map(|root| (origin, root)));
-                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(ConfigError::unreadable("kubeconfig", file, &error)),
+                content => read.extend(of_file(file, content)?),
             }
         }
         Ok(Some(Self(read)).filter(|read| !read.0.is_empty()))
@@ -34,8 +30,8 @@ impl Kubeconfig {
 
     /// Reads one file, which must exist.
     pub(crate) fn of(file: &Path) -> Result<Self, ConfigError> {
-        let (text, writable) = content(file).map_err(|error| ConfigError::unreadable("kubeconfig", file, &error))?;
-        Self::of_origin(Origin::File(file.to_owned(), writable), &text)
+        let empty = || ConfigError::new(format!("{} is empty", file.display()));
+        Ok(Self(vec![of_file(file, content(file))?.ok_or_else(empty)?]))
     }
 
     /// Reads a text.
@@ -43,14 +39,8 @@ impl Kubeconfig {
         if text.len() as u64 > MAX_FILE {
             return Err(ConfigError::new("the given kubeconfig is larger than 16 MiB"));
         }
-        Self::of_origin(Origin::Text, text)
-    }
-
-    fn of_origin(origin: Origin, text: &str) -> Result<Self, ConfigError> {
-        match document(&origin, text)? {
-            Some(root) => Ok(Self(vec![(origin, root)])),
-            None => Err(ConfigError::new(format!("{origin} is empty"))),
-        }
+        let empty = || ConfigError::new("the given kubeconfig is empty");
+        Ok(Self(vec![document(Origin::Text, text)?.ok_or_else(empty)?]))
     }
 
     /// The files that others may write.
@@ -126,6 +116,15 @@ impl Kubeconfig {
     }
 }
 
+/// A file by its content; `None` if it is empty.
+fn of_file(
+    file: &Path,
+    content: io::Result<(String, Option<u32>)>,
+) -> Result<Option<(Origin, Arc<Node>)>, ConfigError> {
+    let (text, writable) = content.map_err(|error| ConfigError::unreadable("kubeconfig", file, &error))?;
+    document(Origin::File(file.to_owned(), writable), &text)
+}
+
 /// The content of a file, and its permissions if others may write it.
 fn content(file: &Path) -> io::Result<(String, Option<u32>)> {
     let mut bytes = Vec::new();
@@ -152,8 +151,8 @@ fn writable_by_others(_: &Metadata) -> Option<u32> {
     None
 }
 
-/// Parses a file; `None` if it is empty.
-fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError> {
+/// Parses a kubeconfig; `None` if it is empty.
+fn document(file: Origin, text: &str) -> Result<Option<(Origin, Arc<Node>)>, ConfigError> {
     let fault = |(line, what): yaml::Fault| file.fault(line, format_args!("this YAML cannot be read: {what}"));
     let Some(root) = yaml::parse(text).map_err(fault)?.filter(|root| !root.is_null()) else { return Ok(None) };
     if !matches!(root.value, Value::Map(_)) {
@@ -169,13 +168,13 @@ fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError>
     for list in ["contexts", "clusters", "users"] {
         let mut names = BTreeSet::new();
         if let Some(twin) =
-            items(file, &root, list)?.iter().find(|item| name_of(item).is_some_and(|it| !names.insert(it)))
+            items(&file, &root, list)?.iter().find(|item| name_of(item).is_some_and(|it| !names.insert(it)))
         {
             let name = name_of(twin).unwrap_or_default();
             return Err(file.fault(twin.line, format_args!("`{list}` has another `{name}` before: remove one of them")));
         }
     }
-    Ok(Some(root))
+    Ok(Some((file, root)))
 }
 
 fn items<'a>(file: &Origin, root: &'a Node, list: &str) -> Result<&'a [Arc<Node>], ConfigError> {

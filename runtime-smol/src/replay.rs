@@ -6,14 +6,12 @@
 
 mod calls;
 mod divergence;
-mod fields;
-mod matching;
 mod plausible;
 mod reconcile;
+mod requests;
 mod script;
 mod streams;
 mod writes;
-mod writes_file;
 mod wrote;
 
 pub(crate) use calls::ReplayedCalls;
@@ -36,7 +34,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard};
 use streams::Streams;
-use writes_file::{Line as Written, Reconcile, WritesFile};
+use writes::{Line as Written, WritesFile};
 
 /// The environment variable that names a new file, to which a world that replays a tape writes what its controllers write.
 /// `listwatch replay --against` sets it, and [`Findings::of_writes`] compares such files. Without it, none is written. With
@@ -168,10 +166,11 @@ impl Replay {
 
     /// The reconcile is over, with this outcome unless it was cut off.
     pub(crate) fn end(&self, reconcile: &Replayed, outcome: Option<String>) {
-        if let Some(wrote) = reconcile.wrote(outcome.as_deref()) {
-            let _ends_the_replay = self.keep(&Written::Reconcile(Reconcile::of(&wrote)));
+        let (recorded, wrote) = reconcile.take_writes(outcome);
+        if self.writes.is_some() {
+            let _ends_the_replay = self.keep(&Written::Reconcile(wrote.withheld().into()));
         }
-        let found = reconcile.found(outcome);
+        let found = recorded.compare(wrote);
         let mut state = self.state();
         let State { reconciles, findings, diverged, .. } = &mut *state;
         reconciles.remove(&reconcile.number());
@@ -187,7 +186,7 @@ impl Replay {
     }
 
     /// Writes a line to the file of writes, if there is one. An error ends the replay.
-    fn keep(&self, line: &Written<'_>) -> Result<(), String> {
+    fn keep(&self, line: &Written) -> Result<(), String> {
         let Some(kept) = &self.writes else { return Ok(()) };
         kept.write(line).map_err(|why| {
             let why = format!("the writes of the replay cannot be kept in {}: {why}", kept.path.display());
@@ -285,7 +284,7 @@ impl State {
 }
 
 impl Kept {
-    fn write(&self, line: &Written<'_>) -> io::Result<()> {
+    fn write(&self, line: &Written) -> io::Result<()> {
         let mut file = self.file.lock();
         match &mut *file {
             Some(file) => file.write(line),

@@ -80,17 +80,18 @@ impl ServedKind {
 
     /// The plural with the group, as messages have it: `deployments.apps`.
     pub fn qualified(&self) -> String {
-        match self.group() {
-            "" => self.plural.clone(),
-            group => format!("{}.{group}", self.plural),
-        }
+        self.with_group(&self.plural)
     }
 
     /// The kind with the group, as messages have it: `Deployment.apps`.
     pub fn qualified_kind(&self) -> String {
+        self.with_group(&self.kind)
+    }
+
+    fn with_group(&self, name: &str) -> String {
         match self.group() {
-            "" => self.kind.clone(),
-            group => format!("{}.{group}", self.kind),
+            "" => name.to_owned(),
+            group => format!("{name}.{group}"),
         }
     }
 
@@ -110,10 +111,10 @@ impl Kinds {
     /// The kinds that Kubernetes has.
     #[must_use]
     pub fn new() -> Self {
-        let kinds = BUILT_IN.iter().flat_map(|(api_version, kinds)| {
-            kinds.iter().map(|(kind, plural, traits)| {
-                let [namespaced, has_status, has_generation, has_scale] = [N, S, G, C].map(|bit| traits & bit != 0);
-                let kind = ServedKind::custom(api_version, kind, plural, namespaced);
+        let kinds = BUILT_IN.iter().flat_map(|(api_version, traits, kinds)| {
+            let [namespaced, has_status, has_generation, has_scale] = [N, S, G, C].map(|bit| traits & bit != 0);
+            kinds.split(' ').map(move |kind| {
+                let kind = ServedKind::custom(api_version, kind, &guessed_plural(kind), namespaced);
                 ServedKind { has_status, has_generation, has_scale, ..kind }
             })
         });
@@ -192,7 +193,7 @@ impl Kinds {
 
 /// Whether all kinds of a version are known, because it is Kubernetes' own.
 fn is_built_in(api_version: &str) -> bool {
-    BUILT_IN.iter().any(|(known, _)| *known == api_version)
+    BUILT_IN.iter().any(|(known, ..)| *known == api_version)
 }
 
 /// The plural of a kind (apimachinery `meta.UnsafeGuessKindToResource`).
@@ -228,86 +229,39 @@ const G: u8 = 4;
 /// The objects have a scale.
 const C: u8 = 8;
 
-type KindRow = (&'static str, &'static str, u8);
-
-/// The kinds of Kubernetes 1.36 that can be stored, without those of alpha and beta versions.
-const BUILT_IN: [(&str, &[KindRow]); 16] = [
-    (
-        "v1",
-        &[
-            ("ConfigMap", "configmaps", N),
-            ("Endpoints", "endpoints", N),
-            ("Event", "events", N),
-            ("LimitRange", "limitranges", N),
-            ("Namespace", "namespaces", S),
-            ("Node", "nodes", S),
-            ("PersistentVolume", "persistentvolumes", S),
-            ("PersistentVolumeClaim", "persistentvolumeclaims", N | S),
-            ("Pod", "pods", N | S | G),
-            ("PodTemplate", "podtemplates", N | G),
-            ("ReplicationController", "replicationcontrollers", N | S | G | C),
-            ("ResourceQuota", "resourcequotas", N | S),
-            ("Secret", "secrets", N),
-            ("Service", "services", N | S),
-            ("ServiceAccount", "serviceaccounts", N),
-        ],
-    ),
-    (
-        "apps/v1",
-        &[
-            ("ControllerRevision", "controllerrevisions", N),
-            ("DaemonSet", "daemonsets", N | S | G),
-            ("Deployment", "deployments", N | S | G | C),
-            ("ReplicaSet", "replicasets", N | S | G | C),
-            ("StatefulSet", "statefulsets", N | S | G | C),
-        ],
-    ),
-    ("batch/v1", &[("CronJob", "cronjobs", N | S | G), ("Job", "jobs", N | S | G)]),
-    ("autoscaling/v1", &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", N | S)]),
-    ("autoscaling/v2", &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", N | S)]),
-    ("policy/v1", &[("PodDisruptionBudget", "poddisruptionbudgets", N | S | G)]),
-    (
-        "networking.k8s.io/v1",
-        &[
-            ("Ingress", "ingresses", N | S | G),
-            ("IngressClass", "ingressclasses", G),
-            ("NetworkPolicy", "networkpolicies", N | G),
-        ],
-    ),
-    (
-        "rbac.authorization.k8s.io/v1",
-        &[
-            ("ClusterRole", "clusterroles", 0),
-            ("ClusterRoleBinding", "clusterrolebindings", 0),
-            ("Role", "roles", N),
-            ("RoleBinding", "rolebindings", N),
-        ],
-    ),
-    (
-        "storage.k8s.io/v1",
-        &[
-            ("CSIDriver", "csidrivers", 0),
-            ("CSINode", "csinodes", 0),
-            ("CSIStorageCapacity", "csistoragecapacities", N),
-            ("StorageClass", "storageclasses", 0),
-            ("VolumeAttachment", "volumeattachments", S),
-        ],
-    ),
-    ("coordination.k8s.io/v1", &[("Lease", "leases", N)]),
-    ("discovery.k8s.io/v1", &[("EndpointSlice", "endpointslices", N | G)]),
-    ("events.k8s.io/v1", &[("Event", "events", N)]),
-    ("scheduling.k8s.io/v1", &[("PriorityClass", "priorityclasses", G)]),
-    ("node.k8s.io/v1", &[("RuntimeClass", "runtimeclasses", 0)]),
-    ("apiextensions.k8s.io/v1", &[("CustomResourceDefinition", "customresourcedefinitions", S | G)]),
-    (
-        "admissionregistration.k8s.io/v1",
-        &[
-            ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", G),
-            ("ValidatingAdmissionPolicy", "validatingadmissionpolicies", S | G),
-            ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", G),
-            ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", G),
-        ],
-    ),
+/// The kinds of Kubernetes 1.36 that can be stored, without those of alpha and beta versions, by their versions and traits.
+/// The plurals are those that [`guessed_plural`] makes.
+const BUILT_IN: [(&str, u8, &str); 30] = [
+    ("v1", N, "ConfigMap Endpoints Event LimitRange Secret ServiceAccount"),
+    ("v1", S, "Namespace Node PersistentVolume"),
+    ("v1", N | S, "PersistentVolumeClaim ResourceQuota Service"),
+    ("v1", N | S | G, "Pod"),
+    ("v1", N | G, "PodTemplate"),
+    ("v1", N | S | G | C, "ReplicationController"),
+    ("apps/v1", N, "ControllerRevision"),
+    ("apps/v1", N | S | G, "DaemonSet"),
+    ("apps/v1", N | S | G | C, "Deployment ReplicaSet StatefulSet"),
+    ("batch/v1", N | S | G, "CronJob Job"),
+    ("autoscaling/v1", N | S, "HorizontalPodAutoscaler"),
+    ("autoscaling/v2", N | S, "HorizontalPodAutoscaler"),
+    ("policy/v1", N | S | G, "PodDisruptionBudget"),
+    ("networking.k8s.io/v1", N | S | G, "Ingress"),
+    ("networking.k8s.io/v1", G, "IngressClass"),
+    ("networking.k8s.io/v1", N | G, "NetworkPolicy"),
+    ("rbac.authorization.k8s.io/v1", 0, "ClusterRole ClusterRoleBinding"),
+    ("rbac.authorization.k8s.io/v1", N, "Role RoleBinding"),
+    ("storage.k8s.io/v1", 0, "CSIDriver CSINode StorageClass"),
+    ("storage.k8s.io/v1", N, "CSIStorageCapacity"),
+    ("storage.k8s.io/v1", S, "VolumeAttachment"),
+    ("coordination.k8s.io/v1", N, "Lease"),
+    ("discovery.k8s.io/v1", N | G, "EndpointSlice"),
+    ("events.k8s.io/v1", N, "Event"),
+    ("scheduling.k8s.io/v1", G, "PriorityClass"),
+    ("node.k8s.io/v1", 0, "RuntimeClass"),
+    ("apiextensions.k8s.io/v1", S | G, "CustomResourceDefinition"),
+    ("admissionregistration.k8s.io/v1", G, "MutatingWebhookConfiguration ValidatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io/v1", G, "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io/v1", S | G, "ValidatingAdmissionPolicy"),
 ];
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ mod file;
 mod memory;
 mod object;
 
-pub use capture::{LateWrite, Note, Position, Positions, TapeStart};
+pub use capture::{LateWrite, Note, NoteKind, Position, Positions, TapeStart};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
 pub use kinds::ServedKind;

@@ -1,20 +1,23 @@
 //! Objects in bodies: where each is, and in which version.
 
 use crate::error::{CaptureErrorKind, Fault};
+use crate::memory::{weight_of_key, weight_of_text};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::text::Printable;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
-/// An object as the text that a watch told. Only its place and its version are read before it is needed.
+/// An object as the text that a list or a watch told. Only its place and its version are read before it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectText {
     pub(crate) key: Key,
     pub(crate) version: u64,
-    text: Box<RawValue>,
+    text: Box<str>,
+    /// The type that the page of a list says of its items, which leave it out.
+    pub(crate) page: Option<Arc<TypeMeta<'static>>>,
 }
 
 /// The part of an object that places it.
@@ -37,17 +40,21 @@ struct Metadata<'a> {
 
 impl ObjectText {
     /// The object, if it has a name.
-    pub(crate) fn of(text: &RawValue) -> Option<Self> {
-        let outline = serde_json::from_str::<Outline<'_>>(text.get());
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let outline = serde_json::from_str::<Outline<'_>>(text);
         let (key, version) = outline.map_or_else(|_| place_of(text), |outline| Some(outline.metadata.place()))?;
-        Some(Self { key, version, text: text.to_owned() })
+        Some(Self { key, version, text: text.into(), page: None })
     }
 
     /// The type of the object.
     pub(crate) fn type_meta(&self) -> TypeMeta<'_> {
-        serde_json::from_str(self.text.get()).unwrap_or_else(|_| {
+        let own: TypeMeta<'_> = serde_json::from_str(&self.text).unwrap_or_else(|_| {
             self.value().map_or_else(|_| TypeMeta::default(), |object| TypeMeta::of(&object).into_owned())
-        })
+        });
+        let Some(page) = &self.page else { return own };
+        let or = |own: Cow<'static, str>, page: &Cow<'static, str>| if own.is_empty() { page.clone() } else { own };
+        let TypeMeta { api_version, kind } = own.into_owned();
+        TypeMeta { api_version: or(api_version, &page.api_version), kind: or(kind, &page.kind) }
     }
 
     /// The whole object.
@@ -56,12 +63,24 @@ impl ObjectText {
     /// The text is JSON, but no value: a number is out of range, it has half of a surrogate pair, or more than 127
     /// levels.
     pub(crate) fn value(&self) -> Result<Value, Unreadable> {
-        serde_json::from_str(self.text.get()).map_err(|error| Unreadable::new(&self.key, self.version, &error))
+        let mut object: Value =
+            serde_json::from_str(&self.text).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
+        if let (Some(page), Some(fields)) = (&self.page, object.as_object_mut()) {
+            for (name, text) in page.fields() {
+                fields.entry(name).or_insert_with(|| text.into());
+            }
+        }
+        Ok(object)
     }
 
     /// How many bytes the text has.
     pub(crate) fn len(&self) -> usize {
-        self.text.get().len()
+        self.text.len()
+    }
+
+    /// The memory of the text and the key, about.
+    pub(crate) fn weight(&self) -> u64 {
+        size_of::<Self>() as u64 + weight_of_key(&self.key) + weight_of_text(&self.text)
     }
 
     /// The object by its place alone: what a deletion needs.
@@ -82,8 +101,8 @@ impl Metadata<'_> {
 }
 
 /// The place of an object with fields of other types, or of the same name.
-fn place_of(text: &RawValue) -> Option<(Key, u64)> {
-    let value = serde_json::from_str(text.get()).ok()?;
+fn place_of(text: &str) -> Option<(Key, u64)> {
+    let value = serde_json::from_str(text).ok()?;
     Some((key_of(&value)?, version_of(&value)))
 }
 
@@ -105,6 +124,16 @@ impl<'a> TypeMeta<'a> {
 
     pub(crate) fn into_owned(self) -> TypeMeta<'static> {
         TypeMeta { api_version: self.api_version.into_owned().into(), kind: self.kind.into_owned().into() }
+    }
+
+    /// Its fields that say something.
+    fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let fields = [("apiVersion", &*self.api_version), ("kind", &*self.kind)];
+        fields.into_iter().filter(|(_, text)| !text.is_empty())
+    }
+
+    pub(crate) fn weight(&self) -> u64 {
+        self.fields().map(|(_, text)| weight_of_text(text)).sum()
     }
 }
 
@@ -156,17 +185,6 @@ impl Unreadable {
     }
 }
 
-impl Unreadable {
-    /// Adds others to those that are known.
-    pub(crate) fn add(known: &mut Option<Self>, others: Option<Self>) {
-        match (known, others) {
-            (Some(known), Some(others)) => known.count += others.count,
-            (none @ None, others) => *none = others,
-            (Some(_), None) => {}
-        }
-    }
-}
-
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { count, first } = self;
@@ -178,6 +196,7 @@ impl fmt::Display for Unreadable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::value::RawValue;
 
     #[test]
     fn the_place_in_a_text_is_that_of_its_value() {
@@ -194,7 +213,7 @@ mod tests {
             let text = format!(r#"{{"spec":{{"metadata":{{"name":"no"}}}},"metadata":{metadata}}}"#);
             let (text, value): (Box<RawValue>, Value) =
                 (serde_json::from_str(&text).unwrap(), serde_json::from_str(&text).unwrap());
-            let seen = ObjectText::of(&text);
+            let seen = ObjectText::of(text.get());
             assert_eq!(seen.as_ref().map(|seen| seen.key.clone()), key_of(&value), "{text}");
             assert_eq!(seen.as_ref().map(|seen| seen.version), seen.as_ref().map(|_| version_of(&value)), "{text}");
             assert!(seen.is_none_or(|seen| seen.value().is_ok_and(|it| it == value)), "{text}");

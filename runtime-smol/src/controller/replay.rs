@@ -175,10 +175,10 @@ impl<'d> Driver<'d> {
         let state = self.state;
         let id = state.id_of(number);
         let (span, cx) = replayed.with_record(|record| {
-            let key = Key::from(&*record.key);
-            let causes = record.causes.iter().filter_map(|text| cause_of(text, &state.followed)).collect();
+            let key = Key::from(&*record.beginning.key);
+            let causes = record.beginning.causes.iter().filter_map(|text| cause_of(text, &state.followed)).collect();
             let late = record.late.iter().map(write_of).collect();
-            let span = ReconcileSpan::begin(&state.name, &key, record.attempt, id);
+            let span = ReconcileSpan::begin(&state.name, &key, record.beginning.attempt, id);
             let sender = Sender::new(id, span.is_sampled());
             (span, Context::new(state, sender, key, causes, late, Writes::default()))
         });

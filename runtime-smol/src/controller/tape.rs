@@ -11,8 +11,8 @@ use listwatch_core::Key;
 use listwatch_core::controller::{Awaited, Cause, CauseKind, Write};
 use listwatch_core::object::Uid;
 use listwatch_core::queue::Outcome;
-use listwatch_core::time::WallTime;
-use listwatch_transport_file::{LateWrite, Note, Position, Positions, Tape};
+use listwatch_core::time::{MicroTime, WallTime};
+use listwatch_transport_file::{LateWrite, Note, NoteKind, Position, Positions, Tape};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,9 +53,7 @@ impl Noted {
         let (tape, reconcile, progress) = (tape.clone(), beginning.number, Mutex::default());
         let noted = Self { tape, clock: clock.clone(), of: Arc::clone(of), reconcile, progress };
         let Beginning { key, attempt, causes, late, .. } = beginning;
-        noted.note(|reconcile, of| Note::Began {
-            reconcile,
-            of,
+        noted.note(NoteKind::Began {
             key: key.as_str().to_owned(),
             attempt: *attempt,
             causes: causes.iter().map(|(cause, waited)| cause_text(cause, *waited)).collect(),
@@ -68,12 +66,13 @@ impl Noted {
     pub(super) fn end(&self, outcome: String) {
         let is_first = !core::mem::replace(&mut self.progress.lock().is_over, true);
         if is_first {
-            self.note(|reconcile, of| Note::Ended { reconcile, of, outcome });
+            self.note(NoteKind::Ended { outcome });
         }
     }
 
-    fn note(&self, note: impl FnOnce(u64, String) -> Note) {
-        self.tape.note(self.clock.now(), &note(self.reconcile, self.of.as_ref().to_owned()));
+    fn note(&self, kind: NoteKind) {
+        let (reconcile, of) = (self.reconcile, self.of.as_ref().to_owned());
+        self.tape.note(self.clock.now(), &Note { reconcile, of, kind });
     }
 }
 
@@ -94,17 +93,17 @@ impl Witness for Noted {
         if reads.changes.replace(changes) != Some(changes) {
             let position = Position { changes, version: version.map(str::to_owned), read: reads.count };
             let at = Positions::from([(stream.to_owned(), position)]);
-            self.note(|reconcile, of| Note::Read { reconcile, of, at });
+            self.note(NoteKind::Read { at });
         }
     }
 
     fn on_date(&self, date: WallTime) -> WallTime {
-        self.note(|reconcile, of| Note::Date { reconcile, of, date });
+        self.note(NoteKind::Date { date: MicroTime(date) });
         date
     }
 
     fn on_awake(&self) {
-        self.note(|reconcile, of| Note::Read { reconcile, of, at: Positions::new() });
+        self.note(NoteKind::Read { at: Positions::new() });
     }
 }
 

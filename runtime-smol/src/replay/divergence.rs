@@ -4,6 +4,7 @@ use super::plausible;
 use core::fmt;
 use listwatch_core::text::Printable;
 use listwatch_transport_file::SentCall;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -106,14 +107,23 @@ pub enum DivergenceKind {
     },
 }
 
+/// How a reconcile begins on a tape.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Beginning {
+    #[serde(rename = "reconcile")]
+    pub(super) number: u64,
+    /// The line of the tape.
+    pub(super) line: u64,
+    /// The controller.
+    pub(super) of: Arc<str>,
+    pub(crate) key: String,
+    pub(crate) attempt: u32,
+    pub(crate) causes: Vec<String>,
+}
+
 /// What was found in one reconcile.
 pub(super) struct Found {
-    pub(super) reconcile: u64,
-    pub(super) line: u64,
-    pub(super) key: String,
-    pub(super) attempt: u32,
-    pub(super) causes: Vec<String>,
-    pub(super) of: Arc<str>,
+    pub(super) beginning: Beginning,
     pub(super) same: u64,
     pub(super) is_inexact: bool,
     /// Its end was not looked for.
@@ -168,7 +178,7 @@ impl Findings {
     }
 
     pub(super) fn add(&mut self, found: Found, diverged: &mut Diverged) {
-        let Found { reconcile, line, key, attempt, causes, of, same, is_inexact, is_too_long, divergences } = found;
+        let Found { beginning, same, is_inexact, is_too_long, divergences } = found;
         self.reconciles += 1;
         if is_too_long {
             self.too_long += 1;
@@ -183,16 +193,8 @@ impl Findings {
         for (follows, Difference { kind, object, .. }) in divergences {
             *if follows { &mut self.follows } else { self.count(&kind) } += 1;
             diverged.add(object);
-            let divergence = Divergence {
-                line,
-                reconcile,
-                of: Arc::clone(&of),
-                key: key.clone(),
-                attempt,
-                causes: causes.clone(),
-                kind,
-                follows,
-            };
+            let Beginning { number: reconcile, line, of, key, attempt, causes } = beginning.clone();
+            let divergence = Divergence { line, reconcile, of, key, attempt, causes, kind, follows };
             let place = self.divergences.partition_point(|other| other.line <= line);
             self.divergences.insert(place, divergence);
             self.divergences.truncate(KEPT);

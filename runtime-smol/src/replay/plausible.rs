@@ -1,6 +1,6 @@
 //! Answers to writes that the tape does not have: a success, so that the rest of the reconcile can be compared.
 
-use super::matching::path;
+use super::requests::path;
 use core::cmp::Ordering;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method, Reply};
 use listwatch_core::change::apply_merge_patch;

@@ -1,11 +1,9 @@
 //! A reconcile that is replayed: its reads, its requests, and what differs from the tape.
 
-use super::divergence::{Difference, DivergenceKind, Found};
-use super::fields;
-use super::matching::{Sought, is_write, sent};
 use super::plausible;
+use super::requests::{self, Sought, is_write, sent};
 use super::script::Record;
-use super::wrote::{MadeUp, Wrote, missing, outcomes, told};
+use super::wrote::{MadeUp, Wrote, told};
 use super::{NotedRead, Replay};
 use crate::mutex::Mutex;
 use crate::witness::Witness;
@@ -30,13 +28,9 @@ struct Live {
     /// How many answers and sleeps it had up to now.
     resumed: u64,
     reads: HashMap<Box<str>, u64>,
-    same: u64,
-    divergences: Vec<Difference>,
-    /// How many of its calls are compared up to now.
-    kept: usize,
     made_up: MadeUp,
-    /// Its writes, and reads that the tape has no answer to, if the replay writes them to a file.
-    sent: Option<Vec<SentCall>>,
+    /// Its writes, and the reads that the tape has no answer to.
+    sent: Vec<SentCall>,
     /// A read could not be as it was.
     is_inexact: bool,
     /// The calls that wait for their answers, by the places on the tape.
@@ -57,16 +51,13 @@ impl Replayed {
         let live = Live {
             resumed: 0,
             reads: HashMap::new(),
-            same: 0,
-            divergences: Vec::new(),
-            kept: 0,
             made_up: MadeUp::default(),
-            sent: replay.writes.is_some().then(Vec::new),
+            sent: Vec::new(),
             is_inexact: false,
             waiting: HashMap::new(),
             record,
         };
-        Self { number, of: Arc::clone(&live.record.of), replay, live: Mutex::new(live) }
+        Self { number, of: Arc::clone(&live.record.beginning.of), replay, live: Mutex::new(live) }
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -117,28 +108,21 @@ impl Replayed {
         }
     }
 
-    /// Finds the recorded call that this is, and what differs.
+    /// Finds the recorded call that this is, and its answer.
     pub(super) fn on_call(&self, request: &ApiRequest) -> Ticket {
         let mut live = self.live.lock();
         let mut call = sent(request);
         let is_write = is_write(&call);
         let recorded = live.record.calls.iter().map(|recorded| (&recorded.sent, recorded.is_made));
         if let Some(place) = Sought::new(&call).place(recorded) {
-            let recorded = &mut live.record.calls[place];
-            recorded.is_made = true;
-            let fields = fields::differences(&recorded.sent, &call);
-            let SentCall { method, target, hashed, .. } = recorded.sent.clone();
-            match (is_write, fields.is_empty()) {
-                (false, _) => {}
-                (true, true) => live.same += 1,
-                (true, false) => {
-                    live.lay_over(place, request);
-                    live.differ(DivergenceKind::Different { method, target, fields }, &call);
-                }
-            }
+            live.record.calls[place].is_made = true;
             if is_write {
-                call.hashed = hashed;
-                live.keep(call);
+                let recorded = &live.record.calls[place].sent;
+                let (hashed, is_same) = (recorded.hashed, requests::differences(recorded, &call).is_empty());
+                if !is_same {
+                    live.lay_over(place, request);
+                }
+                live.sent.push(SentCall { hashed, ..call });
             }
             return Ticket::Recorded(place);
         }
@@ -147,19 +131,16 @@ impl Replayed {
             return Ticket::Never;
         }
         let known = self.replay.newest(&request.path);
-        let (method, target, fields) = (call.method.clone(), call.target.clone(), fields::all(&call));
-        call.hashed = is_confidential(&target);
+        call.hashed = is_confidential(&call.target);
         live.made_up.any = true;
         if !is_write && known.is_none() {
-            let detail = format!("the tape has no answer to GET {target}");
-            live.differ(DivergenceKind::Additional { method, target, fields }, &call);
-            live.keep(call);
+            let detail = format!("the tape has no answer to GET {}", call.target);
+            live.sent.push(call);
             live.guess();
             return Ticket::Now(Reply::Failed(TransportError::new(TransportErrorKind::Other, detail)));
         }
         if is_write {
-            live.differ(DivergenceKind::Additional { method, target, fields }, &call);
-            live.keep(call);
+            live.sent.push(call);
         }
         if request.method == Method::Patch && known.is_none() {
             live.guess();
@@ -189,51 +170,15 @@ impl Replayed {
         let _waker = self.live.lock().waiting.remove(&place);
     }
 
-    /// What it wrote, now that it has ended with this outcome, if the replay writes that to a file.
-    pub(super) fn wrote(&self, outcome: Option<&str>) -> Option<Wrote> {
+    /// What it wrote on the tape, and what it wrote here, now that it has ended with this outcome; `None` if it was cut
+    /// off.
+    pub(super) fn take_writes(&self, outcome: Option<String>) -> (Wrote, Wrote) {
         let mut live = self.live.lock();
-        let sent = live.sent.take()?;
-        let Live { record, made_up, is_inexact, .. } = &*live;
-        let outcome =
-            record.outcome.as_ref().zip(outcome).map(|(recorded, outcome)| told(recorded, outcome.to_owned()));
-        Some(Wrote {
-            number: self.number,
-            line: record.line,
-            of: Arc::clone(&self.of),
-            key: record.key.clone(),
-            attempt: record.attempt,
-            causes: record.causes.clone(),
-            sent,
-            outcome,
-            made_up: *made_up,
-            is_inexact: *is_inexact,
-            is_too_long: record.is_too_long,
-        })
-    }
-
-    /// What differs, now that it has ended with this outcome; `None` if it was cut off.
-    pub(super) fn found(&self, outcome: Option<String>) -> Found {
-        let mut live = self.live.lock();
-        let Live { record, divergences, same, made_up, is_inexact, .. } = &mut *live;
-        if let (Some(recorded), Some(replayed)) = (record.outcome.clone(), outcome) {
-            let left = record.calls.iter().filter(|call| !call.is_made && is_write(&call.sent));
-            let is_behind = made_up.behind.is_some();
-            divergences.extend(left.map(|call| Difference { is_behind, ..missing(&call.sent) }));
-            let is_behind = made_up.any;
-            divergences.extend(outcomes(recorded, replayed).map(|kind| Difference { kind, object: None, is_behind }));
-        }
-        Found {
-            reconcile: self.number,
-            line: record.line,
-            key: record.key.clone(),
-            attempt: record.attempt,
-            causes: record.causes.clone(),
-            of: Arc::clone(&record.of),
-            same: *same,
-            is_inexact: *is_inexact,
-            is_too_long: record.is_too_long,
-            divergences: core::mem::take(divergences),
-        }
+        let recorded = live.record.take_writes();
+        let outcome = recorded.outcome.as_ref().zip(outcome).map(|(recorded, outcome)| told(recorded, outcome));
+        let (sent, made_up, is_inexact) = (core::mem::take(&mut live.sent), live.made_up, live.is_inexact);
+        let (beginning, is_too_long) = (recorded.beginning.clone(), recorded.is_too_long);
+        (recorded, Wrote { beginning, sent, outcome, made_up, is_inexact, is_too_long })
     }
 }
 
@@ -245,24 +190,9 @@ impl Live {
         }
     }
 
-    fn differ(&mut self, kind: DivergenceKind, call: &SentCall) {
-        let is_behind = self.made_up.behind.is_some();
-        self.divergences.push(Difference { is_behind, ..Difference::of(kind, call) });
-    }
-
     /// The answer that follows is a guess.
     fn guess(&mut self) {
-        self.made_up.behind.get_or_insert(self.kept);
-    }
-
-    fn keep(&mut self, mut call: SentCall) {
-        if call.hashed {
-            call.body.clear();
-        }
-        self.kept += 1;
-        if let Some(sent) = &mut self.sent {
-            sent.push(call);
-        }
+        self.made_up.behind.get_or_insert(self.sent.len());
     }
 
     /// The noted read that this is, if the reconcile has come to it.

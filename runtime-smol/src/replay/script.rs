@@ -1,10 +1,13 @@
 //! The tape, read as far ahead as a reconcile needs.
 
 use super::NotedRead;
+use super::divergence::Beginning;
+use super::requests::is_write;
+use super::wrote::{MadeUp, Wrote};
 use core::time::Duration;
 use listwatch_core::api::Reply;
 use listwatch_core::time::WallTime;
-use listwatch_transport_file::{LateWrite, Note, SentCall, Step, StepKind, Steps};
+use listwatch_transport_file::{LateWrite, Note, NoteKind, SentCall, Step, StepKind, Steps};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -52,11 +55,7 @@ pub(crate) enum LineKind {
 /// All that the tape has of a reconcile.
 #[derive(Debug)]
 pub(crate) struct Record {
-    pub(super) line: u64,
-    pub(super) of: Arc<str>,
-    pub(crate) key: String,
-    pub(crate) attempt: u32,
-    pub(crate) causes: Vec<String>,
+    pub(crate) beginning: Beginning,
     pub(crate) late: Vec<LateWrite>,
     pub(super) reads: VecDeque<NotedRead>,
     pub(super) dates: VecDeque<WallTime>,
@@ -165,18 +164,17 @@ impl Script {
 
     fn add(&mut self, step: Step) {
         let Step { at, line: number, reconcile, kind } = step;
-        if let StepKind::Noted(note @ Note::Began { .. }) = kind {
-            if let Some(record) = Record::begin(number, note) {
-                let of = Arc::clone(&record.of);
-                self.held += record.weight;
-                self.records.insert(reconcile, record);
-                self.push(Line { at, number, reconcile, of, kind: LineKind::Began });
-            }
-            return;
+        if let StepKind::Noted(Note { of, kind: NoteKind::Began { key, attempt, causes, late }, .. }) = kind {
+            let of: Arc<str> = of.into();
+            let beginning = Beginning { number: reconcile, line: number, of: Arc::clone(&of), key, attempt, causes };
+            let record = Record::new(beginning, late);
+            self.held += record.weight;
+            self.records.insert(reconcile, record);
+            return self.push(Line { at, number, reconcile, of, kind: LineKind::Began });
         }
         // A request after the end of its reconcile is of nobody.
         let Some(record) = self.records.get_mut(&reconcile) else { return };
-        let (of, before) = (Arc::clone(&record.of), record.weight);
+        let (of, before) = (Arc::clone(&record.beginning.of), record.weight);
         let kind = record.add(number, kind);
         self.held += record.weight - before;
         if let Some(kind) = kind {
@@ -206,16 +204,12 @@ impl NotedRead {
 }
 
 impl Record {
-    fn begin(line: u64, note: Note) -> Option<Self> {
-        let Note::Began { of, key, attempt, causes, late, .. } = note else { return None };
-        let texts = causes.iter().map(String::len).chain(late.iter().map(|late| late.source.len() + late.object.len()));
-        let weight = size_of::<Self>() + key.len() + texts.map(|len| ENTRY + len).sum::<usize>();
-        Some(Self {
-            line,
-            of: of.into(),
-            key,
-            attempt,
-            causes,
+    fn new(beginning: Beginning, late: Vec<LateWrite>) -> Self {
+        let causes = beginning.causes.iter().map(String::len);
+        let texts = causes.chain(late.iter().map(|late| late.source.len() + late.object.len()));
+        let weight = size_of::<Self>() + beginning.key.len() + texts.map(|len| ENTRY + len).sum::<usize>();
+        Self {
+            beginning,
             late,
             reads: VecDeque::new(),
             dates: VecDeque::new(),
@@ -224,40 +218,27 @@ impl Record {
             is_too_long: false,
             weight,
             resumed: 0,
-        })
+        }
+    }
+
+    /// What it wrote. Its calls go.
+    pub(super) fn take_writes(&mut self) -> Wrote {
+        let sent = self.calls.drain(..).map(|call| call.sent).filter(is_write).collect();
+        let (beginning, outcome, is_too_long) = (self.beginning.clone(), self.outcome.clone(), self.is_too_long);
+        Wrote { beginning, sent, outcome, made_up: MadeUp::default(), is_inexact: false, is_too_long }
     }
 
     fn add(&mut self, line: u64, kind: StepKind) -> Option<LineKind> {
         self.weight += match &kind {
             StepKind::Sent(sent) => size_of::<RecordedCall>() + sent.target.len() + sent.body.len(),
             StepKind::Answered(_, Reply::Answered(answer)) => answer.body.len(),
-            StepKind::Noted(Note::Read { at, .. }) => at.keys().map(|stream| ENTRY + stream.len()).sum(),
+            StepKind::Noted(Note { kind: NoteKind::Read { at }, .. }) => {
+                at.keys().map(|stream| ENTRY + stream.len()).sum()
+            }
             _ => ENTRY,
         };
         match kind {
-            StepKind::Noted(Note::Began { .. }) => None,
-            StepKind::Noted(Note::Read { at, .. }) if at.is_empty() => {
-                self.resumed += 1;
-                Some(LineKind::Awoke)
-            }
-            StepKind::Noted(Note::Read { at, .. }) => {
-                let after = self.resumed;
-                let reads = at.into_iter().map(|(stream, position)| {
-                    let (changes, version, read) = (position.changes, position.version, position.read);
-                    NotedRead { line, stream, changes, version, read, after }
-                });
-                let reads: Vec<_> = reads.collect();
-                self.reads.extend(reads.iter().cloned());
-                Some(LineKind::Read(reads))
-            }
-            StepKind::Noted(Note::Date { date, .. }) => {
-                self.dates.push_back(date);
-                Some(LineKind::Acted)
-            }
-            StepKind::Noted(Note::Ended { outcome, .. }) => {
-                self.outcome = Some(outcome);
-                Some(LineKind::Ended)
-            }
+            StepKind::Noted(note) => self.on_note(line, note.kind),
             StepKind::Sent(sent) => {
                 self.calls.push(RecordedCall { sent, reply: None, is_made: false, is_answered: false });
                 Some(LineKind::Acted)
@@ -269,6 +250,34 @@ impl Record {
                 Some(LineKind::Answered(place))
             }
             StepKind::GivenUp(_) => Some(LineKind::GaveUp),
+        }
+    }
+
+    fn on_note(&mut self, line: u64, note: NoteKind) -> Option<LineKind> {
+        match note {
+            NoteKind::Began { .. } => None,
+            NoteKind::Read { at } if at.is_empty() => {
+                self.resumed += 1;
+                Some(LineKind::Awoke)
+            }
+            NoteKind::Read { at } => {
+                let after = self.resumed;
+                let reads = at.into_iter().map(|(stream, position)| {
+                    let (changes, version, read) = (position.changes, position.version, position.read);
+                    NotedRead { line, stream, changes, version, read, after }
+                });
+                let reads: Vec<_> = reads.collect();
+                self.reads.extend(reads.iter().cloned());
+                Some(LineKind::Read(reads))
+            }
+            NoteKind::Date { date } => {
+                self.dates.push_back(date.0);
+                Some(LineKind::Acted)
+            }
+            NoteKind::Ended { outcome } => {
+                self.outcome = Some(outcome);
+                Some(LineKind::Ended)
+            }
         }
     }
 }

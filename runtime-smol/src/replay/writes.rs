@@ -1,15 +1,24 @@
-//! The writes of two builds of a controller, compared reconcile by reconcile.
+//! The writes of two builds of a controller, compared reconcile by reconcile, and the file in which a replay keeps them.
+//!
+//! The file has a line that tells the tape, and one for each reconcile, each controller that begins and each that ends.
+//!
+//! ```text
+//! {"writes":2,"started":"2026-11-20T10:41:52.123Z","server":"https://…","cluster":"<uid>","seed":42}
+//! {"controller":"foos"}
+//! {"reconcile":12,"line":340,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"sent":[{"method":"PATCH","target":"/…","body":"{…}",…}],"outcome":"done",…}
+//! {"over":"foos"}
+//! ```
 
-use super::divergence::{Diverged, Findings, Found};
-use super::matching::is_write;
-use super::writes_file::{Line, Start};
-use super::wrote::{MadeUp, Wrote};
+use super::divergence::{Beginning, Diverged, Findings, Found};
+use super::script::{LineKind, Script};
+use super::wrote::Wrote;
 use core::fmt;
 use listwatch_core::text::Printable;
-use listwatch_transport_file::{Note, Playback, Step, StepKind, Steps};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use listwatch_transport_file::{Playback, TapeStart};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 /// The longest line of a file of writes, in bytes.
@@ -53,7 +62,7 @@ impl Writes {
         let (running, start) = (BTreeSet::new(), Start::default());
         let mut writes = Self { name: name.clone(), file, line: 0, start, running, has_controllers: false };
         match writes.read_line()? {
-            Some(Line::Start(start)) if start.is_known() => Ok(Self { start, ..writes }),
+            Some(Line::Start(start)) if start.writes == VERSION => Ok(Self { start, ..writes }),
             _ => Err(error("its writes have another form; build both with one version of listwatch".to_owned())),
         }
     }
@@ -62,7 +71,7 @@ impl Writes {
     fn read(&mut self) -> Result<Option<Wrote>, WritesError> {
         while let Some(line) = self.read_line()? {
             match line {
-                Line::Reconcile(reconcile) => return Ok(Some(reconcile.read())),
+                Line::Reconcile(wrote) => return Ok(Some(*wrote)),
                 Line::Controller { controller } => {
                     self.has_controllers = true;
                     self.running.insert(controller);
@@ -81,7 +90,7 @@ impl Writes {
         }
     }
 
-    fn read_line(&mut self) -> Result<Option<Line<'static>>, WritesError> {
+    fn read_line(&mut self) -> Result<Option<Line>, WritesError> {
         let (mut line, number) = (Vec::new(), self.line + 1);
         let read = (&mut self.file).take(LONGEST).read_until(b'\n', &mut line);
         match read {
@@ -98,9 +107,9 @@ impl Writes {
 
     /// Checks that the program replayed this tape.
     fn check(&self, tape: &Start) -> Result<(), WritesError> {
-        let name = |cluster: &Option<String>| cluster.clone().unwrap_or_default();
-        if tape.cluster != self.start.cluster && tape.cluster.is_some() && self.start.cluster.is_some() {
-            let (tape, replayed) = (name(&tape.cluster), name(&self.start.cluster));
+        if let (Some(tape), Some(replayed)) = (&tape.tape.cluster, &self.start.tape.cluster)
+            && tape != replayed
+        {
             let why = format!("it replayed a tape of the cluster {replayed}, and this one is of the cluster {tape}");
             return Err(self.error(why));
         }
@@ -127,18 +136,17 @@ impl Findings {
         let start = Start::of(tape.start());
         let mut builds: Vec<Writes> = old.into_iter().chain([new]).collect();
         builds.iter().try_for_each(|build| build.check(&start))?;
-        let mut recorded =
-            Recorded { steps: Some(tape.steps()), breaks_off: None, has_hashes: false, running: BTreeMap::new() };
+        let mut script = Script::new(tape.steps());
         let mut waiting = Waiting { recorded: HashMap::new(), built: builds.iter().map(|_| HashMap::new()).collect() };
         let (mut findings, mut diverged) = (Self::default(), Diverged::default());
         loop {
-            let next = recorded.read()?;
-            let mut numbers: Vec<u64> = next.iter().map(|wrote| wrote.number).collect();
-            waiting.recorded.extend(next.map(|wrote| (wrote.number, wrote)));
+            let next = next_recorded(&mut script)?;
+            let mut numbers: Vec<u64> = next.iter().map(|wrote| wrote.beginning.number).collect();
+            waiting.recorded.extend(next.map(|wrote| (wrote.beginning.number, wrote)));
             for (build, waiting) in builds.iter_mut().zip(&mut waiting.built) {
                 let Some(wrote) = build.read()? else { continue };
-                numbers.push(wrote.number);
-                if waiting.insert(wrote.number, wrote).is_some() {
+                numbers.push(wrote.beginning.number);
+                if waiting.insert(wrote.beginning.number, wrote).is_some() {
                     return Err(build.error(format!("line {} of its writes has a reconcile again", build.line)));
                 }
             }
@@ -149,7 +157,7 @@ impl Findings {
                 waiting.take(number, &builds)?.into_iter().for_each(|found| findings.add(found, &mut diverged));
             }
         }
-        let Recorded { breaks_off, has_hashes, .. } = recorded;
+        let (breaks_off, has_hashes) = (script.breaks_off().map(str::to_owned), script.has_hashes());
         waiting.check_over(&builds).map(|()| Self { breaks_off, has_hashes, ..findings })
     }
 }
@@ -165,6 +173,63 @@ impl WritesError {
     #[must_use]
     pub fn why(&self) -> &str {
         &self.why
+    }
+}
+
+/// The version of the form.
+const VERSION: u32 = 2;
+
+/// A line of the file.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+pub(super) enum Line {
+    Start(Start),
+    Reconcile(Box<Wrote>),
+    Controller {
+        controller: String,
+    },
+    Over {
+        over: String,
+        /// Why the replay ended before its tape did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
+/// The tape, as its first line tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct Start {
+    writes: u32,
+    #[serde(flatten)]
+    tape: TapeStart,
+}
+
+/// The file of a replay that goes on.
+pub(super) struct WritesFile(BufWriter<File>);
+
+impl WritesFile {
+    /// Creates the file, which only its owner may read.
+    pub(super) fn create(path: &Path, start: Option<&TapeStart>) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = Self(BufWriter::new(options.open(path)?));
+        file.write(&Line::Start(Start::of(start)))?;
+        Ok(file)
+    }
+
+    /// Writes a line. Those that begin or end something are in the file at once.
+    pub(super) fn write(&mut self, line: &Line) -> io::Result<()> {
+        serde_json::to_writer(&mut self.0, line)?;
+        self.0.write_all(b"\n")?;
+        if matches!(line, Line::Reconcile(_)) { Ok(()) } else { self.0.flush() }
+    }
+}
+
+impl Start {
+    fn of(start: Option<&TapeStart>) -> Self {
+        Self { writes: VERSION, tape: start.cloned().unwrap_or_default() }
     }
 }
 
@@ -184,7 +249,7 @@ impl Waiting {
         let mut last = None;
         for (build, waiting) in builds.iter().zip(&mut self.built) {
             let Some(wrote) = waiting.remove(&number) else { continue };
-            if !wrote.is_same(&recorded) {
+            if wrote.beginning != recorded.beginning {
                 return Err(build.another_tape());
             }
             let before = last.take().map_or_else(|| recorded.clone(), |(_, before)| before);
@@ -199,71 +264,29 @@ impl Waiting {
             if waiting.keys().any(|number| !self.recorded.contains_key(number)) {
                 return Err(build.another_tape());
             }
-            if let Some(left) =
-                self.recorded.values().filter(|left| !waiting.contains_key(&left.number)).min_by_key(by_number)
+            let left = self.recorded.iter().filter(|(number, _)| !waiting.contains_key(number));
+            if let Some((number, Wrote { beginning: Beginning { of, key, .. }, .. })) =
+                left.min_by_key(|(number, _)| **number)
             {
-                return Err(
-                    build.error(format!("its writes lack reconcile {} of {}, {}", left.number, left.of, left.key))
-                );
+                return Err(build.error(format!("its writes lack reconcile {number} of {of}, {key}")));
             }
         }
         Ok(())
     }
 }
 
-/// The writes on the tape.
-struct Recorded {
-    /// `None` behind the last step.
-    steps: Option<Steps>,
-    /// Where the tape breaks off, behind the last step.
-    breaks_off: Option<String>,
-    has_hashes: bool,
-    /// The reconciles that began and did not end.
-    running: BTreeMap<u64, Wrote>,
-}
-
-impl Recorded {
-    /// The writes of the next reconcile that ended, or was cut off with the tape.
-    fn read(&mut self) -> Result<Option<Wrote>, WritesError> {
-        while let Some(step) = self.steps.as_mut().and_then(Iterator::next) {
-            let step = step.map_err(|error| WritesError { name: "the tape".to_owned(), why: error.to_string() })?;
-            if let Some(ended) = self.add(step) {
-                return Ok(Some(ended));
-            }
-        }
-        if let Some(steps) = self.steps.take() {
-            self.has_hashes = steps.has_hashes();
-            self.breaks_off = steps.breaks_off().map(str::to_owned);
-        }
-        Ok(self.running.pop_first().map(|(_, wrote)| wrote))
-    }
-
-    fn add(&mut self, step: Step) -> Option<Wrote> {
-        let Step { line, reconcile: number, kind, .. } = step;
-        match kind {
-            StepKind::Noted(Note::Began { of, key, attempt, causes, .. }) => {
-                let (of, sent) = (of.into(), Vec::new());
-                let (outcome, made_up, is_inexact, is_too_long) = (None, MadeUp::default(), false, false);
-                let wrote =
-                    Wrote { number, line, of, key, attempt, causes, sent, outcome, made_up, is_inexact, is_too_long };
-                self.running.insert(number, wrote);
-                None
-            }
-            StepKind::Noted(Note::Ended { outcome, .. }) => {
-                let wrote = self.running.remove(&number)?;
-                Some(Wrote { outcome: Some(outcome), ..wrote })
-            }
-            StepKind::Sent(call) if is_write(&call) => {
-                self.running.get_mut(&number)?.sent.push(call);
-                None
-            }
-            _ => None,
+/// What the next reconcile on the tape wrote, up to its end or that of the tape.
+fn next_recorded(script: &mut Script) -> Result<Option<Wrote>, WritesError> {
+    while script.head().is_some()
+        && let Some(line) = script.next()
+    {
+        if let LineKind::Began = line.kind
+            && let Some(mut record) = script.take(line.reconcile)
+        {
+            return Ok(Some(record.take_writes()));
         }
     }
-}
-
-fn by_number(wrote: &&Wrote) -> u64 {
-    wrote.number
+    script.fault().map_or(Ok(None), |why| Err(WritesError { name: "the tape".to_owned(), why }))
 }
 
 impl fmt::Display for WritesError {

@@ -1,22 +1,16 @@
 //! What one reconcile wrote, and how that differs from what it wrote elsewhere.
 
-use super::divergence::{Difference, DivergenceKind, Found};
-use super::fields;
-use super::matching::{Sought, is_write};
+use super::divergence::{Beginning, Difference, DivergenceKind, Found};
+use super::requests::{self, Sought, is_write};
 use listwatch_transport_file::SentCall;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The requests of a reconcile that are compared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Wrote {
-    pub(super) number: u64,
-    /// The line of the tape on which it began.
-    pub(super) line: u64,
-    pub(super) of: Arc<str>,
-    pub(super) key: String,
-    pub(super) attempt: u32,
-    pub(super) causes: Vec<String>,
+    #[serde(flatten)]
+    pub(super) beginning: Beginning,
     /// Its writes, and the reads that the tape has no answer to, in their order.
     pub(super) sent: Vec<SentCall>,
     /// `None` if it was cut off with the tape.
@@ -30,12 +24,10 @@ pub(super) struct Wrote {
 
 /// The answers that the replay made up for a reconcile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default)]
 pub(super) struct MadeUp {
     /// There is one, so the outcome may be another.
     pub(super) any: bool,
     /// How many calls were kept up to the first one about an object of which nothing is known: all behind it is a guess.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) behind: Option<usize>,
 }
 
@@ -47,10 +39,11 @@ impl MadeUp {
 }
 
 impl Wrote {
-    /// Whether both are one reconcile of one tape.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        let identity = |it: &Self| (it.number, it.line, it.attempt);
-        identity(self) == identity(other) && self.of == other.of && self.key == other.key && self.causes == other.causes
+    /// The same without bodies that are confidential.
+    pub(super) fn withheld(&self) -> Self {
+        let mut wrote = self.clone();
+        wrote.sent.iter_mut().filter(|call| call.hashed).for_each(|call| call.body.clear());
+        wrote
     }
 
     /// What differs in the new one.
@@ -67,11 +60,11 @@ impl Wrote {
             };
             let (method, target) = (method.clone(), target.clone());
             let Some(place) = place else {
-                let fields = fields::all(&call);
+                let fields = requests::fields(&call);
                 divergences.push(difference(DivergenceKind::Additional { method, target, fields }));
                 continue;
             };
-            let fields = fields::differences(&self.sent[place], &call);
+            let fields = requests::differences(&self.sent[place], &call);
             match (is_write(&call), fields.is_empty()) {
                 (false, _) => {}
                 (true, true) => same += 1,
@@ -89,12 +82,7 @@ impl Wrote {
             divergences.extend(outcomes(old.clone(), new).map(|kind| Difference { kind, object: None, is_behind }));
         }
         Found {
-            reconcile: new.number,
-            line: new.line,
-            key: new.key,
-            attempt: new.attempt,
-            causes: new.causes,
-            of: new.of,
+            beginning: new.beginning,
             same,
             is_inexact: self.is_inexact || new.is_inexact,
             is_too_long: self.is_too_long || new.is_too_long,
@@ -116,12 +104,12 @@ fn places(old: &[SentCall], new: &[SentCall]) -> (Vec<Option<usize>>, Vec<bool>)
     (places, used)
 }
 
-pub(super) fn missing(call: &SentCall) -> Difference {
+fn missing(call: &SentCall) -> Difference {
     Difference::of(DivergenceKind::Missing { method: call.method.clone(), target: call.target.clone() }, call)
 }
 
 /// How two outcomes differ, if they do. Where the tape withheld the messages of errors, so does this.
-pub(super) fn outcomes(recorded: String, replayed: String) -> Option<DivergenceKind> {
+fn outcomes(recorded: String, replayed: String) -> Option<DivergenceKind> {
     let replayed = told(&recorded, replayed);
     let differ = kind_of(&recorded) != kind_of(&replayed);
     differ.then_some(DivergenceKind::Outcome { recorded, replayed })
@@ -151,13 +139,9 @@ mod tests {
             body: (*body).into(),
             hashed: false,
         };
+        let (of, key, causes) = ("foos".into(), "web/a".into(), Vec::new());
         Wrote {
-            number: 1,
-            line: 1,
-            of: "foos".into(),
-            key: "web/a".into(),
-            attempt: 1,
-            causes: Vec::new(),
+            beginning: Beginning { number: 1, line: 1, of, key, attempt: 1, causes },
             sent: bodies.iter().map(post).collect(),
             outcome: Some("done".into()),
             made_up: MadeUp::default(),

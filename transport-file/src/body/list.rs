@@ -17,7 +17,7 @@ pub(crate) struct ListBody {
 impl ListBody {
     /// The next bytes; `None` at the end.
     pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
-        let source = cursor.at(1)?.source();
+        let source = cursor.source()?;
         let bytes = match source.fill_buf() {
             Ok(bytes) => bytes,
             Err(error) => return Err(source.error(None, &error)),

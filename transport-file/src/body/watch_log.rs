@@ -5,39 +5,28 @@ use crate::file::FileCursor;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Error, IgnoredAny};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 /// A watch log that is read forward. Each event is checked, and one at a time is in memory.
 #[derive(Clone)]
 pub(crate) struct WatchLog {
-    layout: Layout,
+    /// Whether an event ends with its line, and not with its last bracket.
+    by_lines: bool,
     skip_bad_lines: bool,
+    limit: usize,
+    /// Bytes of the file. At most one event of them is not delivered.
+    bytes: Vec<u8>,
+    /// The offset of the next event in `bytes`, and its line, from one.
+    start: usize,
+    line: u64,
     /// What comes next, if it was looked at.
     ahead: Option<Result<Vec<u8>, CaptureError>>,
     /// How many events were taken.
     events: u64,
-}
-
-#[derive(Clone)]
-enum Layout {
-    /// One event per line, with the line to read next.
-    Lines(u64),
-    Values(Values),
-}
-
-/// Concatenated JSON of which at most one event is read and not delivered.
-#[derive(Clone)]
-struct Values {
-    bytes: Vec<u8>,
-    /// The offset of the next event in `bytes`.
-    start: usize,
-    /// The line of that offset, from one.
-    line: u64,
-    limit: usize,
 }
 
 /// An event of a watch.
@@ -64,11 +53,8 @@ const PROBE: usize = 64 * 1024;
 impl WatchLog {
     /// Of one event per line, if the first line is a JSON value; else events of any layout.
     pub(crate) fn new(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
-        let layout = match begins_with_a_line(cursor)? {
-            true => Layout::Lines(1),
-            false => Layout::Values(Values { bytes: Vec::new(), start: 0, line: 1, limit: cursor.line_limit() }),
-        };
-        Ok(Self { layout, skip_bad_lines, ahead: None, events: 0 })
+        let (by_lines, limit) = (begins_with_a_line(cursor)?, cursor.line_limit());
+        Ok(Self { by_lines, skip_bad_lines, limit, bytes: Vec::new(), start: 0, line: 1, ahead: None, events: 0 })
     }
 
     /// How many events were taken.
@@ -93,68 +79,19 @@ impl WatchLog {
 
     fn read(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         loop {
-            let event = match &mut self.layout {
-                Layout::Lines(line) => next_line(line, cursor),
-                Layout::Values(values) => values.next(cursor, self.skip_bad_lines),
-            };
-            match event {
+            match self.read_event(cursor) {
                 Err(error) if self.skip_bad_lines && error.is_bad_line() => cursor.skip_bad_line(),
                 event => return event,
             }
         }
     }
-}
 
-impl<'a> WatchEvent<'a> {
-    /// The event in this text; `None` if it is none.
-    pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
-        serde_json::from_slice(text).ok()
-    }
-}
-
-/// Whether a server ended its watch by this event.
-pub(crate) fn ends_watch(event: &[u8]) -> bool {
-    // Few other events have the word.
-    memmem::find(event, b"\"ERROR\"").is_some() && WatchEvent::parse(event).is_some_and(|event| event.r#type == "ERROR")
-}
-
-/// Whether the first non-blank line is a whole JSON value.
-fn begins_with_a_line(cursor: &mut FileCursor) -> Result<bool, CaptureError> {
-    let lines = cursor.at(1)?;
-    loop {
-        match lines.next() {
-            Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
-            Ok(Some((_, line))) => return Ok(serde_json::from_slice::<IgnoredAny>(line).is_ok()),
-            Ok(None) => return Ok(false),
-            Err(error) if error.is_bad_line() => return Ok(false),
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// The event in the next line that is not blank.
-fn next_line(next: &mut u64, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
-    loop {
-        let line = cursor.at(*next)?.next();
-        *next += 1;
-        let Some((number, line)) = line? else { return Ok(None) };
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        return match check(line) {
-            Ok(()) => Ok(Some([line, b"\n"].concat())),
-            Err(flaw) => Err(CaptureError::new(cursor.path(), Some(number), flaw.fault)),
-        };
-    }
-}
-
-impl Values {
     /// The next event; `None` at the end. Behind a bad event, the next call finds the one behind it.
-    fn next(&mut self, cursor: &mut FileCursor, skip_bad: bool) -> Result<Option<Vec<u8>>, CaptureError> {
+    fn read_event(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         if !self.skip_space(cursor)? {
             return Ok(None);
         }
-        let whole = self.find_end(cursor)?;
+        let whole = if self.by_lines { self.find_line_end(cursor) } else { self.find_end(cursor) }?;
         let rest = self.rest();
         let text = whole.map_or(rest, |len| &rest[..len]);
         let EventFault { lines_before, fault } = match self.judge(text, whole.is_some()) {
@@ -167,8 +104,9 @@ impl Values {
         };
         let (line, kind) = (self.line + lines_before, fault.kind);
         match whole {
-            _ if !skip_bad => {}
-            Some(len) if kind != CaptureErrorKind::Garbled => self.advance(len),
+            _ if !self.skip_bad_lines => {}
+            Some(len) if self.by_lines || kind != CaptureErrorKind::Garbled => self.advance(len),
+            None if self.by_lines => self.skip_line(cursor)?,
             _ => self.skip_to_event(cursor)?,
         }
         Err(CaptureError::new(cursor.path(), Some(line), fault))
@@ -177,6 +115,9 @@ impl Values {
     /// Checks an event, or the beginning of one that does not end.
     fn judge(&self, text: &[u8], whole: bool) -> Result<(), EventFault> {
         let too_long = text.len() > self.limit;
+        if too_long && self.by_lines {
+            return Err(EventFault { lines_before: 0, fault: Fault::too_long("line", self.limit) });
+        }
         if !whole && !too_long && is_beginning(text) {
             let what = format!("the file ends within the event that begins in line {}", self.line);
             let fault = Fault::new(CaptureErrorKind::Garbled, what + "; correct or delete it, or skip bad lines");
@@ -186,6 +127,23 @@ impl Values {
             return Err(EventFault { lines_before: 0, fault: Fault::too_long("event", self.limit) });
         }
         check(text)
+    }
+
+    /// The length of the next line; `None` if it is too long.
+    fn find_line_end(&mut self, cursor: &mut FileCursor) -> Result<Option<usize>, CaptureError> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = memchr(b'\n', &self.rest()[searched..]) {
+                return Ok(Some(searched + end));
+            }
+            searched = self.rest().len();
+            if searched > self.limit {
+                return Ok(None);
+            }
+            if !self.fill(cursor)? {
+                return Ok(Some(searched));
+            }
+        }
     }
 
     /// The length of the next event; `None` if it is garbled or too long, or if the file ends before it.
@@ -255,7 +213,7 @@ impl Values {
     fn fill(&mut self, cursor: &mut FileCursor) -> Result<bool, CaptureError> {
         self.bytes.drain(..self.start);
         self.start = 0;
-        let source = cursor.at(1)?.source();
+        let source = cursor.source()?;
         let read = match source.fill_buf() {
             Ok(bytes) => bytes,
             Err(error) => return Err(source.error(Some(self.line), &error)),
@@ -267,9 +225,36 @@ impl Values {
     }
 }
 
-/// Checks that `text` is one watch event: a JSON object in UTF-8 with a `type` and an `object`. It builds nothing.
+impl<'a> WatchEvent<'a> {
+    /// The event in this text; `None` if it is none.
+    pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
+    }
+}
+
+/// Whether a server ended its watch by this event.
+pub(crate) fn ends_watch(event: &[u8]) -> bool {
+    // Few other events have the word.
+    memmem::find(event, b"\"ERROR\"").is_some() && WatchEvent::parse(event).is_some_and(|event| event.r#type == "ERROR")
+}
+
+/// Whether the first non-blank line is a whole JSON value.
+fn begins_with_a_line(cursor: &mut FileCursor) -> Result<bool, CaptureError> {
+    let lines = cursor.at(1)?;
+    loop {
+        match lines.next() {
+            Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
+            Ok(Some((_, line))) => return Ok(serde_json::from_slice::<IgnoredAny>(line).is_ok()),
+            Ok(None) => return Ok(false),
+            Err(error) if error.is_bad_line() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Checks that `text` is one watch event: a JSON object in UTF-8 with a `type` and an `object`.
 fn check(text: &[u8]) -> Result<(), EventFault> {
-    if let Err(error) = serde_json::from_slice::<Event>(text) {
+    if let Err(error) = read_fields(text) {
         // serde_json reports the end of a line as column 0 of the next one.
         let line = error.line().saturating_sub((error.column() == 0).into());
         let lines_before = line.saturating_sub(1) as u64;
@@ -284,7 +269,7 @@ fn check(text: &[u8]) -> Result<(), EventFault> {
 
 /// Whether `text` may begin a watch event, and is not a whole one.
 fn is_beginning(text: &[u8]) -> bool {
-    serde_json::from_slice::<Event>(text).is_err_and(|error| error.is_eof())
+    read_fields(text).is_err_and(|error| error.is_eof())
 }
 
 /// The number of line ends in `text`.
@@ -292,41 +277,19 @@ pub(super) fn line_ends(text: &[u8]) -> u64 {
     memchr_iter(b'\n', text).count() as u64
 }
 
-struct Event;
-
-#[derive(Deserialize)]
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
+enum Field {
     Type,
     Object,
     #[serde(other)]
     Other,
 }
 
-impl<'de> Deserialize<'de> for Event {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for Event {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        let (mut has_type, mut has_object) = (false, false);
-        while let Some(key) = map.next_key()? {
-            has_type |= matches!(key, Key::Type);
-            has_object |= matches!(key, Key::Object);
-            map.next_value::<IgnoredAny>()?;
-        }
-        match (has_type, has_object) {
-            (true, true) => Ok(self),
-            (false, _) => Err(Error::missing_field("type")),
-            (true, false) => Err(Error::missing_field("object")),
-        }
-    }
+/// Reads the fields of an event, without their values.
+fn read_fields(text: &[u8]) -> serde_json::Result<()> {
+    let fields: BTreeMap<Field, IgnoredAny> = serde_json::from_slice(text)?;
+    let missing =
+        [(Field::Type, "type"), (Field::Object, "object")].into_iter().find(|(it, _)| !fields.contains_key(it));
+    missing.map_or(Ok(()), |(_, name)| Err(Error::missing_field(name)))
 }

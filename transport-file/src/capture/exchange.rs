@@ -63,20 +63,15 @@ pub(super) struct Began {
 pub(super) struct Keys([Option<Key>; 2]);
 
 impl Began {
-    /// The request with this number and this id, which was sent at a time.
-    pub(super) fn new(number: u64, id: u64, sent: u64, place: LinePlace, record: &RequestRecord<'_>) -> Self {
-        let request = record.asked();
-        let metadata_only = record.asks_for_metadata_only();
-        let (query, resource) = request.as_ref().map(|it| (it.query(), ResourceKey::of(&it.resource))).unzip();
+    pub(super) fn new(exchange: Arc<Exchange>, record: &RequestRecord<'_>) -> Self {
+        let (request, query) = (record.asked(), exchange.query);
         // Clients list; only informers watch.
         let is_call = matches!(query, None | Some(Query::List));
         let keys = Keys([
-            request.as_ref().map(|request| Key::of_request(request, metadata_only)),
+            request.as_ref().map(|request| Key::of_request(request, exchange.metadata_only)),
             is_call.then(|| Key::of_recorded_call(record)),
         ]);
-        let progress = Mutex::new(Progress { last: place.line, stage: Stage::Requested });
-        let exchange = Exchange { id, number, sent, place, metadata_only, query, resource, progress };
-        Self { exchange: exchange.into(), keys, resource: request.map(|request| request.resource) }
+        Self { exchange, keys, resource: request.map(|request| request.resource) }
     }
 }
 
@@ -91,6 +86,15 @@ impl Keys {
 }
 
 impl Exchange {
+    /// The request with this number and this id, which was sent at a time.
+    pub(super) fn new(number: u64, id: u64, sent: u64, place: LinePlace, record: &RequestRecord<'_>) -> Self {
+        let request = record.asked();
+        let (query, resource) = request.as_ref().map(|it| (it.query(), ResourceKey::of(&it.resource))).unzip();
+        let progress = Mutex::new(Progress { last: place.line, stage: Stage::Requested });
+        let metadata_only = record.asks_for_metadata_only();
+        Self { id, number, sent, place, metadata_only, query, resource, progress }
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -41,13 +41,12 @@
 
 use super::collection::Collection;
 use super::data::Data;
-use super::note::{LateWrite, Note, Positions, TapeStart, written};
+use super::note::{Note, TapeStart};
 pub(crate) use super::seal::VERSION;
 use super::seal::seal;
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use listwatch_core::request::{Query, Request};
-use listwatch_core::time::MicroTime;
 use listwatch_core::transport::ResponseHead;
 use memchr::memmem;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -136,20 +135,29 @@ pub(crate) struct RequestBody<'a>(#[serde(borrow, deserialize_with = "borrowed")
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// A line of JSON. The fields that are present tell its kind.
+/// The first line.
+#[derive(Serialize)]
+struct StartLine<'a> {
+    capture: u64,
+    #[serde(flatten)]
+    start: &'a TapeStart,
+}
+
+#[derive(Serialize)]
+struct NoteLine<'a> {
+    t: u64,
+    #[serde(flatten)]
+    note: &'a Note,
+    #[serde(rename = "note")]
+    number: u64,
+}
+
+/// A line of JSON. The fields that are present tell its kind. Those of the first line and of notes are read by themselves.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
 struct Fields<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing)]
     capture: Option<u64>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    started: Option<Text<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    server: Option<Text<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    cluster: Option<Text<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     t: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,25 +176,7 @@ struct Fields<'a> {
     end: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     by: Option<By<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reconcile: Option<u64>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    of: Option<Text<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    key: Option<Text<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attempt: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    causes: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    late: Option<Vec<LateWrite>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<Positions>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    date: Option<Text<'a>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    outcome: Option<Text<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing)]
     note: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     finished: Option<bool>,
@@ -300,16 +290,14 @@ impl<'a> Line<'a> {
         if let Some((t, id, data)) = Data::parse(line) {
             return Ok(Self::Record(Record { t, id, payload: Payload::Data(data) }));
         }
-        let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))?;
+        let fields: Fields<'a> = read(line)?;
         match fields {
-            Fields { capture: Some(version), .. } => Ok(Self::Start(version, fields.start())),
+            Fields { capture: Some(version), .. } => Ok(Self::Start(version, read(line)?)),
             Fields { request: Some(_), .. } if !may_have_request(line) => {
                 Err(not_a_record("the name of \"request\" has escapes"))
             }
             Fields { t: Some(t), id: Some(id), .. } => Ok(Self::Record(Record { t, id, payload: fields.payload()? })),
-            Fields { t: Some(t), reconcile: Some(reconcile), note: Some(note), .. } => {
-                Ok(Self::Note(t, note, fields.note(reconcile)?))
-            }
+            Fields { t: Some(t), note: Some(number), .. } => Ok(Self::Note(t, number, read(line)?)),
             Fields { t: Some(t), finished: Some(true), .. } => Ok(Self::Finished(t)),
             _ => Err(not_a_record("\"t\" and \"id\" are missing")),
         }
@@ -317,19 +305,22 @@ impl<'a> Line<'a> {
 
     /// Writes the line with its end. A chunk of a body may take several. `lines` counts the lines of the file.
     pub(crate) fn write(self, lines: &mut u64, out: &mut Vec<u8>) -> std::io::Result<()> {
-        let fields = match self {
+        let start = out.len();
+        match self {
             // Most of a file are these lines, and most of the time of writing goes into them.
             Self::Record(Record { t, id, payload: Payload::Data(data) }) => {
                 data.write(t, id, lines, out);
                 return Ok(());
             }
-            Self::Start(version, start) => Fields { capture: Some(version), ..Fields::of_start(start) },
-            Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
-            Self::Note(t, number, note) => Fields { t: Some(t), note: Some(number), ..Fields::of_note(note) },
-            Self::Finished(t) => Fields { t: Some(t), finished: Some(true), ..Fields::default() },
-        };
-        let start = out.len();
-        serde_json::to_writer(&mut *out, &fields)?;
+            Self::Start(capture, start) => serde_json::to_writer(&mut *out, &StartLine { capture, start: &start }),
+            Self::Record(Record { t, id, payload }) => {
+                serde_json::to_writer(&mut *out, &Fields { t: Some(t), id: Some(id), ..Fields::of(payload) })
+            }
+            Self::Note(t, number, note) => serde_json::to_writer(&mut *out, &NoteLine { t, note: &note, number }),
+            Self::Finished(t) => {
+                serde_json::to_writer(&mut *out, &Fields { t: Some(t), finished: Some(true), ..Fields::default() })
+            }
+        }?;
         // The end goes before the closing brace.
         out.pop();
         *lines += 1;
@@ -381,55 +372,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl Fields<'_> {
-    fn of_start(start: TapeStart) -> Self {
-        let text = |text: Option<String>| text.map(|text| Text(text.into()));
-        let TapeStart { started, server, cluster, seed } = start;
-        let (server, cluster) = (text(server), text(cluster));
-        Self { started: text(started.and_then(written)), server, cluster, seed, ..Self::default() }
-    }
-
-    fn start(self) -> TapeStart {
-        let text = |text: Option<Text<'_>>| text.map(|Text(text)| text.into_owned());
-        // A date that cannot be read is as none: a replay then begins at the date of simulated clocks.
-        let started = self.started.and_then(|Text(date)| date.parse().ok());
-        TapeStart { started, server: text(self.server), cluster: text(self.cluster), seed: self.seed }
-    }
-
-    fn of_note(note: Note) -> Self {
-        let text = |text: String| Some(Text(text.into()));
-        let (reconcile, fields) = (Some(note.reconcile()), Self::default());
-        match note {
-            Note::Began { of, key, attempt, causes, late, .. } => {
-                let (of, key, attempt) = (text(of), text(key), Some(attempt));
-                let late = Some(late).filter(|late| !late.is_empty());
-                Self { reconcile, of, key, attempt, causes: Some(causes), late, ..fields }
-            }
-            Note::Date { of, date, .. } => {
-                Self { reconcile, of: text(of), date: text(MicroTime(date).to_string()), ..fields }
-            }
-            Note::Read { of, at, .. } => Self { reconcile, of: text(of), at: Some(at), ..fields },
-            Note::Ended { of, outcome, .. } => Self { reconcile, of: text(of), outcome: text(outcome), ..fields },
-        }
-    }
-
-    fn note(self, reconcile: u64) -> Result<Note, Fault> {
-        let of = self.of.ok_or_else(|| not_a_record("\"of\" is missing"))?.0.into_owned();
-        match (self.key, self.at, self.date, self.outcome) {
-            (Some(Text(key)), None, None, None) => {
-                let (attempt, causes) = (self.attempt.unwrap_or(1), self.causes.unwrap_or_default());
-                let late = self.late.unwrap_or_default();
-                Ok(Note::Began { reconcile, of, key: key.into_owned(), attempt, causes, late })
-            }
-            (None, Some(at), None, None) => Ok(Note::Read { reconcile, of, at }),
-            (None, None, Some(Text(date)), None) => match date.parse() {
-                Ok(date) => Ok(Note::Date { reconcile, of, date }),
-                Err(_) => Err(not_a_record("\"date\" is no date of RFC 3339")),
-            },
-            (None, None, None, Some(Text(outcome))) => Ok(Note::Ended { reconcile, of, outcome: outcome.into_owned() }),
-            _ => Err(not_a_record("a note has one of \"key\", \"at\", \"date\" and \"outcome\"")),
-        }
-    }
+fn read<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Result<T, Fault> {
+    serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))
 }
 
 fn borrowed<'de: 'a, 'a, D: Deserializer<'de>>(body: D) -> Result<Cow<'a, RawValue>, D::Error> {

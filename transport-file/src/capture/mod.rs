@@ -9,11 +9,9 @@ mod reader;
 mod seal;
 
 // The exchanges.
-mod blocks;
 mod exchange;
 mod index;
 mod key;
-mod reading;
 mod survey;
 mod waiting;
 
@@ -22,6 +20,6 @@ pub(crate) use data::{Data, record_head};
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};
 pub(crate) use key::Key;
-pub use note::{LateWrite, Note, Position, Positions, TapeStart};
+pub use note::{LateWrite, Note, NoteKind, Position, Positions, TapeStart};
 pub(crate) use reader::{Order, Read, Reader};
 pub(crate) use seal::LineCheck;

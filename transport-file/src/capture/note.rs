@@ -1,49 +1,49 @@
 use listwatch_core::time::{MicroTime, WallTime};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// A line about a reconcile, which a controller writes into its [`Tape`](crate::Tape).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// A reconcile began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The number of the reconcile, by which its requests are found.
+    pub reconcile: u64,
+    /// The controller's name.
+    pub of: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: NoteKind,
+}
+
+/// What a [`Note`] tells of a reconcile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum NoteKind {
+    /// It began.
     Began {
-        /// The number of the reconcile, by which its requests are found.
-        reconcile: u64,
-        /// The controller's name.
-        of: String,
         /// The key that is reconciled.
         key: String,
         /// One for the first attempt.
+        #[serde(default = "first_attempt")]
         attempt: u32,
         /// The events that woke the reconcile, the oldest first.
+        #[serde(default)]
         causes: Vec<String>,
         /// The writes of earlier reconciles of the key that their caches did not show in time.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         late: Vec<LateWrite>,
     },
-    /// A reconcile asked for the date.
-    Date {
-        /// The number of the reconcile.
-        reconcile: u64,
-        /// The controller's name.
-        of: String,
-        /// The answer.
-        date: WallTime,
-    },
-    /// A reconcile read a cache for the first time, or in another state than the last one that was noted for it.
+    /// It read a cache for the first time, or in another state than the last one that was noted for it.
     Read {
-        /// The number of the reconcile.
-        reconcile: u64,
-        /// The controller's name.
-        of: String,
         /// The states of the caches that changed.
         at: Positions,
     },
-    /// A reconcile ended.
+    /// It asked for the date.
+    Date {
+        /// The answer.
+        date: MicroTime,
+    },
+    /// It ended.
     Ended {
-        /// The number of the reconcile.
-        reconcile: u64,
-        /// The controller's name.
-        of: String,
         /// `done`, `retry`, `requeue 5s`, `panicked: …`, `failed: …` or `dropped`.
         outcome: String,
     },
@@ -81,54 +81,50 @@ pub struct LateWrite {
 }
 
 /// The first line of a capture: where and when it was recorded. Older captures have fewer of the fields.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct TapeStart {
     /// The date of the time zero, to the millisecond.
+    #[serde(serialize_with = "write_date", deserialize_with = "read_date", skip_serializing_if = "is_unwritable")]
     pub started: Option<WallTime>,
     /// The address of the API server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The identity of the cluster: the uid of its namespace `kube-system`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// The seed of the program's random delays.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-}
-
-impl Note {
-    /// Returns the number of the reconcile.
-    #[must_use]
-    pub fn reconcile(&self) -> u64 {
-        match self {
-            Self::Began { reconcile, .. }
-            | Self::Date { reconcile, .. }
-            | Self::Read { reconcile, .. }
-            | Self::Ended { reconcile, .. } => *reconcile,
-        }
-    }
-
-    /// Returns the name of the controller.
-    #[must_use]
-    pub fn of(&self) -> &str {
-        match self {
-            Self::Began { of, .. } | Self::Date { of, .. } | Self::Read { of, .. } | Self::Ended { of, .. } => of,
-        }
-    }
 }
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Writes a date by RFC 3339, with milliseconds if it has any. A date after the year 9999 cannot be written.
-pub(crate) fn written(date: WallTime) -> Option<String> {
-    if date == WallTime::MAX {
-        return None;
-    }
+fn first_attempt() -> u32 {
+    1
+}
+
+/// A date after the year 9999 cannot be written.
+fn is_unwritable(date: &Option<WallTime>) -> bool {
+    date.is_none_or(|date| date == WallTime::MAX)
+}
+
+/// Writes a date by RFC 3339, with milliseconds if it has any.
+fn write_date<S: Serializer>(date: &Option<WallTime>, serializer: S) -> Result<S::Ok, S::Error> {
+    let Some(date) = *date else { return serializer.serialize_none() };
     let seconds = date.truncated_to_seconds();
     if date.as_unix_millis() == seconds.as_unix_millis() {
-        return Some(seconds.to_string());
+        return seconds.serialize(serializer);
     }
     let mut text = MicroTime(date).to_string();
     text.truncate("2026-11-22T14:53:47.123".len());
-    Some(text + "Z")
+    serializer.serialize_str(&(text + "Z"))
+}
+
+/// A date that cannot be read is as none: a replay then begins at the date of simulated clocks.
+fn read_date<'de, D: Deserializer<'de>>(date: D) -> Result<Option<WallTime>, D::Error> {
+    Ok(Option::<String>::deserialize(date)?.and_then(|date| date.parse().ok()))
 }

@@ -1,7 +1,7 @@
 //! Facts of a whole capture.
 
 use super::key::{Key, ResourceKey};
-use super::reading::{Reading, Step};
+use super::reader::{Reader, Step};
 use crate::error::CaptureError;
 use listwatch_core::Resource;
 use listwatch_core::request::Query;
@@ -10,10 +10,12 @@ use std::collections::HashSet;
 /// The facts that a playback does not need, which are found by reading the capture once more.
 #[derive(Debug)]
 pub(super) struct Survey {
-    resources: Vec<Resource>,
-    found: Found,
-    bad_lines: u64,
-    cut: Option<CaptureError>,
+    /// The resources that were listed or watched, in the order of their first requests.
+    pub(super) resources: Vec<Resource>,
+    pub(super) found: Found,
+    pub(super) bad_lines: u64,
+    /// Where the data breaks off behind a whole line.
+    pub(super) cut: Option<CaptureError>,
 }
 
 /// Counts of exchanges by their kinds: lists, watches, watch-lists, others.
@@ -22,7 +24,7 @@ pub(crate) struct Found([u64; 4]);
 
 impl Survey {
     /// Reads on to the end.
-    pub(super) fn of(mut reading: Reading) -> Self {
+    pub(super) fn of(mut reading: Reader) -> Self {
         let mut survey = Self { resources: Vec::new(), found: Found::default(), bad_lines: 0, cut: None };
         let mut known = HashSet::new();
         loop {
@@ -39,28 +41,10 @@ impl Survey {
         survey.cut = reading.end().get().and_then(|end| end.cut.clone());
         survey
     }
-
-    /// The resources that were listed or watched, in the order of their first requests.
-    pub(super) fn resources(&self) -> &[Resource] {
-        &self.resources
-    }
-
-    pub(super) fn found(&self) -> Found {
-        self.found
-    }
-
-    pub(super) fn bad_lines(&self) -> u64 {
-        self.bad_lines
-    }
-
-    /// Where the data breaks off behind a whole line.
-    pub(super) fn cut(&self) -> Option<&CaptureError> {
-        self.cut.as_ref()
-    }
 }
 
 /// Counts the exchanges with this key.
-pub(super) fn count(mut reading: Reading, key: Key) -> u64 {
+pub(super) fn count(mut reading: Reader, key: Key) -> u64 {
     let mut count = 0;
     loop {
         match reading.step() {

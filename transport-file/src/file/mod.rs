@@ -2,12 +2,10 @@
 
 mod cursor;
 mod detect;
-mod lines;
 mod source;
 
-pub(crate) use cursor::FileCursor;
+pub(crate) use cursor::{FileCursor, LinePlace};
 pub(crate) use detect::{FileKind, detect};
-pub(crate) use lines::{LinePlace, Lines};
 pub(crate) use source::Source;
 
 /// The most bytes of a line of a capture or an event of a watch log, unless a playback sets another limit.

@@ -3,6 +3,7 @@
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use zstd::stream::read::Decoder as ZstdDecoder;
@@ -18,7 +19,11 @@ const APART: u64 = 64 * 1024;
 pub(crate) struct Source {
     path: Arc<Path>,
     len: u64,
-    out: BufReader<Members>,
+    /// `None` only while a member follows another.
+    member: Option<Member>,
+    /// Decompressed bytes of one member, and which of them are left.
+    buffer: Box<[u8]>,
+    left: Range<usize>,
     /// How many bytes were consumed since the member that was sought last; of a plain file, since its beginning.
     consumed: u64,
     /// The newest member that begins at or before the bytes that come next.
@@ -32,16 +37,6 @@ struct Begin {
     at: u64,
     /// In the decompressed bytes.
     from: u64,
-}
-
-/// The decompressed bytes.
-struct Members {
-    /// `None` only while a member follows another.
-    member: Option<Member>,
-    /// How many bytes were decompressed.
-    made: u64,
-    /// The last members that began.
-    ahead: Vec<Begin>,
 }
 
 /// A part of a file that can be read without those before it.
@@ -71,9 +66,9 @@ impl Source {
         }
         let file = std::fs::File::open(path).map_err(unopened)?;
         let member = Member::first_of(Counted { file, at: 0 });
-        let member = member.map_err(|cause| error(unreadable(&cause)))?;
-        let out = BufReader::with_capacity(BUFFER, Members { member: Some(member), made: 0, ahead: Vec::new() });
-        Ok(Self { path: path.clone(), len: metadata.len(), out, consumed: 0, entry: Begin { at: 0, from: 0 } })
+        let member = Some(member.map_err(|cause| error(unreadable(&cause)))?);
+        let (path, len, entry) = (Arc::clone(path), metadata.len(), Begin { at: 0, from: 0 });
+        Ok(Self { path, len, member, buffer: vec![0; BUFFER].into(), left: 0..0, consumed: 0, entry })
     }
 
     pub(crate) fn path(&self) -> &Arc<Path> {
@@ -87,40 +82,61 @@ impl Source {
 
     /// The number of bytes that were consumed of the file.
     pub(crate) fn position(&self) -> u64 {
-        if self.out.get_ref().format().is_some() { self.out.get_ref().position() } else { self.consumed }
+        let file = self.member.as_ref().filter(|member| member.format().is_some()).map(Member::file);
+        file.map_or(self.consumed, |file| file.get_ref().at - file.buffer().len() as u64)
+    }
+
+    /// The format of a compressed file.
+    fn format(&self) -> Option<&'static str> {
+        self.member.as_ref().and_then(Member::format)
     }
 
     /// Where reading may begin again for the bytes that come next: here, or at the newest member of a compressed file.
     ///
     /// The flag tells whether the next byte is the first one behind that place.
-    pub(super) fn entry(&mut self) -> (u64, bool) {
-        let members = self.out.get_mut();
-        if members.format().is_none() {
-            return (self.consumed, true);
+    pub(super) fn entry(&self) -> (u64, bool) {
+        match self.format() {
+            Some(_) => (self.entry.at, self.entry.from == self.consumed),
+            None => (self.consumed, true),
         }
-        let passed = members.ahead.iter().take_while(|begin| begin.from <= self.consumed).count();
-        self.entry = members.ahead.drain(..passed).next_back().unwrap_or(self.entry);
-        (self.entry.at, self.entry.from == self.consumed)
     }
 
     /// Goes to an [`entry`](Self::entry).
     pub(super) fn seek(&mut self, at: u64) -> Result<(), CaptureError> {
         // What is buffered belongs to the old place.
-        let left = self.out.buffer().len();
-        self.out.consume(left);
-        let members = self.out.get_mut();
-        (members.made, self.entry) = (0, Begin { at, from: 0 });
-        self.consumed = if members.format().is_some() { 0 } else { at };
-        members.ahead.clear();
-        let sought = members.begin(|file| file.seek(SeekFrom::Start(at)).map(|_| true));
+        (self.left, self.entry) = (0..0, Begin { at, from: 0 });
+        self.consumed = if self.format().is_some() { 0 } else { at };
+        let sought = self.begin(|file| file.seek(SeekFrom::Start(at)).map(|_| true));
         sought.map(drop).map_err(|error| self.error(None, &error))
+    }
+
+    /// Begins a member where `find` leaves the file, if it finds one.
+    fn begin(&mut self, find: impl FnOnce(&mut File) -> io::Result<bool>) -> io::Result<bool> {
+        let Some(member) = &mut self.member else { return Ok(false) };
+        if !find(member.file_mut())? {
+            return Ok(false);
+        }
+        self.member = self.member.take().map(Member::next).transpose()?;
+        Ok(true)
+    }
+
+    /// Begins the next member. Returns whether there is one.
+    fn next_member(&mut self) -> io::Result<bool> {
+        // A decoder may read the header at once.
+        let begin = Begin { at: self.position(), from: self.consumed };
+        let found = self.begin(|file| Ok(!file.fill_buf()?.is_empty()))?;
+        // Members may be tiny.
+        if found && self.entry.from + APART <= begin.from {
+            self.entry = begin;
+        }
+        Ok(found)
     }
 
     /// Converts a failure to read.
     pub(crate) fn error(&self, line: Option<u64>, error: &io::Error) -> CaptureError {
         use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
         let position = self.position();
-        let fault = match (error.kind(), self.out.get_ref().format()) {
+        let fault = match (error.kind(), self.format()) {
             (UnexpectedEof, Some(format)) => Fault::new(
                 CaptureErrorKind::Gzip,
                 format!(
@@ -144,84 +160,28 @@ fn unreadable(error: &io::Error) -> String {
 
 impl Read for Source {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let read = self.out.read(buf)?;
-        self.consumed += read as u64;
+        let read = self.fill_buf()?.read(buf)?;
+        self.consume(read);
         Ok(read)
     }
 }
 
 impl BufRead for Source {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.out.fill_buf()
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.out.consume(amount);
-        self.consumed += amount as u64;
-    }
-}
-
-impl Members {
-    /// The format of a compressed file.
-    fn format(&self) -> Option<&'static str> {
-        match &self.member {
-            Some(Member::Gzip(_)) => Some("gzip"),
-            Some(Member::Zstd(_)) => Some("zstd"),
-            Some(Member::Plain(_)) | None => None,
-        }
-    }
-
-    /// The number of bytes that were taken of the file.
-    fn position(&self) -> u64 {
-        let file = self.member.as_ref().map(Member::file);
-        file.map_or(0, |file| file.get_ref().at - file.buffer().len() as u64)
-    }
-
-    /// Begins a member where `find` leaves the file, if it finds one.
-    fn begin(&mut self, find: impl FnOnce(&mut File) -> io::Result<bool>) -> io::Result<bool> {
-        let Some(member) = &mut self.member else { return Ok(false) };
-        if !find(member.file_mut())? {
-            return Ok(false);
-        }
-        self.member = self.member.take().map(Member::next).transpose()?;
-        Ok(true)
-    }
-
-    /// Begins the next member. Returns whether there is one.
-    fn next_member(&mut self) -> io::Result<bool> {
-        // A decoder may read the header at once.
-        let at = self.position();
-        let found = self.begin(|file| Ok(!file.fill_buf()?.is_empty()))?;
-        let (begin, last) = (Begin { at, from: self.made }, self.ahead.last());
-        // Members may be tiny.
-        if found && last.is_none_or(|last| last.from + APART <= begin.from) {
-            // So many do not fit into the buffer: the first of them was passed.
-            if self.ahead.len() == 4 {
-                self.ahead.remove(0);
-            }
-            self.ahead.push(begin);
-        }
-        Ok(found)
-    }
-}
-
-impl Read for Members {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.member {
-            let read = match member {
-                Member::Plain(file) => file.read(buf),
-                Member::Gzip(member) => member.read(buf),
-                Member::Zstd(frame) => frame.read(buf),
-            }?;
-            if read > 0 || buf.is_empty() {
-                self.made += read as u64;
-                return Ok(read);
-            }
-            if !self.next_member()? {
+        while self.left.is_empty()
+            && let Some(member) = &mut self.member
+        {
+            self.left = 0..member.read(&mut self.buffer)?;
+            if self.left.is_empty() && !self.next_member()? {
                 break;
             }
         }
-        Ok(0)
+        Ok(&self.buffer[self.left.clone()])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.left.start += amount;
+        self.consumed += amount as u64;
     }
 }
 
@@ -253,6 +213,23 @@ impl Member {
             Self::Plain(file) => Ok(Self::Plain(file)),
             Self::Gzip(member) => Ok(Self::gzip(member.into_inner())),
             Self::Zstd(frame) => Self::zstd(frame.finish()),
+        }
+    }
+
+    /// The format, if it is compressed.
+    fn format(&self) -> Option<&'static str> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Gzip(_) => Some("gzip"),
+            Self::Zstd(_) => Some("zstd"),
+        }
+    }
+
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buf),
+            Self::Gzip(member) => member.read(buf),
+            Self::Zstd(frame) => frame.read(buf),
         }
     }
 

@@ -3,65 +3,40 @@
 use super::change::Told;
 use crate::body::WatchEvent;
 use crate::error::Fault;
-use crate::memory::{Memory, OBJECT_LIMIT, object_too_long, weight, weight_of_text};
-use crate::object::{ObjectText, Unreadable, key_of, number, version_of};
+use crate::memory::{Memory, OBJECT_LIMIT, object_too_long};
+use crate::object::{ObjectText, TypeMeta, number};
 use listwatch_core::framing::{Frame, Framer, Framing};
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use std::sync::Arc;
 
-/// The frames of a body, each as long as an object at the most.
+/// A list, page by page, or a watch. A frame is as long as an object at the most.
 #[derive(Debug)]
-struct Frames {
+pub(super) struct BodyReader {
     framer: Framer,
     buffer: Vec<u8>,
-}
-
-impl Frames {
-    fn new(framing: Framing) -> Self {
-        Self { framer: Framer::new(framing, OBJECT_LIMIT), buffer: Vec::new() }
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
-    }
-
-    /// Drops the frames that were taken.
-    fn reclaim(&mut self) {
-        self.buffer.drain(..self.framer.reclaim());
-    }
-
-    fn next(&mut self) -> Result<Option<Frame<'_>>, Fault> {
-        match self.framer.next_frame(&self.buffer) {
-            Some(Frame::TooLong) => Err(object_too_long()),
-            frame => Ok(frame),
-        }
-    }
-
-    /// How many bytes are kept.
-    fn len(&self) -> u64 {
-        self.buffer.len() as u64
-    }
-}
-
-/// A list that arrives in pieces, page by page.
-#[derive(Debug)]
-pub(super) struct ListReader {
-    frames: Frames,
-    page: Page,
-    objects: Vec<Value>,
-    /// The memory of the objects.
+    part: Part,
+    /// The items of a list, or the initial events of a watch-list.
+    objects: Vec<ObjectText>,
+    /// The memory of the objects, and of what the pages say of them.
     weight: u64,
-    unreadable: Option<Unreadable>,
+}
+
+/// What the next frames are.
+#[derive(Debug)]
+enum Part {
+    Page(Page),
+    InitialEvents,
+    Events,
 }
 
 /// The fields around the items of a page.
 #[derive(Debug, Default)]
 struct Page {
-    kind: Option<String>,
-    api_version: Option<String>,
+    /// The type of its items.
+    type_meta: TypeMeta<'static>,
     metadata: Metadata,
-    complete: bool,
+    is_complete: bool,
     /// The place of its first object.
     first: usize,
 }
@@ -75,118 +50,117 @@ struct Metadata {
 
 /// A page that has ended.
 pub(super) enum PageEnd {
-    /// The list is complete, at this version. Some items may be left out.
-    Complete { objects: Vec<Value>, version: u64, unreadable: Option<Unreadable> },
+    /// The list is complete.
+    Complete(Told),
     /// The list goes on under this token.
-    Continued { token: String, list: Box<ListReader> },
+    Continued(String, BodyReader),
     /// The body is no list, or not whole.
     Broken,
 }
 
-impl Default for ListReader {
-    fn default() -> Self {
-        let (frames, page) = (Frames::new(Framing::List), Page::default());
-        Self { frames, page, objects: Vec::new(), weight: 0, unreadable: None }
+impl BodyReader {
+    pub(super) fn list() -> Self {
+        Self::new(Framing::List, Part::Page(Page::default()))
     }
-}
 
-impl ListReader {
-    /// Takes bytes of the body, as far as the memory, of which this list holds nothing now, has room for the objects.
-    pub(super) fn read(&mut self, bytes: &[u8], memory: &Memory) -> Result<(), Fault> {
-        self.frames.add(bytes);
-        while let Some(frame) = self.frames.next()? {
+    /// A watch, or a watch-list, which begins with the state.
+    pub(super) fn watch(has_initial_events: bool) -> Self {
+        Self::new(Framing::Values, if has_initial_events { Part::InitialEvents } else { Part::Events })
+    }
+
+    fn new(framing: Framing, part: Part) -> Self {
+        let framer = Framer::new(framing, OBJECT_LIMIT);
+        Self { framer, buffer: Vec::new(), part, objects: Vec::new(), weight: 0 }
+    }
+
+    /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
+    /// now, has room for the objects.
+    pub(super) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
+        self.buffer.extend_from_slice(bytes);
+        while let Some(frame) = self.framer.next_frame(&self.buffer) {
             match frame {
-                Frame::Field { name, value } => self.page.field(name, value),
+                Frame::TooLong => return Err(object_too_long()),
+                // Nothing is known of one without a name.
                 Frame::Item(item) => {
-                    match serde_json::from_slice::<Value>(item) {
-                        Ok(object) if key_of(&object).is_some() => {
-                            self.weight += weight(&object);
-                            self.objects.push(object);
-                        }
-                        // Nothing is known of one without a name.
-                        Ok(_) => {}
-                        Err(_) => Unreadable::add(&mut self.unreadable, unreadable(item)),
-                    }
+                    let object = str::from_utf8(item).ok().and_then(ObjectText::of);
+                    self.add(object);
                     memory.check(self.weight())?;
                 }
-                Frame::ListEnd => self.page.complete = true,
-                _ => {}
+                Frame::Value(event) => {
+                    let news = told_by(event);
+                    told.extend(news.and_then(|news| self.on_event(news)));
+                }
+                frame => {
+                    if let Part::Page(page) = &mut self.part {
+                        page.on_frame(frame);
+                    }
+                }
             }
         }
-        self.frames.reclaim();
+        self.buffer.drain(..self.framer.reclaim());
         Ok(())
     }
 
-    /// The memory of what was read, with what the fields of the page add to its items.
+    fn on_event(&mut self, news: Told) -> Option<Told> {
+        match (news, &self.part) {
+            (Told::Set(object), Part::InitialEvents) => {
+                self.add(Some(object));
+                None
+            }
+            (Told::Reached { version, is_initial_end: true }, Part::InitialEvents) => {
+                (self.part, self.weight) = (Part::Events, 0);
+                Some(Told::State { objects: core::mem::take(&mut self.objects), version })
+            }
+            (Told::Expired, _) => Some(Told::Expired),
+            (news, Part::Events) => Some(news),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, object: Option<ObjectText>) {
+        self.weight += object.as_ref().map_or(0, ObjectText::weight);
+        self.objects.extend(object);
+    }
+
+    /// The memory of what is kept.
     pub(super) fn weight(&self) -> u64 {
-        self.weight + self.page.weight_in(&self.objects) + self.frames.len()
+        self.weight + self.buffer.len() as u64
     }
 
-    /// Ends a page.
+    /// Ends a page of a list.
     pub(super) fn end(mut self) -> PageEnd {
-        let page = std::mem::take(&mut self.page);
-        if !page.complete {
+        let Part::Page(Page { type_meta, metadata, is_complete: true, first }) = self.part else {
             return PageEnd::Broken;
+        };
+        self.weight += type_meta.weight();
+        let type_meta = Arc::new(type_meta);
+        self.objects[first..].iter_mut().for_each(|item| item.page = Some(Arc::clone(&type_meta)));
+        if !metadata.r#continue.is_empty() {
+            let part = Part::Page(Page { first: self.objects.len(), ..Page::default() });
+            let (objects, weight) = (self.objects, self.weight);
+            return PageEnd::Continued(metadata.r#continue, Self { objects, weight, ..Self::new(Framing::List, part) });
         }
-        for object in &mut self.objects[page.first..] {
-            page.complete_object(object);
-        }
-        self.weight += page.weight_in(&self.objects);
-        if page.metadata.r#continue.is_empty() {
-            // What kubectl saves has no version of its own.
-            let newest = || self.objects.iter().map(version_of).max().unwrap_or(0);
-            let version = Some(number(&page.metadata.resource_version)).filter(|version| *version > 0);
-            return PageEnd::Complete {
-                version: version.unwrap_or_else(newest),
-                objects: self.objects,
-                unreadable: self.unreadable,
-            };
-        }
-        let token = page.metadata.r#continue;
-        self.page.first = self.objects.len();
-        self.frames = Frames::new(Framing::List);
-        PageEnd::Continued { token, list: Box::new(self) }
+        // What kubectl saves has no version of its own.
+        let newest = || self.objects.iter().map(|object| object.version).max().unwrap_or(0);
+        let version = Some(number(&metadata.resource_version)).filter(|version| *version > 0).unwrap_or_else(newest);
+        PageEnd::Complete(Told::State { objects: self.objects, version })
     }
-}
-
-/// An item that is no value, if it has a name.
-fn unreadable(item: &[u8]) -> Option<Unreadable> {
-    let text = serde_json::from_slice::<&RawValue>(item).ok()?;
-    ObjectText::of(text)?.value().err()
 }
 
 impl Page {
-    fn field(&mut self, name: &[u8], value: &[u8]) {
-        let text = || serde_json::from_slice(value).ok();
-        match name {
-            b"kind" => self.kind = text(),
-            b"apiVersion" => self.api_version = text(),
-            b"metadata" => self.metadata = serde_json::from_slice(value).unwrap_or_default(),
+    fn on_frame(&mut self, frame: Frame<'_>) {
+        let text = |value| serde_json::from_slice::<String>(value).unwrap_or_default();
+        match frame {
+            Frame::Field { name: b"kind", value } => {
+                self.type_meta.kind = text(value).strip_suffix("List").unwrap_or_default().to_owned().into();
+            }
+            Frame::Field { name: b"apiVersion", value } => self.type_meta.api_version = text(value).into(),
+            Frame::Field { name: b"metadata", value } => {
+                self.metadata = serde_json::from_slice(value).unwrap_or_default();
+            }
+            Frame::ListEnd => self.is_complete = true,
             _ => {}
         }
-    }
-
-    /// Adds the kind and the version of the API, which a server leaves out of the items.
-    fn complete_object(&self, object: &mut Value) {
-        let Some(fields) = object.as_object_mut() else { return };
-        for (name, value) in self.fields_of_items() {
-            if !fields.contains_key(name) {
-                fields.insert(name.into(), value.into());
-            }
-        }
-    }
-
-    /// The memory that these fields take in the items of the page, if none has them.
-    fn weight_in(&self, objects: &[Value]) -> u64 {
-        let items = objects.len() - self.first;
-        items as u64
-            * self.fields_of_items().map(|(name, value)| weight_of_text(name) + weight_of_text(value)).sum::<u64>()
-    }
-
-    fn fields_of_items(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let kind = self.kind.as_deref().and_then(|kind| kind.strip_suffix("List"));
-        let fields = [("kind", kind), ("apiVersion", self.api_version.as_deref())];
-        fields.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 }
 
@@ -196,93 +170,19 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 /// The status of a watch whose version is too old.
 pub(super) const EXPIRED: u16 = 410;
 
-/// A watch that arrives in pieces.
-#[derive(Debug)]
-pub(super) struct WatchReader {
-    frames: Frames,
-    progress: Progress,
-}
-
-/// How far a watch is.
-#[derive(Debug, Default)]
-struct Progress {
-    /// The objects of the initial events, while these go on.
-    initial: Option<Vec<Value>>,
-    /// The memory of the initial events.
-    weight: u64,
-    /// Behind an error, nothing is told.
-    over: bool,
-}
-
-impl WatchReader {
-    /// A watch, or a watch-list, which begins with the state.
-    pub(super) fn new(initial_events: bool) -> Self {
-        let progress = Progress { initial: initial_events.then(Vec::new), ..Progress::default() };
-        Self { frames: Frames::new(Framing::Values), progress }
-    }
-
-    /// Takes bytes of the body, and adds what they tell to `told`.
-    pub(super) fn read(&mut self, bytes: &[u8], told: &mut Vec<Told>) -> Result<(), Fault> {
-        self.frames.add(bytes);
-        while let Some(frame) = self.frames.next()? {
-            if let Frame::Value(line) = frame {
-                told.extend(self.progress.line(line));
-            }
+/// What an event of a watch tells.
+pub(super) fn told_by(event: &[u8]) -> Option<Told> {
+    let WatchEvent { r#type, object } = WatchEvent::parse(event)?;
+    let value = || serde_json::from_str::<Value>(object.get()).ok();
+    match &*r#type {
+        "ADDED" | "MODIFIED" => ObjectText::of(object.get()).map(Told::Set),
+        "DELETED" => ObjectText::of(object.get()).map(Told::Deleted),
+        "BOOKMARK" => {
+            let metadata = &value()?["metadata"];
+            let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";
+            Some(Told::Reached { version: number(metadata["resourceVersion"].as_str()?), is_initial_end })
         }
-        self.frames.reclaim();
-        Ok(())
+        "ERROR" => (value()?["code"] == EXPIRED).then_some(Told::Expired),
+        _ => None,
     }
-
-    /// The memory of what is kept.
-    pub(super) fn weight(&self) -> u64 {
-        self.progress.weight + self.frames.len()
-    }
-}
-
-/// What one event tells, behind no other.
-pub(super) fn event_of(line: &[u8]) -> Option<Told> {
-    Progress::default().line(line)
-}
-
-impl Progress {
-    fn line(&mut self, line: &[u8]) -> Option<Told> {
-        let event = WatchEvent::parse(line).filter(|_| !self.over)?;
-        match (&*event.r#type, &mut self.initial) {
-            ("ADDED" | "MODIFIED", Some(_)) => self.on_initial(value(event.object)?),
-            ("BOOKMARK", Some(_)) => self.on_end_of_initial(&value(event.object)?),
-            ("ADDED" | "MODIFIED", None) => ObjectText::of(event.object).map(Told::Set),
-            ("DELETED", None) => ObjectText::of(event.object).map(Told::Deleted),
-            ("BOOKMARK", None) => reached(&value(event.object)?),
-            ("ERROR", _) => self.on_error(&value(event.object)?),
-            _ => None,
-        }
-    }
-
-    fn on_initial(&mut self, object: Value) -> Option<Told> {
-        key_of(&object)?;
-        self.weight += weight(&object);
-        self.initial.as_mut()?.push(object);
-        None
-    }
-
-    fn on_end_of_initial(&mut self, bookmark: &Value) -> Option<Told> {
-        if bookmark["metadata"]["annotations"][INITIAL_EVENTS_END] != "true" {
-            return None;
-        }
-        self.weight = 0;
-        Some(Told::State { objects: self.initial.take()?, version: version_of(bookmark), unreadable: None })
-    }
-
-    fn on_error(&mut self, status: &Value) -> Option<Told> {
-        self.over = true;
-        (status["code"] == EXPIRED).then_some(Told::Expired)
-    }
-}
-
-fn reached(bookmark: &Value) -> Option<Told> {
-    bookmark["metadata"]["resourceVersion"].as_str().map(|version| Told::Reached(number(version)))
-}
-
-fn value(object: &RawValue) -> Option<Value> {
-    serde_json::from_str(object.get()).ok()
 }

@@ -2,7 +2,7 @@
 
 use super::scope::{RecordedResource, Scope};
 use crate::error::Fault;
-use crate::object::{ObjectText, TypeMeta, Unreadable, check_version, version_of};
+use crate::object::{ObjectText, TypeMeta, check_version, version_of};
 use core::time::Duration;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -63,27 +63,14 @@ impl HistoryChange {
     }
 }
 
-/// A change before its object is decoded.
+/// A change before its objects are decoded.
 #[derive(Debug)]
 pub(super) enum Change {
     Added(ObjectText),
     Modified(ObjectText),
     Deleted(ObjectText),
     Reached(u64),
-    Relisted { changed: Vec<Value>, gone: Vec<Key>, version: u64 },
-}
-
-impl Change {
-    /// The change with its object. Of a deletion that cannot be read, the object is its place alone.
-    pub(super) fn decoded(self) -> Result<HistoryChange, Unreadable> {
-        Ok(match self {
-            Self::Added(object) => HistoryChange::Added(object.value()?),
-            Self::Modified(object) => HistoryChange::Modified(object.value()?),
-            Self::Deleted(object) => HistoryChange::Deleted(object.value().unwrap_or_else(|_| object.place())),
-            Self::Reached(version) => HistoryChange::Reached(version),
-            Self::Relisted { changed, gone, version } => HistoryChange::Relisted { changed, gone, version },
-        })
-    }
+    Relisted { changed: Vec<ObjectText>, gone: Vec<Key>, version: u64 },
 }
 
 /// What a recorded client was told of the objects in a scope.
@@ -97,9 +84,8 @@ pub(super) struct Observation {
 pub(super) enum Told {
     /// All objects at a version.
     State {
-        objects: Vec<Value>,
+        objects: Vec<ObjectText>,
         version: u64,
-        unreadable: Option<Unreadable>,
     },
     /// A watch began after a version.
     Watching {
@@ -108,7 +94,11 @@ pub(super) enum Told {
     /// An object was added or modified.
     Set(ObjectText),
     Deleted(ObjectText),
-    Reached(u64),
+    /// A bookmark, which may end the initial events of a watch-list.
+    Reached {
+        version: u64,
+        is_initial_end: bool,
+    },
     /// A watch could not go on, because its version was too old: the client has to list again.
     Expired,
 }
@@ -117,8 +107,8 @@ impl Told {
     /// Checks that a cluster can be at each of the versions, and go on from there.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let newest = match self {
-            Self::State { objects, version, .. } => objects.iter().map(version_of).fold(*version, u64::max),
-            Self::Watching { version } | Self::Reached(version) => *version,
+            Self::State { objects, version } => objects.iter().map(|it| it.version).fold(*version, u64::max),
+            Self::Watching { version } | Self::Reached { version, .. } => *version,
             Self::Set(object) | Self::Deleted(object) => object.version,
             Self::Expired => 0,
         };

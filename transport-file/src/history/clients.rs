@@ -1,6 +1,6 @@
 //! From the lines of a capture to what its clients were told.
 
-use super::bodies::{EXPIRED, ListReader, PageEnd, WatchReader};
+use super::bodies::{BodyReader, EXPIRED, PageEnd};
 use super::change::{Observation, Told};
 use super::scope::Scope;
 use crate::capture::Data;
@@ -9,15 +9,12 @@ use crate::error::Fault;
 use crate::memory::Memory;
 use crate::object::number;
 use listwatch_core::request::Verb;
-use listwatch_core::time::WallTime;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The lists and watches of a capture that are open.
 #[derive(Debug)]
 pub(super) struct Clients {
-    /// The date at which the recording began.
-    pub(super) started: Option<WallTime>,
     scopes: HashSet<Arc<Scope>>,
     /// The scopes that were watched.
     pub(super) watched: HashSet<Arc<Scope>>,
@@ -25,7 +22,7 @@ pub(super) struct Clients {
     pub(super) ignored: HashSet<Arc<Scope>>,
     open: HashMap<u64, Exchange>,
     /// The newest list of each scope that has a page to come, with the token of that page.
-    continued: HashMap<Arc<Scope>, (String, Box<ListReader>)>,
+    continued: HashMap<Arc<Scope>, (String, BodyReader)>,
     /// That of the open lists, of the scopes, and of what the caller keeps.
     pub(super) memory: Memory,
 }
@@ -37,21 +34,18 @@ struct Exchange {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "most clients have a watch")]
 enum Answer {
-    List(Box<ListReader>),
-    /// A watch from a version, before its answer.
+    /// That of a watch from a version, before it comes.
     Requested(Option<u64>),
-    Watch(WatchReader),
+    Body(Box<BodyReader>),
 }
 
 impl Answer {
     /// The memory that it takes.
     fn weight(&self) -> u64 {
         match self {
-            Self::List(list) => list.weight(),
             Self::Requested(_) => 0,
-            Self::Watch(watch) => watch.weight(),
+            Self::Body(body) => body.weight(),
         }
     }
 }
@@ -60,7 +54,6 @@ impl Clients {
     pub(super) fn new(memory: Memory) -> Self {
         Self {
             memory,
-            started: None,
             scopes: HashSet::new(),
             watched: HashSet::new(),
             ignored: HashSet::new(),
@@ -74,17 +67,14 @@ impl Clients {
         let memory = self.memory.anew();
         // They fitted before.
         let _fits = memory.take(self.scopes.iter().map(|scope| scope.weight()).sum());
-        Self { started: self.started, scopes: self.scopes, watched: self.watched, ignored, ..Self::new(memory) }
+        Self { scopes: self.scopes, watched: self.watched, ignored, ..Self::new(memory) }
     }
 
     /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.
     pub(super) fn line(&mut self, line: Line<'_>, told: &mut Vec<Observation>) -> Result<Option<u64>, Fault> {
         let Record { t, id, payload } = match line {
             Line::Record(record) => record,
-            Line::Start(_, start) => {
-                self.started = start.started;
-                return Ok(None);
-            }
+            Line::Start(..) => return Ok(None),
             Line::Note(t, ..) | Line::Finished(t) => return Ok(Some(t)),
         };
         let before = told.len();
@@ -105,10 +95,10 @@ impl Clients {
         let answer = match &request.verb {
             Verb::List { continue_token: None, .. } => {
                 self.drop_pages(&scope);
-                Answer::List(Box::default())
+                Answer::Body(BodyReader::list().into())
             }
             Verb::List { continue_token: Some(token), .. } => match self.continued.remove(&scope) {
-                Some((expected, list)) if *expected == **token => Answer::List(list),
+                Some((expected, list)) if *expected == **token => Answer::Body(list.into()),
                 Some((_, list)) => {
                     self.memory.give_back(list.weight());
                     return Ok(());
@@ -136,7 +126,7 @@ impl Clients {
             return;
         }
         if let Answer::Requested(version) = exchange.answer {
-            exchange.answer = Answer::Watch(WatchReader::new(version.is_none()));
+            exchange.answer = Answer::Body(BodyReader::watch(version.is_none()).into());
             let begun = version.map(|version| Told::Watching { version });
             told.extend(begun.map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
         }
@@ -149,14 +139,10 @@ impl Clients {
             self.open.remove(&id);
             return Ok(());
         }
-        match &mut exchange.answer {
-            Answer::List(list) => list.read(&data.into_bytes(), &self.memory)?,
-            Answer::Requested(_) => {}
-            Answer::Watch(watch) => {
-                let mut events = Vec::new();
-                watch.read(&data.into_bytes(), &mut events)?;
-                told.extend(events.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
-            }
+        if let Answer::Body(body) = &mut exchange.answer {
+            let mut news = Vec::new();
+            body.read(&data.into_bytes(), &self.memory, &mut news)?;
+            told.extend(news.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
         }
         self.memory.take(exchange.answer.weight())
     }
@@ -168,12 +154,10 @@ impl Clients {
     }
 
     fn end(&mut self, id: u64, told: &mut Vec<Observation>) -> Result<(), Fault> {
-        let Some(Exchange { scope, answer: Answer::List(list) }) = self.close(id) else { return Ok(()) };
-        match list.end() {
-            PageEnd::Complete { objects, version, unreadable } => {
-                told.push(Observation { scope, told: Told::State { objects, version, unreadable } });
-            }
-            PageEnd::Continued { token, list } => {
+        let Some(Exchange { scope, answer: Answer::Body(body) }) = self.close(id) else { return Ok(()) };
+        match body.end() {
+            PageEnd::Complete(all) => told.push(Observation { scope, told: all }),
+            PageEnd::Continued(token, list) => {
                 // Those of another list that began at the same time.
                 self.drop_pages(&scope);
                 self.memory.take(list.weight())?;

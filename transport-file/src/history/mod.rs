@@ -19,18 +19,17 @@ use crate::body::{ListBody, WatchLog};
 use crate::capture::Reader;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
-use crate::memory::{MOST_STATE, Memory, weight, weight_of_key};
-use crate::object::{ObjectText, TypeMeta, check_version, key_of, version_of};
-use bodies::{ListReader, PageEnd};
+use crate::memory::{MOST_STATE, Memory, weight_of_key};
+use crate::object::ObjectText;
+use bodies::{BodyReader, PageEnd};
 use change::{Change, Observation, Told};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::time::WallTime;
 use scope::{KindScopes, Sample, Scope};
-use serde_json::Value;
-use skipped::{Left, Skipped};
+use skipped::Skipped;
 use source::{News, PACE, Source, next_event};
-use state::ResourceState;
+use state::{Left, ResourceState};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
@@ -112,8 +111,7 @@ impl History {
         let read = match detect(&mut File::open(&path)?)? {
             FileKind::Capture => Self::of_capture(path, &memory),
             FileKind::List => {
-                let (firsts, unreadable) = saved_list(&mut cursor, &memory)?;
-                Ok(Self { unreadable, ..Self::fixed(path, firsts, Source::Over, memory.anew()) })
+                saved_list(&mut cursor, &memory).map(|firsts| Self::fixed(path, firsts, Source::Over, memory.anew()))
             }
             FileKind::WatchLog => Self::of_watch_log(cursor, &memory),
         };
@@ -205,13 +203,7 @@ impl History {
         let first = steps.len();
         steps.extend(ends);
         steps[first..].sort_by_key(|step| step.at);
-        let Left { mut unreadable, fault } = left;
-        if let Some(fault) = fault {
-            self.break_off(fault);
-            self.pending.clear();
-        }
-        unreadable.sort_unstable_by(|one, other| one.first.cmp(&other.first));
-        unreadable.into_iter().for_each(|state| Unreadable::add(&mut self.unreadable, Some(state)));
+        self.on_left(left);
         steps
     }
 
@@ -225,7 +217,7 @@ impl History {
             let nothing = || CaptureError::new(&path, None, Fault::nothing_to_play(found, cut.as_ref()));
             return Err(fault.unwrap_or_else(nothing));
         }
-        let (started, memory) = (clients.started, clients.memory.clone());
+        let (started, memory) = (first.start().started, clients.memory.clone());
         let bad = fault.as_ref().and_then(CaptureError::line);
         let source = Source::Capture { capture: capture().into(), clients: clients.into(), bad };
         let end = Duration::from_millis(last);
@@ -238,20 +230,18 @@ impl History {
         let mut body = WatchLog::new(&mut cursor, false)?;
         let mut scopes = KindScopes::new(memory);
         let (mut objects, mut names, mut events) = (Vec::new(), HashSet::new(), 0);
-        let mut first = |seen: &ObjectText| -> Result<Option<Value>, Fault> {
-            let Ok(object) = seen.value() else { return Ok(None) };
-            memory.take(weight(&object) + weight_of_key(&seen.key))?;
-            let is_first = names.insert((scopes.of(&TypeMeta::of(&object))?, seen.key.clone()));
-            Ok(is_first.then_some(object))
+        let mut is_first = |seen: &ObjectText| -> Result<bool, Fault> {
+            memory.take(seen.weight() + weight_of_key(&seen.key))?;
+            Ok(names.insert((scopes.of(&seen.type_meta())?, seen.key.clone())))
         };
         let mut fits = true;
         let fault = loop {
             match next_event(&mut body, &mut cursor) {
                 Ok(None) => break None,
                 Err(error) => break Some(error),
-                Ok(Some(Told::Set(object))) if events == 0 => match first(&object) {
-                    Ok(Some(object)) => objects.push(object),
-                    Ok(None) => events += 1,
+                Ok(Some(Told::Set(object))) if events == 0 => match is_first(&object) {
+                    Ok(true) => objects.push(object),
+                    Ok(false) => events += 1,
                     Err(fault) => {
                         fits = false;
                         break Some(CaptureError::new(&path, None, fault));
@@ -297,7 +287,7 @@ impl History {
         };
         for First { scope, objects, version, sample, .. } in firsts {
             let state = history.state(&scope, sample);
-            match history.states[state].take(&scope, Told::State { objects, version, unreadable: None }) {
+            match history.states[state].take(&scope, Told::State { objects, version }) {
                 Ok(change) => history.on_change(origin, state, change),
                 Err(fault) => history.break_off(fault),
             }
@@ -323,13 +313,10 @@ impl History {
     /// Takes what a line told. A log shows its resources by their objects; what is told of another one is left out.
     fn on_news(&mut self, News { at, told }: News) -> Result<(), Fault> {
         let at = self.origin.max(Duration::from_millis(at));
-        for Observation { scope, mut told } in told {
-            if let Told::State { unreadable, .. } = &mut told {
-                Unreadable::add(&mut self.unreadable, unreadable.take());
-            }
+        for Observation { scope, told } in told {
             let state = match (self.places.get(&scope.collection.name), &told) {
                 (Some(state), _) => *state,
-                (None, Told::Set(object) | Told::Deleted(object)) => self.state(&scope, Sample::of_seen(object)),
+                (None, Told::Set(object) | Told::Deleted(object)) => self.state(&scope, Sample::of(object)),
                 (None, _) => continue,
             };
             let change = self.states[state].take(&scope, told)?;
@@ -340,23 +327,22 @@ impl History {
 
     /// The change with its object. Without memory for that, the history ends before it.
     fn step(&mut self, Pending { at, state, change }: Pending) -> Option<HistoryStep> {
-        let change = match change.decoded() {
-            Ok(change) => change,
-            Err(unreadable) => {
-                Unreadable::add(&mut self.unreadable, Some(unreadable));
-                return None;
-            }
-        };
-        let resource = &mut self.states[state];
-        if let HistoryChange::Added(object) | HistoryChange::Modified(object) = &change
-            && let Some(key) = key_of(object)
-            && let Err(fault) = resource.weigh(&key, object)
-        {
+        let (state, mut left) = (&mut self.states[state], Left::default());
+        let (change, resource) = (state.decoded(change, &mut left), Arc::clone(&state.resource));
+        let change = change.filter(|_| left.fault.is_none());
+        self.on_left(left);
+        Some(HistoryStep { at, resource, change: change? })
+    }
+
+    fn on_left(&mut self, Left { mut unreadable, fault }: Left) {
+        if let Some(fault) = fault {
             self.break_off(fault);
             self.pending.clear();
-            return None;
         }
-        Some(HistoryStep { at, resource: Arc::clone(&resource.resource), change })
+        unreadable.sort_unstable_by(|one, other| one.first.cmp(&other.first));
+        for state in unreadable {
+            self.unreadable.get_or_insert(Unreadable { count: 0, ..state }).count += 1;
+        }
     }
 
     /// Reads up to the next change; `None` at the end.
@@ -412,33 +398,32 @@ impl fmt::Debug for History {
 }
 
 /// Reads a file that is one list.
-fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<(Vec<First>, Option<Unreadable>), CaptureError> {
+fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, CaptureError> {
     let path = Arc::clone(cursor.path());
     let bad = |fault| CaptureError::new(&path, None, fault);
-    let (mut body, mut list) = (ListBody::default(), ListReader::default());
+    let (mut body, mut list) = (ListBody::default(), BodyReader::list());
     while let Some(bytes) = body.next(cursor)? {
         memory.give_back(list.weight());
-        list.read(&bytes, memory).and_then(|()| memory.take(list.weight())).map_err(bad)?;
+        list.read(&bytes, memory, &mut Vec::new()).and_then(|()| memory.take(list.weight())).map_err(bad)?;
     }
     match list.end() {
-        PageEnd::Complete { objects, version, unreadable } => {
-            let newest = objects.iter().map(version_of).fold(version, u64::max);
-            check_version(newest).map_err(bad)?;
+        PageEnd::Complete(all) => {
+            all.check().map_err(bad)?;
+            let Told::State { objects, version } = all else { return Ok(Vec::new()) };
             let mut firsts = firsts_of(objects, &mut KindScopes::new(memory)).map_err(bad)?;
             firsts.iter_mut().for_each(|first| first.version = first.version.max(version));
-            Ok((firsts, unreadable))
+            Ok(firsts)
         }
-        PageEnd::Continued { .. } => Err(unusable(cursor, "this is one page of a list; save it without --limit")),
+        PageEnd::Continued(..) => Err(unusable(cursor, "this is one page of a list; save it without --limit")),
         PageEnd::Broken => Err(unusable(cursor, "this is no list; save it again")),
     }
 }
 
 /// The first states of resources that only their objects name.
-fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Result<Vec<First>, Fault> {
+fn firsts_of(objects: Vec<ObjectText>, scopes: &mut KindScopes) -> Result<Vec<First>, Fault> {
     let (mut firsts, mut places): (Vec<First>, HashMap<Arc<Scope>, usize>) = Default::default();
     for object in objects {
-        let scope = scopes.of(&TypeMeta::of(&object))?;
-        let version = version_of(&object);
+        let (scope, version) = (scopes.of(&object.type_meta())?, object.version);
         let place = *places.entry(Arc::clone(&scope)).or_insert_with(|| {
             let sample = Sample::of(&object);
             firsts.push(First { scope, at: 0, objects: Vec::new(), version: 0, sample });

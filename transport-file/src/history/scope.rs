@@ -58,14 +58,9 @@ impl Collection {
 }
 
 impl Sample {
-    pub(super) fn of_seen(object: &ObjectText) -> Option<Self> {
+    pub(super) fn of(object: &ObjectText) -> Option<Self> {
         let kind = object.type_meta().kind.into_owned();
         Some(Self { kind, namespaced: object.key.namespace().is_some() }).filter(|sample| !sample.kind.is_empty())
-    }
-
-    pub(super) fn of(object: &serde_json::Value) -> Option<Self> {
-        let namespaced = object["metadata"]["namespace"].is_string();
-        Some(Self { kind: object["kind"].as_str()?.to_owned(), namespaced })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where the steps of a history come from.
 
-use super::bodies::event_of;
+use super::bodies::told_by;
 use super::change::{Observation, Told};
 use super::clients::Clients;
 use super::scope::KindScopes;
@@ -70,7 +70,7 @@ pub(super) fn next_event(log: &mut WatchLog, cursor: &mut FileCursor) -> Result<
         if event.len() > OBJECT_LIMIT {
             return Err(CaptureError::new(cursor.path(), None, object_too_long()));
         }
-        if let Some(told) = event_of(&event) {
+        if let Some(told) = told_by(&event) {
             told.check().map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
             return Ok(Some(told));
         }

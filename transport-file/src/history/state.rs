@@ -1,10 +1,10 @@
 //! From what clients were told to changes of a resource.
 
-use super::change::{Change, Told};
+use super::change::{Change, HistoryChange, Told};
 use super::scope::{RecordedResource, Scope};
 use crate::error::Fault;
 use crate::memory::{ENTRY, Memory, TEXT, weight, weight_of_key};
-use crate::object::{ObjectText, key_of, version_of};
+use crate::object::{ObjectText, Unreadable};
 use listwatch_core::Key;
 use serde_json::Value;
 use std::collections::hash_map::Entry;
@@ -23,6 +23,15 @@ pub(super) struct ResourceState {
     memory: Memory,
     /// That of the objects, which callers keep.
     kept: Memory,
+}
+
+/// What is not told of changes.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// The states that cannot be read.
+    pub(super) unreadable: Vec<Unreadable>,
+    /// Why the states behind one are left out.
+    pub(super) fault: Option<Fault>,
 }
 
 /// The newest state of an object that was told.
@@ -62,12 +71,12 @@ impl ResourceState {
                 self.scopes[place].expired = true;
                 None
             }
-            Told::State { objects, version, .. } => {
+            Told::State { objects, version } => {
                 let is_first = self.scopes[place].version == 0;
                 let is_news = is_first || self.is_news(place, version);
                 is_news.then(|| self.state(place, objects, version)).transpose()?
             }
-            Told::Reached(version) => self.is_news(place, version).then(|| {
+            Told::Reached { version, .. } => self.is_news(place, version).then(|| {
                 self.scopes[place].version = version;
                 Change::Reached(version)
             }),
@@ -82,12 +91,46 @@ impl ResourceState {
         self.objects.keys()
     }
 
-    /// Weighs an object that was told as a text, once it is a value.
-    ///
-    /// # Errors
-    /// There is no memory for it.
-    pub(super) fn weigh(&mut self, key: &Key, object: &Value) -> Result<(), Fault> {
-        self.objects.get_mut(key).map_or(Ok(()), |known| known.weigh(weight(object), &self.kept))
+    /// The change with its objects; `None` if those are left out. Of a deletion that cannot be read, the object is its
+    /// place alone.
+    pub(super) fn decoded(&mut self, change: Change, left: &mut Left) -> Option<HistoryChange> {
+        let mut values = |objects: Vec<ObjectText>| self.values(objects, left, drop);
+        Some(match change {
+            Change::Added(object) => HistoryChange::Added(values(vec![object]).pop()?),
+            Change::Modified(object) => HistoryChange::Modified(values(vec![object]).pop()?),
+            Change::Deleted(object) => HistoryChange::Deleted(object.value().unwrap_or_else(|_| object.place())),
+            Change::Reached(version) => HistoryChange::Reached(version),
+            Change::Relisted { changed, gone, version } => {
+                HistoryChange::Relisted { changed: values(changed), gone, version }
+            }
+        })
+    }
+
+    /// Decodes objects, as far as there is memory for them. Calls `on_unreadable` for each that cannot be read.
+    pub(super) fn values(
+        &mut self,
+        objects: Vec<ObjectText>,
+        left: &mut Left,
+        mut on_unreadable: impl FnMut(Key),
+    ) -> Vec<Value> {
+        let mut values = Vec::with_capacity(objects.len());
+        for object in objects {
+            match object.value() {
+                Ok(value) => {
+                    let known = self.objects.get_mut(&object.key);
+                    if let Err(fault) = known.map_or(Ok(()), |known| known.weigh(weight(&value), &self.kept)) {
+                        left.fault.get_or_insert(fault);
+                        break;
+                    }
+                    values.push(value);
+                }
+                Err(error) => {
+                    left.unreadable.push(error);
+                    on_unreadable(object.key);
+                }
+            }
+        }
+        values
     }
 
     fn place(&mut self, scope: &Arc<Scope>) -> Result<usize, Fault> {
@@ -115,12 +158,7 @@ impl ResourceState {
 
     fn set(&mut self, place: usize, object: ObjectText) -> Result<Option<Change>, Fault> {
         let was_there = self.objects.contains_key(&object.key);
-        let is_newer = self.show(place, object.key.clone(), object.version)?;
-        if let Some(known) = self.objects.get_mut(&object.key).filter(|_| is_newer) {
-            // The value before it stays until this one is known.
-            known.weigh(known.weight.max(TEXT * object.len() as u64), &self.kept)?;
-        }
-        Ok(is_newer.then_some(match was_there {
+        Ok(self.show(place, &object)?.then_some(match was_there {
             true => Change::Modified(object),
             false => Change::Added(object),
         }))
@@ -131,18 +169,17 @@ impl ResourceState {
     }
 
     /// Compares a list with what is known.
-    fn state(&mut self, place: usize, objects: Vec<Value>, version: u64) -> Result<Change, Fault> {
+    fn state(&mut self, place: usize, objects: Vec<ObjectText>, version: u64) -> Result<Change, Fault> {
         let expired = std::mem::take(&mut self.scopes[place].expired);
         self.scopes[place].version = version;
-        let present: HashSet<Key> = objects.iter().filter_map(key_of).collect();
-        let mut absent: Vec<Key> = self.scopes[place].keys.difference(&present).cloned().collect();
+        let present: HashSet<&Key> = objects.iter().map(|object| &object.key).collect();
+        let shown = self.scopes[place].keys.iter();
+        let mut absent: Vec<Key> = shown.filter(|key| !present.contains(key)).cloned().collect();
         absent.sort_unstable();
         let gone: Vec<Key> = absent.into_iter().filter(|key| self.hide(place, key)).collect();
         let mut changed = Vec::new();
         for object in objects {
-            let Some(key) = key_of(&object) else { continue };
-            if self.show(place, key.clone(), version_of(&object))? {
-                self.weigh(&key, &object)?;
+            if self.show(place, &object)? {
                 changed.push(object);
             }
         }
@@ -153,7 +190,8 @@ impl ResourceState {
     }
 
     /// Notes that a scope shows an object. Returns whether this state is newer than the known one.
-    fn show(&mut self, place: usize, key: Key, version: u64) -> Result<bool, Fault> {
+    fn show(&mut self, place: usize, object: &ObjectText) -> Result<bool, Fault> {
+        let (key, version) = (object.key.clone(), object.version);
         let known = match self.objects.entry(key.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
@@ -169,6 +207,10 @@ impl ResourceState {
         }
         let is_newer = known.version == 0 || version == 0 || version > known.version;
         known.version = known.version.max(version);
+        if is_newer {
+            // The value before it stays until this one is known.
+            known.weigh(known.weight.max(TEXT * object.len() as u64), &self.kept)?;
+        }
         Ok(is_newer)
     }
 
@@ -211,12 +253,9 @@ mod tests {
         let [small, large] = ["a", "b"].map(|namespace| Arc::new(Scope::whole(collection(namespace))));
         let (resource, memory) = (collection("a").resource(None, false), Memory::at_most(1 << 20));
         let mut state = ResourceState::new(Arc::new(resource), &memory, &memory);
-        let named = |name: &str| json!({ "metadata": { "name": name, "resourceVersion": "1" } });
-        let told = |names: &[&str], version| Told::State {
-            objects: names.iter().map(|it| named(it)).collect(),
-            version,
-            unreadable: None,
-        };
+        let named = |name: &&str| json!({ "metadata": { "name": name, "resourceVersion": "1" } }).to_string();
+        let objects = |names: &[&str]| names.iter().filter_map(|name| ObjectText::of(&named(name))).collect();
+        let told = |names: &[&str], version| Told::State { objects: objects(names), version };
         state.take(&large, told(&["x", "y", "z"], 5)).unwrap();
         state.take(&small, told(&["x"], 5)).unwrap();
         assert_eq!(state.scopes[state.places[&small]].keys, HashSet::from([Key::from("x")]));

@@ -5,8 +5,8 @@ use super::clients::Clients;
 use super::scope::{Sample, Scope};
 use crate::capture::{Read, Reader};
 use crate::error::{CaptureError, Fault};
-use crate::memory::{Memory, weight};
-use serde_json::Value;
+use crate::memory::Memory;
+use crate::object::ObjectText;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) struct First {
     pub(super) scope: Arc<Scope>,
     /// When it was complete, in milliseconds.
     pub(super) at: u64,
-    pub(super) objects: Vec<Value>,
+    pub(super) objects: Vec<ObjectText>,
     pub(super) version: u64,
     pub(super) sample: Option<Sample>,
 }
@@ -60,7 +60,7 @@ impl Survey {
     fn note(&mut self, at: u64, Observation { scope, told }: Observation) -> Result<(), Fault> {
         let place = self.places.get(&scope).copied();
         let sample = match &told {
-            Told::Set(object) | Told::Deleted(object) => Sample::of_seen(object),
+            Told::Set(object) | Told::Deleted(object) => Sample::of(object),
             Told::State { objects, .. } => objects.first().and_then(Sample::of),
             _ => None,
         };
@@ -70,8 +70,8 @@ impl Survey {
                 let known = &mut self.firsts[place].sample;
                 *known = known.take().or(sample);
             }
-            (None, Told::State { objects, version, .. }) => {
-                self.clients.memory.take(objects.iter().map(weight).sum())?;
+            (None, Told::State { objects, version }) => {
+                self.clients.memory.take(objects.iter().map(ObjectText::weight).sum())?;
                 self.add(First { scope: Arc::clone(&scope), at, objects, version, sample });
             }
             (None, Told::Watching { version }) => {

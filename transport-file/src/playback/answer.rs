@@ -9,8 +9,8 @@ use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, LinePlace};
 use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::vec;
 
 /// A part of a response.
 #[derive(Clone, Debug)]
@@ -69,19 +69,15 @@ impl Chunk {
 
 /// A response, of which one part at a time is in memory.
 pub(crate) struct Answer {
-    script: Script,
-    next: Option<(Duration, Part)>,
+    /// The parts that are known, with their delays after the request.
+    next: VecDeque<(Duration, Part)>,
+    rest: Rest,
 }
 
-/// The source of the parts.
-enum Script {
+/// The source of the parts behind the known ones.
+enum Rest {
+    Nothing,
     Recorded(Recorded),
-    /// A body after a head.
-    Body(Option<ResponseHead>, Body),
-    Written(vec::IntoIter<Part>),
-}
-
-enum Body {
     List(ListBody),
     WatchLog {
         log: WatchLog,
@@ -94,7 +90,7 @@ enum Body {
 impl Answer {
     /// A recorded response. If it has no end and the recording goes on, it broke off; if not, the recording did.
     pub(crate) fn recorded(exchange: Arc<Exchange>, index: Index, config: PlaybackConfig) -> Self {
-        Self::from(Script::Recorded(Recorded {
+        let recorded = Recorded {
             line: exchange.place.line + 1,
             last: exchange.progress().last,
             stage: Stage::Requested,
@@ -103,95 +99,71 @@ impl Answer {
             exchange,
             index,
             config,
-        }))
+        };
+        Self { next: VecDeque::new(), rest: Rest::Recorded(recorded) }
     }
 
     /// A file that is a list.
     pub(crate) fn list(list: ListBody) -> Self {
-        Self::body(Body::List(list))
+        Self::of([Part::Head(success(JSON))], Rest::List(list))
     }
 
     /// The watch that is next in a log.
     pub(crate) fn watch_log(log: WatchLog) -> Self {
-        Self::body(Body::WatchLog { log, is_over: false })
+        Self::of([Part::Head(success(JSON))], Rest::WatchLog { log, is_over: false })
     }
 
     /// The objects that a log has told of.
     pub(crate) fn state(state: LoggedState) -> Self {
-        Self::body(Body::State(Box::new(state)))
-    }
-
-    fn body(body: Body) -> Self {
-        Self::from(Script::Body(Some(success(JSON)), body))
-    }
-
-    /// A list without items.
-    pub(crate) fn empty_list() -> Self {
-        const BODY: &[u8] = br#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"0"},"items":[]}"#;
-        Self::written(success(JSON), BODY)
+        Self::of([Part::Head(success(JSON))], Rest::State(state.into()))
     }
 
     /// The response of a server that does not support watch-lists.
     pub(crate) fn unsupported_watch_list() -> Self {
         const BODY: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is not supported","reason":"Invalid","code":422}"#;
-        Self::written(ResponseHead { status: 422, ..success(JSON) }, BODY)
+        let head = ResponseHead { status: 422, ..success(JSON) };
+        Self::of([Part::Head(head), Part::Data(Chunk::new(BODY.to_vec())), Part::End], Rest::Nothing)
     }
 
     /// A response that cannot be played.
     pub(crate) fn broken(error: CaptureError) -> Self {
-        Self::from(Script::Written(vec![Part::Broken(error)].into_iter()))
+        Self::of([Part::Broken(error)], Rest::Nothing)
     }
 
-    fn written(head: ResponseHead, body: &[u8]) -> Self {
-        let parts = vec![Part::Head(head), Part::Data(Chunk::new(body.to_vec())), Part::End];
-        Self::from(Script::Written(parts.into_iter()))
+    fn of<const N: usize>(parts: [Part; N], rest: Rest) -> Self {
+        Self { next: parts.map(|part| (Duration::ZERO, part)).into(), rest }
     }
 
     /// The next part, and its delay after the request.
     pub(crate) fn peek(&mut self, cursor: &mut FileCursor) -> &mut (Duration, Part) {
-        let script = &mut self.script;
-        self.next.get_or_insert_with(|| script.next(cursor))
-    }
-
-    /// What is left of a log behind an event by which the server ended the watch.
-    pub(crate) fn rest_of_log(self) -> Option<WatchLog> {
-        match self.script {
-            Script::Body(_, Body::WatchLog { log, is_over: true }) => Some(log),
-            _ => None,
+        if self.next.is_empty() {
+            self.next.push_back(self.rest.next(cursor));
         }
+        &mut self.next[0]
     }
 
     /// Takes the part that was peeked at.
     pub(crate) fn pop(&mut self) -> Option<Part> {
-        self.next.take().map(|(_, part)| part)
+        self.next.pop_front().map(|(_, part)| part)
     }
-}
 
-impl From<Script> for Answer {
-    fn from(script: Script) -> Self {
-        Self { script, next: None }
-    }
-}
-
-impl Script {
-    fn next(&mut self, cursor: &mut FileCursor) -> (Duration, Part) {
-        match self {
-            Self::Recorded(recorded) => {
-                let part = recorded.next(cursor).unwrap_or_else(Part::Broken);
-                (recorded.at, part)
-            }
-            Self::Body(head, body) => {
-                let part = head.take().map_or_else(|| body.next(cursor), Part::Head);
-                (Duration::ZERO, part)
-            }
-            Self::Written(parts) => (Duration::ZERO, parts.next().unwrap_or(Part::RecordingEnd)),
+    /// What is left of a log behind an event by which the server ended the watch.
+    pub(crate) fn rest_of_log(self) -> Option<WatchLog> {
+        match self.rest {
+            Rest::WatchLog { log, is_over: true } => Some(log),
+            _ => None,
         }
     }
 }
 
-impl Body {
-    fn next(&mut self, cursor: &mut FileCursor) -> Part {
+impl Rest {
+    fn next(&mut self, cursor: &mut FileCursor) -> (Duration, Part) {
         let bytes = match self {
+            Self::Nothing => return (Duration::ZERO, Part::RecordingEnd),
+            Self::Recorded(recorded) => {
+                let part = recorded.next(cursor).unwrap_or_else(Part::Broken);
+                return (recorded.at, part);
+            }
             Self::List(list) => list.next(cursor),
             Self::WatchLog { is_over: true, .. } => Ok(None),
             Self::WatchLog { log, is_over } => {
@@ -201,11 +173,11 @@ impl Body {
             }
             Self::State(state) => state.next(),
         };
-        match bytes {
-            Ok(Some(bytes)) => Part::Data(Chunk::new(bytes)),
-            Ok(None) => Part::End,
+        let part = match bytes {
+            Ok(bytes) => bytes.map_or(Part::End, |bytes| Part::Data(Chunk::new(bytes))),
             Err(error) => Part::Broken(error),
-        }
+        };
+        (Duration::ZERO, part)
     }
 }
 

@@ -82,6 +82,6 @@ impl LoggedState {
 /// The object that an event of a log tells of.
 fn told(text: &[u8]) -> Option<(WatchEvent<'_>, ObjectText)> {
     let event = WatchEvent::parse(text).filter(|event| matches!(&*event.r#type, "ADDED" | "MODIFIED" | "DELETED"))?;
-    let object = ObjectText::of(event.object)?;
+    let object = ObjectText::of(event.object.get())?;
     Some((event, object))
 }

@@ -120,8 +120,8 @@ impl Playback {
         drop(source);
         let content = match kind {
             FileKind::Capture => AnswerSource::Capture(Index::open(&path, config.line_limit, config.skip_bad_lines)?),
-            FileKind::WatchLog => AnswerSource::watch_log(WatchLog::new(&mut cursor(), config.skip_bad_lines)?),
-            FileKind::List => AnswerSource::List { is_left: true },
+            FileKind::WatchLog => AnswerSource::bodies(Some(WatchLog::new(&mut cursor(), config.skip_bad_lines)?)),
+            FileKind::List => AnswerSource::bodies(None),
         };
         let summary = Summary { file_bytes, ..Summary::default() };
         Ok(Self { config, content, cursor: cursor(), current: None, complete: false, error: None, summary })

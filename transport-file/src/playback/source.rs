@@ -14,18 +14,15 @@ use std::path::Path;
 #[expect(clippy::large_enum_variant, reason = "a playback has one")]
 pub(crate) enum AnswerSource {
     Capture(Index),
-    /// A list, which answers any resource once.
-    List {
-        is_left: bool,
-    },
-    WatchLog(Logged),
+    Bodies(Bodies),
 }
 
-/// The watches of a log, which answer any resource: a new one begins behind each error by which the server ended one.
-pub(crate) struct Logged {
-    /// The beginning of the log.
-    log: WatchLog,
-    /// How many events the next list shows; `None` if it was taken.
+/// The answers of a file that is one body, to any resource: a list once, or the watches of a log. A new watch begins behind
+/// each error by which the server ended one.
+pub(crate) struct Bodies {
+    /// The beginning of a log; `None` for a list.
+    log: Option<WatchLog>,
+    /// How many events of a log the next list shows; `None` if it was taken.
     list: Option<u64>,
     /// What is left of the log, if no watch is open.
     watch: Option<WatchLog>,
@@ -43,17 +40,16 @@ pub(crate) enum Lookup {
 }
 
 impl AnswerSource {
-    /// A file of watch events, after an empty list.
-    pub(crate) fn watch_log(log: WatchLog) -> Self {
-        Self::WatchLog(Logged { watch: Some(log.clone()), log, list: Some(0) })
+    /// A file of watch events, after an empty list; or a file that is a list.
+    pub(crate) fn bodies(log: Option<WatchLog>) -> Self {
+        Self::Bodies(Bodies { watch: log.clone(), log, list: Some(0) })
     }
 
     /// The same for another transport: a capture goes on, and a body begins anew.
     pub(crate) fn shared(&self) -> Self {
         match self {
             Self::Capture(index) => Self::Capture(index.clone()),
-            Self::List { .. } => Self::List { is_left: true },
-            Self::WatchLog(logged) => Self::watch_log(logged.log.clone()),
+            Self::Bodies(bodies) => Self::bodies(bodies.log.clone()),
         }
     }
 
@@ -61,7 +57,7 @@ impl AnswerSource {
     pub(crate) fn index(&self) -> Option<&Index> {
         match self {
             Self::Capture(index) => Some(index),
-            Self::List { .. } | Self::WatchLog(_) => None,
+            Self::Bodies(_) => None,
         }
     }
 
@@ -71,41 +67,36 @@ impl AnswerSource {
         let answer = match (self, query) {
             (Self::Capture(index), _) => return capture_reply(index, request, config),
             (_, Query::WatchList) => return Lookup::Refused(Answer::unsupported_watch_list()),
-            (Self::List { is_left }, Query::List) if is_first_page => {
-                core::mem::take(is_left).then(|| Answer::list(ListBody::default()))
-            }
-            (Self::List { .. }, _) => None,
-            (Self::WatchLog(logged), Query::List) => match logged.list.take_if(|_| is_first_page) {
-                Some(0) => Some(Answer::empty_list()),
-                Some(events) => match LoggedState::of(&logged.log, events, cursor) {
+            (Self::Bodies(bodies), Query::List) => match (bodies.list.take_if(|_| is_first_page), &bodies.log) {
+                (Some(_), None) => Some(Answer::list(ListBody::default())),
+                (Some(events), Some(log)) => match LoggedState::of(log, events, cursor) {
                     Ok(state) => Some(Answer::state(state)),
                     Err(error) => return Lookup::Refusal(error),
                 },
-                None => None,
+                (None, _) => None,
             },
-            (Self::WatchLog(logged), Query::Watch) => logged.watch.take().map(Answer::watch_log),
+            (Self::Bodies(bodies), Query::Watch) => bodies.watch.take().map(Answer::watch_log),
         };
         answer.map_or(Lookup::Nothing, Lookup::Answered)
     }
 
     /// Goes on with what is behind an answer that has ended.
     pub(crate) fn on_end(&mut self, answer: Answer, cursor: &mut FileCursor) {
-        if let Self::WatchLog(logged) = self
+        if let Self::Bodies(bodies) = self
             && let Some(mut rest) = answer.rest_of_log()
             && rest.has_more(cursor)
         {
-            logged.list = Some(rest.events());
-            logged.watch = Some(rest);
+            bodies.list = Some(rest.events());
+            bodies.watch = Some(rest);
         }
     }
 
     /// Whether a file that is one body has a response of this kind left.
     pub(crate) fn has_body(&self, query: Query) -> bool {
         match (self, query) {
-            (Self::List { is_left }, Query::List) => *is_left,
-            (Self::WatchLog(logged), Query::List) => logged.list == Some(0),
-            (Self::WatchLog(logged), Query::Watch) => logged.watch.is_some(),
-            (Self::List { .. } | Self::WatchLog(_), _) | (Self::Capture(_), _) => false,
+            (Self::Bodies(bodies), Query::List) => bodies.list == Some(0),
+            (Self::Bodies(bodies), Query::Watch) => bodies.watch.is_some(),
+            (Self::Bodies(_), Query::WatchList) | (Self::Capture(_), _) => false,
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use super::answer::{Part, ending};
 use crate::capture::format::{End, Line, Payload, Record, RequestRecord};
-use crate::capture::{Note, Order, Read, Reader, Stage};
+use crate::capture::{Note, NoteKind, Order, Read, Reader, Stage};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::api::{ApiResponse, Reply};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The steps of the reconciles on a tape. [`Playback::steps`](crate::Playback::steps) makes it.
@@ -63,9 +64,11 @@ pub enum StepKind {
 }
 
 /// A request that a reconcile sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SentCall {
     /// The id of the request on the tape.
+    #[serde(skip)]
     pub id: u64,
     /// The HTTP method.
     pub method: String,
@@ -74,9 +77,36 @@ pub struct SentCall {
     /// The media type of the body.
     pub content_type: Option<String>,
     /// The body; empty for none.
+    #[serde(with = "text_or_bytes")]
     pub body: Vec<u8>,
     /// Whether keyed hashes stand for the values of a Secret or a token, in the body and in that of the response.
     pub hashed: bool,
+}
+
+/// A body as a text, if it is one.
+mod text_or_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Body {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(body: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        match str::from_utf8(body) {
+            Ok(text) => text.serialize(serializer),
+            Err(_) => body.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        Body::deserialize(deserializer).map(|body| match body {
+            Body::Text(text) => text.into_bytes(),
+            Body::Bytes(bytes) => bytes,
+        })
+    }
 }
 
 /// How many reconciles a message names.
@@ -142,7 +172,7 @@ impl Noted {
             }
             (Line::Note(t, number, note), _) => {
                 self.check(number, &note)?;
-                (t, Some((note.reconcile(), StepKind::Noted(note))))
+                (t, Some((note.reconcile, StepKind::Noted(note))))
             }
             (Line::Record(Record { t, id, payload: Payload::Request(request) }), _) => (t, self.request(id, &request)?),
             (Line::Record(Record { t, id, payload }), Order::Behind(before)) => (t, self.record(id, before, payload)),
@@ -195,17 +225,17 @@ impl Noted {
             return Err(contradicts(format_args!("note {order} stands where note {expected} belongs")));
         }
         self.last = order;
-        let number = note.reconcile();
-        let is_in_order = match note {
-            Note::Began { .. } => self.running.insert(number),
-            Note::Ended { .. } => self.running.remove(&number),
-            Note::Date { .. } | Note::Read { .. } => self.running.contains(&number),
+        let number = note.reconcile;
+        let is_in_order = match note.kind {
+            NoteKind::Began { .. } => self.running.insert(number),
+            NoteKind::Ended { .. } => self.running.remove(&number),
+            NoteKind::Date { .. } | NoteKind::Read { .. } => self.running.contains(&number),
         };
         if is_in_order {
             return Ok(());
         }
-        Err(match note {
-            Note::Began { .. } => contradicts(format_args!("reconcile {number} begins again")),
+        Err(match note.kind {
+            NoteKind::Began { .. } => contradicts(format_args!("reconcile {number} begins again")),
             _ => contradicts(format_args!("a note of reconcile {number}, which does not run here")),
         })
     }

@@ -2,7 +2,7 @@ use super::config::RecorderConfig;
 use super::hashes::Hashes;
 use super::writer::CaptureWriter;
 use crate::capture::format::{End, Line, Payload, Record, VERSION};
-use crate::capture::{Note, TapeStart};
+use crate::capture::{Note, NoteKind, TapeStart};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use core::fmt;
 use core::task::Waker;
@@ -434,7 +434,7 @@ impl fmt::Debug for Tape {
 /// The note without the message of an error, which may quote a Secret.
 fn without_message(note: &Note) -> Note {
     let mut note = note.clone();
-    if let Note::Ended { outcome, .. } = &mut note
+    if let NoteKind::Ended { outcome } = &mut note.kind
         && let Some(message) = outcome.find(": ")
     {
         outcome.truncate(message);
@@ -542,7 +542,7 @@ mod tests {
         let mut calls = taped.0.client(Silent);
         send(&mut calls, 1);
         drop(calls);
-        let note = Note::Ended { reconcile: 1, of: "foos".into(), outcome: "dropped".into() };
+        let note = Note { reconcile: 1, of: "foos".into(), kind: NoteKind::Ended { outcome: "dropped".into() } };
         taped.0.note(Instant::ZERO, &note);
         taped.0.finish().unwrap();
         let lines = std::fs::read_to_string(taped.0.path()).unwrap();

@@ -57,7 +57,7 @@ fn the_events_before_a_bad_line_are_played_and_then_it_is_named() {
         (&format!("{} {}", a.trim(), b.trim()), Kind::Garbled, "not JSON at column 40: trailing characters"),
         (r#"{"object":{}}"#, Kind::Record, "not a watch event: missing field `type`"),
         (r#"{"type":"ADDED"}"#, Kind::Record, "not a watch event: missing field `object`"),
-        (r#"["ADDED",{}]"#, Kind::Record, "not a watch event: invalid type: sequence, expected an object"),
+        (r#"["ADDED",{}]"#, Kind::Record, "not a watch event: invalid type: sequence, expected a map"),
     ] {
         let log = format!("{a}\n{bad}\n{b}");
         let (played, found, message) = broken(&log, WATCH, PlaybackConfig::new());

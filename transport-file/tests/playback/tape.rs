@@ -12,8 +12,8 @@ use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
 use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_file::{
-    CaptureError, CaptureErrorKind, History, Note, Playback, PlaybackConfig, Positions, Recorder, RecorderConfig, Step,
-    StepKind, Tape,
+    CaptureError, CaptureErrorKind, History, Note, NoteKind, Playback, PlaybackConfig, Positions, Recorder,
+    RecorderConfig, Step, StepKind, Tape,
 };
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -76,11 +76,11 @@ fn body(reply: &Reply) -> &str {
 
 fn began(reconcile: u64) -> Note {
     let (of, key, causes) = ("foos".to_owned(), "web/a".to_owned(), vec!["Pod web/a added".to_owned()]);
-    Note::Began { reconcile, of, key, attempt: 1, causes, late: Vec::new() }
+    Note { reconcile, of, kind: NoteKind::Began { key, attempt: 1, causes, late: Vec::new() } }
 }
 
 fn ended(reconcile: u64, outcome: &str) -> Note {
-    Note::Ended { reconcile, of: "foos".into(), outcome: outcome.into() }
+    Note { reconcile, of: "foos".into(), kind: NoteKind::Ended { outcome: outcome.into() } }
 }
 
 fn lines(path: &Path) -> Vec<String> {
@@ -528,7 +528,7 @@ fn a_note_reaches_the_file_within_a_second_although_no_informer_has_anything_to_
         let mut idle = Player::of(tape.transport(world()));
         idle.ask(PODS);
         assert_eq!(idle.poll(&mut [0; 8]), Incoming::Idle { until: None });
-        let read = Note::Read { reconcile: 1, of: "foos".into(), at: Positions::new() };
+        let read = Note { reconcile: 1, of: "foos".into(), kind: NoteKind::Read { at: Positions::new() } };
         tape.note(at(0), &began(1));
         // The first flushes do not wait.
         for early in 0..20 {

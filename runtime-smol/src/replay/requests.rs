@@ -1,5 +1,6 @@
-//! What differs between two requests, field by field.
+//! Which recorded request a request is, and what differs between them, field by field.
 
+use listwatch_core::api::{ApiRequest, Method};
 use listwatch_core::request::is_confidential;
 use listwatch_transport_file::SentCall;
 use serde_json::Value;
@@ -12,23 +13,23 @@ const MOST: usize = 20;
 
 /// A body as what it says.
 #[derive(PartialEq)]
-pub(super) enum Body<'b> {
+enum Body<'b> {
     Json(Value),
     Bytes(&'b [u8]),
 }
 
 impl<'b> Body<'b> {
-    pub(super) fn of(body: &'b [u8]) -> Self {
+    fn of(body: &'b [u8]) -> Self {
         serde_json::from_slice(body).map_or(Self::Bytes(body), Self::Json)
     }
 }
 
 /// The parameters of a request, in any order.
 #[derive(PartialEq)]
-pub(super) struct Query<'t>(BTreeMap<&'t str, Vec<&'t str>>);
+struct Query<'t>(BTreeMap<&'t str, Vec<&'t str>>);
 
 impl<'t> Query<'t> {
-    pub(super) fn of(target: &'t str) -> Self {
+    fn of(target: &'t str) -> Self {
         let query = target.split_once('?').map_or("", |(_, query)| query);
         let mut parameters = BTreeMap::<_, Vec<_>>::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -39,8 +40,69 @@ impl<'t> Query<'t> {
     }
 }
 
+/// A request whose recorded call is sought.
+pub(super) struct Sought<'r> {
+    request: &'r SentCall,
+    query: Query<'r>,
+    body: Body<'r>,
+}
+
+impl<'r> Sought<'r> {
+    pub(super) fn new(request: &'r SentCall) -> Self {
+        Self { request, query: Query::of(&request.target), body: Body::of(&request.body) }
+    }
+
+    /// The place of the first unused call that is equal, or else that is alike. Each call comes with whether it is used.
+    pub(super) fn place<'c>(&self, calls: impl Iterator<Item = (&'c SentCall, bool)> + Clone) -> Option<usize> {
+        self.first(calls.clone(), Self::is_equal).or_else(|| self.first(calls, Self::is_alike))
+    }
+
+    /// The place of the first unused call for which this holds.
+    pub(super) fn first<'c>(
+        &self,
+        mut calls: impl Iterator<Item = (&'c SentCall, bool)>,
+        holds: fn(&Self, &SentCall) -> bool,
+    ) -> Option<usize> {
+        calls.position(|(call, is_used)| !is_used && holds(self, call))
+    }
+
+    /// Whether the method and the path are the same.
+    pub(super) fn is_alike(&self, call: &SentCall) -> bool {
+        call.method == self.request.method && path(&call.target) == path(&self.request.target)
+    }
+
+    /// Whether the query and the body are the same, too. A body that is left out is the same as any.
+    pub(super) fn is_equal(&self, call: &SentCall) -> bool {
+        self.is_alike(call)
+            && Query::of(&call.target) == self.query
+            && (is_left_out(call) || is_left_out(self.request) || Body::of(&call.body) == self.body)
+    }
+}
+
+/// A request as a tape has it.
+pub(super) fn sent(request: &ApiRequest) -> SentCall {
+    SentCall {
+        id: 0,
+        method: request.method.name().to_owned(),
+        target: request.to_string(),
+        content_type: request.content_type.map(str::to_owned),
+        body: request.body.to_vec(),
+        hashed: false,
+    }
+}
+
+/// Whether it writes.
+pub(super) fn is_write(call: &SentCall) -> bool {
+    call.method != Method::Get.name()
+}
+
+/// The path of a request target, without the query.
+pub(super) fn path(target: &str) -> &str {
+    target.split_once('?').map_or(target, |(path, _)| path)
+}
+
 /// Whether the body is not there to be compared: where a tape has hashes, a file of writes has no body.
-pub(super) fn is_left_out(call: &SentCall) -> bool {
+fn is_left_out(call: &SentCall) -> bool {
     call.hashed && call.body.is_empty()
 }
 
@@ -69,7 +131,7 @@ pub(super) fn differences(recorded: &SentCall, replayed: &SentCall) -> Vec<Strin
 }
 
 /// The fields that a request sends: `spec.replicas 3`. Those of a Secret are none.
-pub(super) fn all(sent: &SentCall) -> Vec<String> {
+pub(super) fn fields(sent: &SentCall) -> Vec<String> {
     if is_confidential(&sent.target) || sent.body.is_empty() {
         return Vec::new();
     }
@@ -187,7 +249,7 @@ mod tests {
     fn an_additional_write_is_told_with_the_fields_that_it_writes() {
         let sent = |target: &str, body: &Value| {
             let (method, content_type, body) = ("POST".into(), None, body.to_string().into());
-            all(&SentCall { id: 1, method, target: target.into(), content_type, body, hashed: false })
+            fields(&SentCall { id: 1, method, target: target.into(), content_type, body, hashed: false })
         };
         let body = json!({ "spec": { "replicas": 3, "list": [{ "a.b": null }], "none": {} } });
         let expected = ["spec.list[0][\"a.b\"] null", "spec.none {}", "spec.replicas 3"];

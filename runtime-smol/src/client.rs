@@ -5,10 +5,11 @@ mod gate;
 mod pending;
 
 use crate::clock::Clock;
+use crate::mutex::Mutex;
 use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
-use gate::{Both, Entry, GatedCall};
+use gate::Entry;
 pub(crate) use gate::{Gate, OpenWrite};
 #[cfg(feature = "file")]
 use listwatch_core::api::ApiFn;
@@ -20,8 +21,8 @@ use listwatch_core::transport::TransportError;
 use listwatch_transport_file::Tape;
 use pending::{OpenCalls, Pending};
 pub(crate) use pending::{Requests, Sender, Unanswered};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// How long a server has to tell its identity.
 const IDENTIFIED: Duration = Duration::from_secs(5);
@@ -59,7 +60,7 @@ pub struct Client {
     calls: Arc<Mutex<OpenCalls>>,
     clock: Clock,
     timeout: Option<Duration>,
-    gate: Option<Arc<dyn Gate>>,
+    gates: Vec<Arc<dyn Gate>>,
     /// The reconcile whose requests it sends.
     sender: Option<Sender>,
     /// How many requests of reconciles all clones sent.
@@ -76,7 +77,15 @@ impl Client {
     #[doc(alias = "try_default")]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
         let calls = Arc::new(Mutex::new(Calls::new(Box::new(transport) as _)));
-        Self { calls, clock, timeout: None, gate: None, sender: None, sent: Arc::default(), requests: Arc::default() }
+        Self {
+            calls,
+            clock,
+            timeout: None,
+            gates: Vec::new(),
+            sender: None,
+            sent: Arc::default(),
+            requests: Arc::default(),
+        }
     }
 
     /// Sends requests by a client that blocks, each on a thread of the `blocking` crate's pool, under any executor.
@@ -120,11 +129,9 @@ impl Client {
 
     /// A clone that sends changes only while `gate` lets it, and the gates of this client do.
     pub(crate) fn behind(&self, gate: Arc<dyn Gate>) -> Self {
-        let gate = match self.gate.clone() {
-            Some(outer) => Arc::new(Both(outer, gate)),
-            None => gate,
-        };
-        Self { gate: Some(gate), ..self.clone() }
+        let mut client = self.clone();
+        client.gates.push(gate);
+        client
     }
 
     /// A clone whose requests tell the server of this reconcile.
@@ -148,13 +155,13 @@ impl Client {
         let (timeout, request) = (call.timeout().or(self.timeout), call.request()?);
         let line = request.line();
         let failed = |error: TransportError| error.of_request(&line);
-        let Some(gate) = self.gate.as_ref().filter(|_| request.method != Method::Get) else {
+        if self.gates.is_empty() || request.method == Method::Get {
             let response = self.open(request, timeout).await.map_err(|it| failed(it.into()))?;
             return Ok((call, response));
-        };
-        let (entry, asked) = Entry::enter(gate, line.clone()).map_err(failed)?;
+        }
+        let (entry, asked) = Entry::enter(&self.gates, line.clone()).map_err(failed)?;
         let call = call.map_request(|request| request.behind(asked));
-        let response = GatedCall::new(entry, self.open(call.request()?, timeout)).await.map_err(failed)?;
+        let response = entry.answer(self.open(call.request()?, timeout)).await.map_err(failed)?;
         Ok((call, response))
     }
 
@@ -197,7 +204,7 @@ impl Client {
     /// Records the requests of all clones from now on.
     #[cfg(feature = "file")]
     pub(crate) fn record(&self, tape: &Tape) {
-        let mut calls = self.calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         let transport = calls.transport_mut();
         let recorded = core::mem::replace(transport, Box::new(ApiFn::new(|_| Ok(ApiResponse::new(503, *b"")))));
         *transport = Box::new(tape.client(recorded));

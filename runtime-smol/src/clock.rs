@@ -4,15 +4,15 @@ mod simulated;
 mod sleep;
 mod source;
 
+pub(crate) use simulated::SimulatedTime;
 pub use sleep::Sleep;
 pub use source::Outside;
 
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
-use simulated::{Entered, SimulatedTime};
 use source::Source;
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
@@ -156,7 +156,7 @@ impl Clock {
     /// assert_eq!(clock.now().saturating_since(before), Duration::from_secs(3600));
     /// ```
     pub fn jump(&self, time: Duration) {
-        self.0.simulated().into_iter().for_each(|simulated| simulated.jump(time));
+        self.simulation().into_iter().for_each(|simulated| simulated.jump(time));
     }
 
     /// Stops simulated time until the guard is dropped, for a task that waits for a socket or another thread. A real
@@ -184,14 +184,6 @@ impl Clock {
         Outside::hold(Arc::clone(&self.0))
     }
 
-    /// Lets this thread, and no other, run tasks under a simulated clock and advance it, until the guard is dropped.
-    ///
-    /// # Panics
-    /// If another thread does so now.
-    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
-        self.0.simulated().map(SimulatedTime::enter)
-    }
-
     /// Whether both clocks always show the same time.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&*self.0, &*other.0) {
@@ -205,34 +197,13 @@ impl Clock {
         if self.is_simulated() { 0 } else { RandomState::new().hash_one(()) }
     }
 
-    /// Under a simulated clock, a number that no other candidate has. It is the same in each run.
-    pub(crate) fn number_candidate(&self) -> Option<u64> {
-        self.0.simulated().map(SimulatedTime::number_candidate)
-    }
-
-    /// Whether simulated time stands still for a peer outside of it; `waker` is called when it no longer does.
-    pub(crate) fn stands_still(&self, waker: &Waker) -> bool {
-        self.0.simulated().is_some_and(|time| time.stands_still(waker))
-    }
-
     /// Whether the caller that polls the tasks has to advance the time.
     pub(crate) fn is_simulated(&self) -> bool {
-        self.0.simulated().is_some()
+        self.simulation().is_some()
     }
 
-    /// Lets simulated time pass `speed` times as fast as real time, where it would jump.
-    pub(crate) fn pace(&self, speed: NonZeroU32) {
-        self.0.simulated().into_iter().for_each(|time| time.pace(speed));
-    }
-
-    /// The real time until simulated time reaches its next deadline; `None` if it is due.
-    pub(crate) fn ahead(&self) -> Option<Duration> {
-        self.0.simulated().and_then(SimulatedTime::ahead)
-    }
-
-    /// Jumps to the earliest deadline of a sleeper and wakes it. False if there is no sleeper.
-    pub(crate) fn advance(&self) -> bool {
-        self.0.simulated().is_some_and(SimulatedTime::advance)
+    pub(crate) fn simulation(&self) -> Option<&SimulatedTime> {
+        self.0.simulated()
     }
 }
 

@@ -68,7 +68,7 @@ pub use report::{ElectionError, ElectionReport, WhenLost};
 #[doc(no_inline)]
 pub use listwatch_core::election::{ElectionConfig, ElectionConfigError, FencingToken, LeaderElector, StopReason};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, SimulatedTime};
 use crate::host::host;
 use crate::informers::World;
 use candidate::Tell;
@@ -200,7 +200,7 @@ impl Election {
         let leadership = Leadership::new(elector, clock, format!("{namespace}/{lease}"), identity, release);
         let leases = Resource::new("/apis/coordination.k8s.io/v1/leases").in_namespace(&namespace);
         let watched = is_watched.then_some((leases, lease));
-        Ok(Candidate::new(leadership, world.clone(), watched, when_lost, on_report))
+        Ok(Candidate { leadership, world: world.clone(), watched, when_lost, on_report })
     }
 }
 
@@ -218,7 +218,7 @@ impl fmt::Debug for Election {
 /// The host's name with a random part: no two lives of a program have the same one. Under a simulated clock, a number is the
 /// same in each run.
 fn default_identity(clock: &Clock) -> String {
-    if let Some(number) = clock.number_candidate() {
+    if let Some(number) = clock.simulation().map(SimulatedTime::number_candidate) {
         return format!("simulated-{number}");
     }
     let [high, low] = [(); 2].map(|()| clock.random_seed());

@@ -1,4 +1,4 @@
-use crate::clock::Clock;
+use crate::clock::{Clock, SimulatedTime};
 use async_executor::Executor;
 use core::future::{pending, poll_fn};
 use core::pin::{Pin, pin};
@@ -35,7 +35,10 @@ use std::thread::{self, Thread};
 /// Under a simulated clock, if no task can run and none waits for time or for a peer outside: `main` would never be
 /// done. Also if another thread runs under the same simulated clock.
 pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
-    if clock.is_simulated() { run_simulated(clock, executor, main) } else { smol::block_on(run_real(executor, main)) }
+    match clock.simulation() {
+        Some(time) => run_simulated(time, executor, main),
+        None => smol::block_on(run_real(executor, main)),
+    }
 }
 
 /// How many polls the other tasks get for one of `main` under a simulated clock. Under a real one, the thread looks for
@@ -98,15 +101,15 @@ fn poll_new<R: Future<Output = ()>>(mut place: Pin<&mut Option<R>>, new: R, cx: 
     let _ = place.as_pin_mut().map(|new| new.poll(cx));
 }
 
-fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
-    let _entered = clock.enter();
+fn run_simulated<F: Future>(time: &SimulatedTime, executor: &Executor<'_>, main: F) -> F::Output {
+    let _entered = time.enter();
     let unpark = Waker::from(Arc::new(Unpark(thread::current())));
     let woken = Arc::new(Woken { main: AtomicBool::new(true), thread: unpark });
     let waker = Waker::from(Arc::clone(&woken));
     let mut main = pin!(main);
     loop {
         // Read first: a task that another thread wakes when it releases the time is then found below.
-        let stands_still = clock.stands_still(Waker::noop());
+        let stands_still = time.stands_still(Waker::noop());
         let main_goes_on = woken.take();
         if main_goes_on && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker)) {
             return output;
@@ -116,12 +119,12 @@ fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> 
             continue;
         }
         if stands_still {
-            wait(executor, &woken, |unpark| clock.stands_still(unpark).then_some(Duration::MAX));
-        } else if clock.ahead().is_some() {
-            wait(executor, &woken, |_| clock.ahead());
+            wait(executor, &woken, |unpark| time.stands_still(unpark).then_some(Duration::MAX));
+        } else if time.ahead().is_some() {
+            wait(executor, &woken, |_| time.ahead());
         } else {
             assert!(
-                clock.advance(),
+                time.advance(),
                 "no task can go on, and none waits for time: a task that waits for another thread has to hold a `Clock::outside`"
             );
         }

@@ -44,7 +44,7 @@ mod file;
 mod save_to;
 mod saving;
 
-pub use file::{SaveProblem, SavedFile};
+pub use file::{SaveProblem, SaveProblemKind, SavedFile};
 pub use save_to::SaveTo;
 pub(crate) use saving::{Saving, saving};
 

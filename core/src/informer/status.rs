@@ -96,6 +96,21 @@ impl InformerStatus {
         }
     }
 
+    /// The status in a word, such as `listing`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Listing { .. } => "listing",
+            Self::Streaming { .. } => "streaming",
+            Self::Delivering { .. } => "delivering",
+            Self::Synced { .. } => "synced",
+            Self::Restored { .. } => "restored",
+            Self::Failing { .. } => "failing",
+            Self::Stopped => "stopped",
+        }
+    }
+
     /// The status `by` later, if nothing has happened meanwhile.
     #[must_use]
     pub fn later(mut self, by: Duration) -> Self {

@@ -2,8 +2,9 @@
 
 use super::pending::Pending;
 use crate::mutex::Mutex;
+use core::future::poll_fn;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Poll, Waker};
 use listwatch_core::api::{ApiResponse, RequestLine, SendGate};
 use listwatch_core::transport::TransportError;
 use std::sync::Arc;
@@ -18,23 +19,6 @@ pub(crate) trait Gate: Send + Sync {
 
     /// The write is over.
     fn leave(&self, write: &Arc<OpenWrite>);
-}
-
-/// Sends what two gates let in.
-pub(super) struct Both(pub(super) Arc<dyn Gate>, pub(super) Arc<dyn Gate>);
-
-impl Gate for Both {
-    fn enter(self: Arc<Self>, write: &Arc<OpenWrite>) -> Result<SendGate, TransportError> {
-        let Self(outer, inner) = &*self;
-        let first = Arc::clone(outer).enter(write)?;
-        let second = Arc::clone(inner).enter(write).inspect_err(|_| outer.leave(write))?;
-        Ok(SendGate::new(move || first.check().and_then(|()| second.check())))
-    }
-
-    fn leave(&self, write: &Arc<OpenWrite>) {
-        self.0.leave(write);
-        self.1.leave(write);
-    }
 }
 
 /// A write that a gate has let in, and that is not over yet.
@@ -99,53 +83,41 @@ impl OpenWrite {
     }
 }
 
-/// Waits for the answer to a write that a gate has let in.
-pub(super) struct GatedCall {
-    pending: Pending,
-    entry: Entry,
-}
-
-/// A write's place behind a gate, until it is dropped.
+/// A write's place behind its gates, until it is dropped.
 pub(super) struct Entry {
-    gate: Arc<dyn Gate>,
+    entered: Vec<Arc<dyn Gate>>,
     write: Arc<OpenWrite>,
 }
 
 impl Entry {
-    /// Enters a gate; what is asked when the write leaves.
-    pub(super) fn enter(gate: &Arc<dyn Gate>, line: RequestLine) -> Result<(Self, SendGate), TransportError> {
-        let write = OpenWrite::new(line);
-        let asked = Arc::clone(gate).enter(&write)?;
-        Ok((Self { gate: Arc::clone(gate), write }, asked))
+    /// Enters each gate; what is asked when the write leaves.
+    pub(super) fn enter(gates: &[Arc<dyn Gate>], line: RequestLine) -> Result<(Self, SendGate), TransportError> {
+        let (mut entry, mut asked) = (Self { entered: Vec::new(), write: OpenWrite::new(line) }, Vec::new());
+        for gate in gates {
+            asked.push(Arc::clone(gate).enter(&entry.write)?);
+            entry.entered.push(Arc::clone(gate));
+        }
+        Ok((entry, SendGate::new(move || asked.iter().try_for_each(SendGate::check))))
+    }
+
+    /// Waits for the answer, unless a gate takes the write back.
+    pub(super) async fn answer(self, mut pending: Pending) -> Result<ApiResponse, TransportError> {
+        pending.aborting().into_iter().for_each(|abort| self.write.on_sent(abort));
+        poll_fn(|cx| {
+            // First: the gate may take the write back meanwhile.
+            self.write.set_waker(cx.waker());
+            let polled = Pin::new(&mut pending).poll(cx).map_err(TransportError::from);
+            match self.write.check() {
+                Err(revoked) if !matches!(polled, Poll::Ready(Ok(_))) => Poll::Ready(Err(revoked)),
+                _ => polled,
+            }
+        })
+        .await
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.gate.leave(&self.write);
-    }
-}
-
-impl GatedCall {
-    pub(super) fn new(entry: Entry, pending: Pending) -> Self {
-        if let Some(abort) = pending.aborting() {
-            entry.write.on_sent(abort);
-        }
-        Self { pending, entry }
-    }
-}
-
-impl Future for GatedCall {
-    type Output = Result<ApiResponse, TransportError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        // First: the gate may take the write back meanwhile.
-        this.entry.write.set_waker(cx.waker());
-        let polled = Pin::new(&mut this.pending).poll(cx).map_err(TransportError::from);
-        match this.entry.write.check() {
-            Err(revoked) if !matches!(polled, Poll::Ready(Ok(_))) => Poll::Ready(Err(revoked)),
-            _ => polled,
-        }
+        self.entered.iter().for_each(|gate| gate.leave(&self.write));
     }
 }

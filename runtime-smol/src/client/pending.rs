@@ -2,6 +2,7 @@
 
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
+use crate::mutex::Mutex;
 use crate::stable_hash::StableHash;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -12,7 +13,7 @@ use listwatch_core::request::RequestId;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 #[cfg(feature = "metrics")]
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The open calls that the clones of a client share.
 pub(super) type OpenCalls = Calls<Box<dyn ApiTransport + Send>>;
@@ -64,49 +65,12 @@ impl Pending {
         Self { calls, clock, requests, method, state, sleep: None, outside: None }
     }
 
-    /// Polls the transport for the answer.
-    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<Reply, Unanswered>> {
-        let id = match core::mem::replace(&mut self.state, State::Over) {
-            State::Failed(error) => {
-                self.requests.count(self.method, None);
-                return Poll::Ready(Err(error));
-            }
-            State::Over => return Poll::Ready(Ok(Reply::Idle { until: None })),
-            State::Open(id) => id,
-        };
-        // If the transport panics, the request is still open, and is aborted.
-        self.state = State::Open(id);
-        let now = self.clock.now();
-        let reply = match guarded(&self.calls, |calls| calls.poll(id, now, cx)) {
-            Ok(reply) => reply,
-            Err(panicked) => {
-                self.give_up();
-                return Poll::Ready(Err(panicked));
-            }
-        };
-        let status = match &reply {
-            Poll::Ready(Reply::Answered(response)) => Some(response.status),
-            Poll::Ready(Reply::Failed(_)) => None,
-            _ => return reply.map(Ok),
-        };
-        if matches!(core::mem::replace(&mut self.state, State::Over), State::Open(_)) {
-            self.requests.count(self.method, status);
-        }
-        reply.map(Ok)
-    }
-
     /// Waits until `until`. It is no sleep of a reconcile that is witnessed: its requests are.
     fn poll_timer(&mut self, until: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
         #[cfg(feature = "file")]
         return crate::witness::with(None, || self.clock.poll_at(&mut self.sleep, until, cx));
         #[cfg(not(feature = "file"))]
         self.clock.poll_at(&mut self.sleep, until, cx)
-    }
-
-    /// When to poll a pending transport again at the latest.
-    fn deadline(&self) -> Option<Instant> {
-        let State::Open(id) = self.state else { return None };
-        guarded(&self.calls, |calls| calls.deadline(id)).ok().flatten()
     }
 
     /// Aborts the request from another task. `None` if it is over.
@@ -118,11 +82,17 @@ impl Pending {
     }
 
     fn give_up(&mut self) {
-        if let State::Open(id) = core::mem::replace(&mut self.state, State::Over) {
-            self.requests.count(self.method, None);
+        if let State::Open(id) = self.state {
+            self.end(None);
             // The call has ended: nothing is left that could report a failure of the abort.
             let _result = guarded(&self.calls, |calls| calls.abort(id));
         }
+    }
+
+    /// The call is over, with the status of its answer.
+    fn end(&mut self, status: Option<u16>) {
+        self.state = State::Over;
+        self.requests.count(self.method, status);
     }
 }
 
@@ -131,17 +101,37 @@ impl Future for Pending {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let until = match this.poll_reply(cx) {
-            Poll::Ready(Ok(Reply::Answered(response))) => return Poll::Ready(Ok(response)),
-            Poll::Ready(Ok(Reply::Failed(error))) => return Poll::Ready(Err(Unanswered::Failed(error))),
-            Poll::Ready(Err(panicked)) => return Poll::Ready(Err(panicked)),
-            Poll::Ready(Ok(Reply::Idle { until })) => {
+        let id = match core::mem::replace(&mut this.state, State::Over) {
+            State::Failed(error) => {
+                this.end(None);
+                return Poll::Ready(Err(error));
+            }
+            State::Over => return Poll::Pending,
+            State::Open(id) => id,
+        };
+        // If the transport panics, the request is still open, and is aborted.
+        this.state = State::Open(id);
+        let now = this.clock.now();
+        let until = match guarded(&this.calls, |calls| calls.poll(id, now, cx)) {
+            Ok(Poll::Ready(Reply::Answered(response))) => {
+                this.end(Some(response.status));
+                return Poll::Ready(Ok(response));
+            }
+            Ok(Poll::Ready(Reply::Failed(error))) => {
+                this.end(None);
+                return Poll::Ready(Err(Unanswered::Failed(error)));
+            }
+            Err(panicked) => {
+                this.give_up();
+                return Poll::Ready(Err(panicked));
+            }
+            Ok(Poll::Ready(Reply::Idle { until })) => {
                 this.outside = None;
                 until
             }
-            Poll::Pending => {
+            Ok(Poll::Pending) => {
                 this.outside.get_or_insert_with(|| this.clock.outside());
-                this.deadline()
+                guarded(&this.calls, |calls| calls.deadline(id)).ok().flatten()
             }
         };
         if this.poll_timer(until, cx).is_ready() {
@@ -173,8 +163,7 @@ impl From<Unanswered> for TransportError {
 /// Calls `act` with the open calls, and converts a panic of the transport to an error. A call that was open stays open
 /// until it is aborted.
 fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, Unanswered> {
-    let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-    caught_call(|| act(&mut calls)).map_err(Unanswered::Panicked)
+    caught_call(|| act(&mut calls.lock())).map_err(Unanswered::Panicked)
 }
 
 /// The numbers of requests that are over, by their method and the status of the answer. There are as many of them as a
@@ -196,7 +185,7 @@ impl Requests {
         {
             // A peer that invents statuses makes no series of its own for each.
             let status = status.map(|status| if (100..600).contains(&status) { status } else { 0 });
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = self.counts.lock();
             *counts.entry((method.name(), status)).or_default() += 1;
         }
         #[cfg(not(feature = "metrics"))]
@@ -205,7 +194,7 @@ impl Requests {
 
     #[cfg(feature = "metrics")]
     pub(crate) fn counts(&self) -> Counts {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.counts.lock().clone()
     }
 }
 

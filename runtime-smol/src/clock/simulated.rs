@@ -11,7 +11,7 @@ use std::thread::{self, ThreadId};
 ///
 /// The wakers are the executor's: they are cloned, woken and dropped while the lock is open.
 #[derive(Debug, Default)]
-pub(super) struct SimulatedTime(Mutex<State>);
+pub(crate) struct SimulatedTime(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -46,7 +46,7 @@ const LATEST: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl SimulatedTime {
     /// A number that no other candidate has under this clock.
-    pub(super) fn number_candidate(&self) -> u64 {
+    pub(crate) fn number_candidate(&self) -> u64 {
         let mut state = self.0.lock();
         state.candidates += 1;
         state.candidates
@@ -80,7 +80,7 @@ impl SimulatedTime {
     }
 
     /// Jumps to the earliest deadline of a sleeper and wakes it. False if there is no sleeper.
-    pub(super) fn advance(&self) -> bool {
+    pub(crate) fn advance(&self) -> bool {
         let first = {
             let mut state = self.0.lock();
             let first = state.sleepers.pop_first();
@@ -99,13 +99,13 @@ impl SimulatedTime {
     }
 
     /// Lets the time pass `speed` times as fast as real time.
-    pub(super) fn pace(&self, speed: NonZeroU32) {
+    pub(crate) fn pace(&self, speed: NonZeroU32) {
         self.0.lock().pace = Some(Pace { speed, began: None });
     }
 
     /// The real time until the earliest deadline of a sleeper; `None` without a pace, and when the deadline is due.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub(super) fn ahead(&self) -> Option<Duration> {
+    pub(crate) fn ahead(&self) -> Option<Duration> {
         let mut state = self.0.lock();
         let (now, (first, _)) = (state.now, *state.sleepers.first_key_value()?.0);
         let Pace { speed, began } = state.pace.as_mut()?;
@@ -130,7 +130,7 @@ impl SimulatedTime {
     }
 
     /// Whether a task waits for a peer outside; `waker` is called when none does any more.
-    pub(super) fn stands_still(&self, waker: &Waker) -> bool {
+    pub(crate) fn stands_still(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let (stands_still, _last) = {
             let mut state = self.0.lock();
@@ -144,7 +144,7 @@ impl SimulatedTime {
     ///
     /// # Panics
     /// If another thread does so now.
-    pub(super) fn enter(&self) -> Entered<'_> {
+    pub(crate) fn enter(&self) -> Entered<'_> {
         let this = thread::current().id();
         let mut state = self.0.lock();
         let (running, runs) = state.running.unwrap_or((this, 0));

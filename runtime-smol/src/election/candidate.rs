@@ -29,25 +29,15 @@ use std::sync::{Arc, MutexGuard};
 /// beside a program that asks its [`Leadership`].
 #[must_use = "a candidate does nothing until it is driven"]
 pub struct Candidate {
-    leadership: Leadership,
-    world: World,
+    pub(super) leadership: Leadership,
+    pub(super) world: World,
     /// The lease that is watched.
-    watched: Option<(Resource, String)>,
-    when_lost: WhenLost,
-    on_report: Option<Tell>,
+    pub(super) watched: Option<(Resource, String)>,
+    pub(super) when_lost: WhenLost,
+    pub(super) on_report: Option<Tell>,
 }
 
 impl Candidate {
-    pub(super) fn new(
-        leadership: Leadership,
-        world: World,
-        watched: Option<(Resource, String)>,
-        when_lost: WhenLost,
-        on_report: Option<Tell>,
-    ) -> Self {
-        Self { leadership, world, watched, when_lost, on_report }
-    }
-
     /// How it stands.
     #[must_use]
     pub fn leadership(&self) -> Leadership {

@@ -155,6 +155,24 @@ impl Leadership {
         self.lock().elector.leader().map(str::to_owned)
     }
 
+    /// How this candidate stands, as of one moment.
+    #[must_use]
+    pub fn status(&self) -> ElectionStatus {
+        let (now, machine) = (self.clock().now(), self.lock());
+        let (elector, has_ended) = (&machine.elector, machine.has_ended());
+        ElectionStatus {
+            lease: self.lease().to_owned(),
+            identity: self.identity().to_owned(),
+            leader: elector.leader().map(str::to_owned),
+            token: elector.token(now).filter(|_| !has_ended).cloned(),
+            remaining: elector
+                .term_end()
+                .filter(|_| !has_ended)
+                .map_or(Duration::ZERO, |end| end.saturating_since(now)),
+            has_ended,
+        }
+    }
+
     /// Whether all goes on in time, for a health check: see [`LeaderElector::is_on_time`].
     #[must_use]
     #[doc(alias = "HealthzAdaptor")]
@@ -193,7 +211,7 @@ impl Leadership {
     }
 }
 
-/// For the driver.
+/// For the driver, and for controllers.
 impl Leadership {
     pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
         self.0.lock()
@@ -253,9 +271,64 @@ impl Leadership {
     pub(crate) fn stopped_by(&self, until: Instant) {
         self.change(|machine| machine.stopped(self.0.clock.now(), until));
     }
-}
 
-impl Leadership {
+    /// Waits until this candidate leads, has lost its term, or is driven no more.
+    pub(crate) async fn turn(&self) -> Turn {
+        self.find(|machine| match &machine.phase {
+            Phase::Leading(_) => Some(Turn::Leads),
+            Phase::Stopping(reason) if is_lost(reason) => Some(Turn::Lost(reason.clone())),
+            Phase::Ended { .. } => Some(Turn::Ended),
+            Phase::Following | Phase::Stopping(_) => None,
+        })
+        .await
+    }
+
+    /// How long a release takes at most.
+    pub(crate) fn release_limit(&self) -> Duration {
+        self.0.release
+    }
+
+    /// Waits until this candidate leads, or is asked to end.
+    pub(crate) async fn leads_or_ends(&self) {
+        self.find(|machine| (machine.is_over() || machine.leading().is_some()).then_some(())).await;
+    }
+
+    /// Begins work as soon as this candidate leads. `None` if it is asked to end.
+    pub(crate) async fn work(&self) -> Option<Work> {
+        self.find(|machine| match machine.leading().filter(|_| machine.wish != Wish::End) {
+            Some(token) => {
+                machine.work += 1;
+                Some(Some(Work { leadership: self.clone(), token }))
+            }
+            None => machine.is_over().then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until no work goes on.
+    pub(crate) async fn idle(&self) {
+        self.find(|machine| (machine.work == 0).then_some(())).await;
+    }
+
+    /// Until when writes are waited for that go on alone.
+    pub(super) fn closing(&self) -> Option<Instant> {
+        self.lock().closing
+    }
+
+    /// Aborts the writes whose time is over, and takes note that no work goes on. Returns them.
+    pub(super) fn give_up_late(&self) -> Vec<Arc<OpenWrite>> {
+        let mut machine = self.lock();
+        if machine.closing.is_none_or(|until| self.0.clock.now() < until) {
+            return Vec::new();
+        }
+        let writes = core::mem::take(&mut machine.writes);
+        drop(machine);
+        // Before the release: nothing leaves after it.
+        self.0.revoke(&writes);
+        self.change(|machine| _ = machine.close(self.0.clock.now()));
+        writes
+    }
+
     /// Waits until work has to stop for such a reason. It may have been noted already that none goes on.
     async fn stop_for(&self, is_it: fn(&StopReason) -> bool) -> StopReason {
         let before = self.lock().stops.0;
@@ -322,6 +395,15 @@ impl Machine {
         }
     }
 
+    /// Takes note that no work goes on, once the writes are over that went on alone. Returns whether they are.
+    fn close(&mut self, now: Instant) -> bool {
+        let is_closed = self.closing.is_some() && self.writes.is_empty();
+        if is_closed {
+            self.conclude(now);
+        }
+        is_closed
+    }
+
     fn want_no_other(&mut self) {
         if self.wish == Wish::Terms {
             self.wish = Wish::NoOther;
@@ -336,12 +418,6 @@ impl Machine {
     /// The candidacy is over for good.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Ended { .. })
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Machine> {
-        self.machine.lock()
     }
 }
 
@@ -378,26 +454,6 @@ impl ElectionStatus {
     }
 }
 
-impl Leadership {
-    /// How this candidate stands, as of one moment.
-    #[must_use]
-    pub fn status(&self) -> ElectionStatus {
-        let (now, machine) = (self.clock().now(), self.lock());
-        let (elector, has_ended) = (&machine.elector, machine.has_ended());
-        ElectionStatus {
-            lease: self.lease().to_owned(),
-            identity: self.identity().to_owned(),
-            leader: elector.leader().map(str::to_owned),
-            token: elector.token(now).filter(|_| !has_ended).cloned(),
-            remaining: elector
-                .term_end()
-                .filter(|_| !has_ended)
-                .map_or(Duration::ZERO, |end| end.saturating_since(now)),
-            has_ended,
-        }
-    }
-}
-
 /// Where the election of a controller stands.
 pub(crate) enum Turn {
     Leads,
@@ -410,46 +466,6 @@ pub(crate) enum Turn {
 pub(crate) struct Work {
     leadership: Leadership,
     token: FencingToken,
-}
-
-impl Leadership {
-    /// Waits until this candidate leads, has lost its term, or is driven no more.
-    pub(crate) async fn turn(&self) -> Turn {
-        self.find(|machine| match &machine.phase {
-            Phase::Leading(_) => Some(Turn::Leads),
-            Phase::Stopping(reason) if is_lost(reason) => Some(Turn::Lost(reason.clone())),
-            Phase::Ended { .. } => Some(Turn::Ended),
-            Phase::Following | Phase::Stopping(_) => None,
-        })
-        .await
-    }
-
-    /// How long a release takes at most.
-    pub(crate) fn release_limit(&self) -> Duration {
-        self.0.release
-    }
-
-    /// Waits until this candidate leads, or is asked to end.
-    pub(crate) async fn leads_or_ends(&self) {
-        self.find(|machine| (machine.is_over() || machine.leading().is_some()).then_some(())).await;
-    }
-
-    /// Begins work as soon as this candidate leads. `None` if it is asked to end.
-    pub(crate) async fn work(&self) -> Option<Work> {
-        self.find(|machine| match machine.leading().filter(|_| machine.wish != Wish::End) {
-            Some(token) => {
-                machine.work += 1;
-                Some(Some(Work { leadership: self.clone(), token }))
-            }
-            None => machine.is_over().then_some(None),
-        })
-        .await
-    }
-
-    /// Waits until no work goes on.
-    pub(crate) async fn idle(&self) {
-        self.find(|machine| (machine.work == 0).then_some(())).await;
-    }
 }
 
 impl Work {
@@ -467,38 +483,6 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         self.leadership.change(|machine| machine.work -= 1);
-    }
-}
-
-impl Leadership {
-    /// Until when writes are waited for that go on alone.
-    pub(in crate::election) fn closing(&self) -> Option<Instant> {
-        self.lock().closing
-    }
-
-    /// Aborts the writes whose time is over, and takes note that no work goes on. Returns them.
-    pub(in crate::election) fn give_up_late(&self) -> Vec<Arc<OpenWrite>> {
-        let mut machine = self.lock();
-        if machine.closing.is_none_or(|until| self.0.clock.now() < until) {
-            return Vec::new();
-        }
-        let writes = core::mem::take(&mut machine.writes);
-        drop(machine);
-        // Before the release: nothing leaves after it.
-        self.0.revoke(&writes);
-        self.change(|machine| _ = machine.close(self.0.clock.now()));
-        writes
-    }
-}
-
-impl Machine {
-    /// Takes note that no work goes on, once the writes are over that went on alone. Returns whether they are.
-    fn close(&mut self, now: Instant) -> bool {
-        let is_closed = self.closing.is_some() && self.writes.is_empty();
-        if is_closed {
-            self.conclude(now);
-        }
-        is_closed
     }
 }
 
@@ -525,6 +509,10 @@ impl Gate for Shared {
 }
 
 impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock()
+    }
+
     /// Whether a write of this term may leave now.
     fn check(&self, term: &FencingToken) -> Result<(), TransportError> {
         let is_term = self.lock().elector.token(self.clock.now()) == Some(term);

@@ -1,67 +1,40 @@
-//! The page for people: one document without scripts, images or links to elsewhere.
+//! The page for people: the JSON as one document, without scripts, images or links to elsewhere.
 
-use super::snapshot::{
-    AuditLine, ControllerLine, DifferenceLine, ElectionLine, KeyGroup, KeyLine, Outcome, Snapshot, StreamLine,
-};
 use core::fmt::{self, Display, Write as _};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 const STYLE: &str = include_str!("page.css");
 
-/// How many keys of a state are shown without a click.
+/// The most rows of a table that is shown without a click.
 const UNFOLDED: usize = 20;
 
-/// A text in which no character means anything to a browser.
-struct Escaped<T>(T);
-
-impl<T: Display> Display for Escaped<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
-        impl fmt::Write for Escaping<'_, '_> {
-            fn write_str(&mut self, text: &str) -> fmt::Result {
-                text.chars().try_for_each(|c| match c {
-                    '&' => self.0.write_str("&amp;"),
-                    '<' => self.0.write_str("&lt;"),
-                    '>' => self.0.write_str("&gt;"),
-                    '"' => self.0.write_str("&quot;"),
-                    '\'' => self.0.write_str("&#39;"),
-                    c => self.0.write_char(c),
-                })
-            }
-        }
-        write!(Escaping(f), "{}", self.0)
-    }
-}
+/// The fields that tell of trouble.
+const TROUBLES: [&str; 4] = ["failure", "heldBackSeconds", "lastFailure", "waitsFor"];
 
 /// The page of a snapshot.
-pub(super) fn page(snapshot: &Snapshot) -> String {
+pub(super) fn page(snapshot: &Value) -> String {
     let mut page = String::with_capacity(16 * 1024);
     write(&mut page, snapshot).expect("a string takes all text");
     page
 }
 
-fn write(page: &mut String, snapshot: &Snapshot) -> fmt::Result {
-    let (class, title) = if snapshot.ready { ("good", "ready") } else { ("bad", "not ready") };
+fn write(page: &mut String, snapshot: &Value) -> fmt::Result {
+    let (class, title) = if snapshot["ready"] == true { ("good", "ready") } else { ("bad", "not ready") };
     write!(
         page,
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\"><title>listwatch: {title}</title><style>{STYLE}</style></head>\
          <body><header><h1>listwatch</h1> <span class=\"mark {class}\">{title}</span></header><main>"
     )?;
-    if !snapshot.obstacles.is_empty() {
-        page.push_str("<ul class=\"obstacles\">");
-        snapshot.obstacles.iter().try_for_each(|line| write!(page, "<li>{}</li>", Escaped(line)))?;
-        page.push_str("</ul>");
+    shown(page, &snapshot["obstacles"])?;
+    for (title, place) in [("Informers", "informers"), ("Controllers", "controllers")] {
+        write!(page, "<h2>{title}</h2>")?;
+        match snapshot[place].as_array() {
+            Some(items) if !items.is_empty() => items.iter().try_for_each(|item| section(page, item))?,
+            _ => page.push_str("<p>None.</p>"),
+        }
     }
-    page.push_str("<h2>Informers</h2>");
-    if snapshot.informers.is_empty() {
-        page.push_str("<p class=\"none\">None.</p>");
-    }
-    snapshot.informers.iter().try_for_each(|it| stream(page, it))?;
-    page.push_str("<h2>Controllers</h2>");
-    if snapshot.controllers.is_empty() {
-        page.push_str("<p class=\"none\">None.</p>");
-    }
-    snapshot.controllers.iter().try_for_each(|it| controller(page, it))?;
     page.push_str(
         "</main><footer><a href=\"?format=json\">JSON</a> <a href=\"/metrics\">metrics</a> <a \
          href=\"/readyz\">readiness</a></footer></body></html>\n",
@@ -69,141 +42,81 @@ fn write(page: &mut String, snapshot: &Snapshot) -> fmt::Result {
     Ok(())
 }
 
-fn stream(page: &mut String, it: &StreamLine) -> fmt::Result {
-    let class = match it.state {
-        "synced" => "good",
-        "failing" | "stopped" => "bad",
+/// An informer or a controller.
+fn section(page: &mut String, item: &Value) -> fmt::Result {
+    let Value::Object(fields) = item else { return Ok(()) };
+    let text = |name| fields.get(name).and_then(Value::as_str);
+    let state = text("state").or_else(|| text("lifecycle")).unwrap_or_default();
+    let class = match state {
+        "synced" | "running" => "good",
+        "failing" | "stopped" | "failed" => "bad",
         _ => "busy",
     };
-    write!(
-        page,
-        "<section><h3>{} <span class=\"mark {class}\">{}</span></h3><p>{}</p>",
-        Escaped(&it.name),
-        Escaped(it.state),
-        Escaped(&it.status)
-    )?;
-    if let Some(failure) = &it.last_failure {
-        write!(page, "<p class=\"failure\">Last failure: {}</p>", Escaped(failure))?;
-    }
-    if let Some(help) = &it.help {
-        write!(page, "<p>{}</p>", Escaped(help))?;
-    }
-    if it.undecodable > 0 || it.panics > 0 {
-        write!(page, "<p class=\"failure\">Undecodable objects: {}; panics: {}</p>", it.undecodable, it.panics)?;
-    }
-    if let Some(held) = it.held_back_seconds {
-        write!(page, "<p class=\"failure\">Held back by a subscriber for {held:.1} s</p>")?;
-    }
-    if let Some(waits_for) = &it.waits_for {
-        write!(page, "<p class=\"failure\">Its request waits: {}</p>", Escaped(waits_for))?;
-    }
-    it.audit.as_ref().map_or(Ok(()), |it| audit(page, it))?;
+    let (name, state) = (Escaped(text("name").unwrap_or_default()), Escaped(words(state)));
+    write!(page, "<section><h3>{name} <span class=\"mark {class}\">{state}</span></h3>")?;
+    terms(page, fields.iter().filter(|(name, _)| !["name", "state", "lifecycle"].contains(&name.as_str())))?;
     page.push_str("</section>");
     Ok(())
 }
 
-fn audit(page: &mut String, it: &AuditLine) -> fmt::Result {
-    let class = if it.result == "clean" { "" } else { " class=\"failure\"" };
-    let AuditLine { result, date, age_seconds, .. } = it;
-    write!(page, "<p{class}>Drift audit {age_seconds:.0} s ago ({}): {result}", Escaped(date))?;
-    match &it.outcome {
-        Outcome::Failed { failure } => write!(page, ": {}", Escaped(failure))?,
-        Outcome::Compared(it) => {
-            let (objects, version) = (it.objects, Escaped(&it.version));
-            write!(page, ", {objects} objects compared at version {version}")?;
-            write!(page, ": {} missing, {} extra, {} stale", it.missing, it.extra, it.stale)?;
-        }
-    }
-    it.help.as_ref().map_or(Ok(()), |help| write!(page, "; {}", Escaped(help)))?;
-    page.push_str("</p>");
-    match &it.outcome {
-        Outcome::Compared(it) if !it.differences.is_empty() => differences(page, &it.differences, it.unnamed()),
-        _ => Ok(()),
-    }
-}
-
-fn differences(page: &mut String, lines: &[DifferenceLine], unnamed: usize) -> fmt::Result {
-    let open = if lines.len() <= UNFOLDED { " open" } else { "" };
-    write!(page, "<details{open}><summary>differences: {}</summary><table>", lines.len() + unnamed)?;
-    page.push_str("<thead><tr><th>key</th><th>kind</th><th>server</th><th>store</th></tr></thead><tbody>");
-    for DifferenceLine { key, kind, server, store } in lines {
-        let (server, store) = (server.as_deref().unwrap_or_default(), store.as_deref().unwrap_or_default());
-        let (key, server, store) = (Escaped(key), Escaped(server), Escaped(store));
-        write!(page, "<tr><td>{key}</td><td>{kind}</td><td>{server}</td><td>{store}</td></tr>")?;
-    }
-    end_of_table(page, unnamed)
-}
-
-/// The end of a table in a fold, with the number of those that have no row.
-fn end_of_table(page: &mut String, more: usize) -> fmt::Result {
-    page.push_str("</tbody></table>");
-    if more > 0 {
-        write!(page, "<p class=\"none\">and {more} more</p>")?;
-    }
-    page.push_str("</details>");
-    Ok(())
-}
-
-fn controller(page: &mut String, it: &ControllerLine) -> fmt::Result {
-    let class = if it.lifecycle == "running" { "good" } else { "busy" };
-    write!(
-        page,
-        "<section><h3>{} <span class=\"mark {class}\">{}</span></h3><dl class=\"counts\">",
-        Escaped(&it.name),
-        Escaped(it.lifecycle)
-    )?;
-    write!(page, "<div><dt>workers</dt><dd>{}</dd></div>", it.workers)?;
-    for (result, count) in &it.reconciles {
-        write!(page, "<div><dt>{}</dt><dd>{count}</dd></div>", Escaped(words(result)))?;
+/// The fields of an object that have a value.
+fn terms<'v>(page: &mut String, fields: impl Iterator<Item = (&'v String, &'v Value)>) -> fmt::Result {
+    page.push_str("<dl>");
+    for (name, value) in fields.filter(|(_, value)| !is_empty(value)) {
+        let class = if TROUBLES.contains(&name.as_str()) { " class=\"trouble\"" } else { "" };
+        write!(page, "<div{class}><dt>{}</dt><dd>", Escaped(words(name)))?;
+        shown(page, value)?;
+        page.push_str("</dd></div>");
     }
     page.push_str("</dl>");
-    if let Some(it) = &it.election {
-        election(page, it)?;
+    Ok(())
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => value["count"] == 0 || fields.values().all(is_empty),
+        value => value.is_null(),
     }
-    for it in &it.sources {
-        let synced = if it.synced { "synced" } else { "not synced" };
-        write!(page, "<p>Source {}: {synced}", Escaped(&it.source))?;
-        if it.backlog > 0 {
-            write!(page, ", backlog {} for {:.1} s", it.backlog, it.lag_seconds)?;
+}
+
+fn shown(page: &mut String, value: &Value) -> fmt::Result {
+    match value {
+        Value::Object(fields) => terms(page, fields.iter()),
+        Value::Array(rows) if rows.first().is_some_and(Value::is_object) => table(page, rows),
+        Value::Array(lines) => {
+            page.push_str("<ul>");
+            lines
+                .iter()
+                .try_for_each(|line| write!(page, "<li>{}</li>", Escaped(line.as_str().unwrap_or_default())))?;
+            page.push_str("</ul>");
+            Ok(())
         }
-        page.push_str("</p>");
+        Value::String(text) => write!(page, "{}", Escaped(text)),
+        value => write!(page, "{value}"),
     }
-    if it.keys.values().all(|group| group.count == 0) {
-        page.push_str("<p class=\"none\">No keys wait or run.</p>");
-    }
-    it.keys.iter().filter(|(_, group)| group.count > 0).try_for_each(|(state, group)| keys(page, state, group))?;
-    page.push_str("</section>");
-    Ok(())
 }
 
-fn election(page: &mut String, it: &ElectionLine) -> fmt::Result {
-    write!(page, "<p>Lease {}: {} ", Escaped(&it.lease), Escaped(&it.identity))?;
-    match &it.leader {
-        _ if it.has_ended => page.push_str("is no candidate any more"),
-        _ if it.leads => write!(page, "leads for {:.1} s unless it renews", it.remaining_seconds)?,
-        Some(leader) => write!(page, "follows {}", Escaped(leader))?,
-        None => page.push_str("waits; no leader was seen"),
-    }
-    page.push_str("</p>");
-    Ok(())
-}
-
-fn keys(page: &mut String, state: &str, group: &KeyGroup) -> fmt::Result {
-    let is_open = matches!(state, "running" | "backingOff" | "parked") && group.count <= UNFOLDED;
-    let open = if is_open { " open" } else { "" };
-    write!(page, "<details{open}><summary>{}: {}</summary><table>", Escaped(words(state)), group.count)?;
-    page.push_str("<thead><tr><th>key</th><th>failures</th><th>since</th><th>until</th></tr></thead><tbody>");
-    let seconds = |page: &mut String, seconds: Option<f64>, before: &str, after: &str| match seconds {
-        Some(seconds) => write!(page, "<td>{before}{seconds:.1} s{after}</td>"),
-        None => write!(page, "<td></td>"),
-    };
-    for KeyLine { key, failures, since_seconds, in_seconds } in &group.keys {
-        write!(page, "<tr><td>{}</td><td>{failures}</td>", Escaped(key))?;
-        seconds(page, *since_seconds, "", " ago")?;
-        seconds(page, *in_seconds, "in ", "")?;
+/// A row for each object, and a column for each field that one of them has: the name first.
+fn table(page: &mut String, rows: &[Value]) -> fmt::Result {
+    let names: BTreeSet<_> = rows.iter().filter_map(Value::as_object).flat_map(Map::keys).collect();
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort_by_key(|name| !["key", "source"].contains(&name.as_str()));
+    let open = if rows.len() <= UNFOLDED { " open" } else { "" };
+    write!(page, "<details{open}><summary>{} shown</summary><table><thead><tr>", rows.len())?;
+    names.iter().try_for_each(|name| write!(page, "<th>{}</th>", Escaped(words(name))))?;
+    page.push_str("</tr></thead><tbody>");
+    for row in rows {
+        page.push_str("<tr>");
+        for name in &names {
+            page.push_str("<td>");
+            row.get(name).map_or(Ok(()), |value| shown(page, value))?;
+            page.push_str("</td>");
+        }
         page.push_str("</tr>");
     }
-    end_of_table(page, group.count.saturating_sub(group.keys.len()))
+    page.push_str("</tbody></table></details>");
+    Ok(())
 }
 
 /// A name of the JSON as words.
@@ -216,4 +129,20 @@ fn words(name: &str) -> String {
         words.push(c.to_ascii_lowercase());
     }
     words
+}
+
+/// A text in which no character means anything to a browser.
+struct Escaped<T>(T);
+
+impl<T: AsRef<str>> Display for Escaped<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().chars().try_for_each(|c| match c {
+            '&' => f.write_str("&amp;"),
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '"' => f.write_str("&quot;"),
+            '\'' => f.write_str("&#39;"),
+            c => f.write_char(c),
+        })
+    }
 }

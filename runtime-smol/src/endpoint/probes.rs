@@ -1,10 +1,7 @@
 //! What `/healthz` and `/readyz` depend on. Conditions that a program adds may be slow, and panic.
 
-use super::PANICKED;
-use super::snapshot::stream_line;
 use crate::caught::caught_call;
 use crate::clock::Clock;
-use crate::metrics::Metrics;
 use crate::mutex;
 use async_executor::Executor;
 use core::fmt::Write as _;
@@ -124,40 +121,6 @@ impl<V> Default for Recent<V> {
 /// How many obstacles an answer names.
 const NAMED: usize = 100;
 
-/// What `/readyz` depends on.
-pub(super) struct Readiness {
-    metrics: Metrics,
-    checks: Checks,
-    /// The lines of the streams and the controllers.
-    recent: Recent<Vec<String>>,
-}
-
-impl Readiness {
-    pub(super) fn new(metrics: Metrics, checks: Checks) -> Self {
-        Self { metrics, checks, recent: Recent::default() }
-    }
-
-    /// A line for each part that is not ready.
-    pub(super) async fn obstacles(&self, clock: &Clock) -> Vec<String> {
-        let measured = caught_call(|| self.recent.get(clock, || self.measured()));
-        let mut obstacles = measured.unwrap_or_else(|_message| vec![PANICKED.to_owned()]);
-        obstacles.extend(self.checks.obstacles(clock).await);
-        obstacles
-    }
-
-    /// Those of the streams and the controllers.
-    fn measured(&self) -> Vec<String> {
-        let mut obstacles: Vec<_> =
-            self.metrics.streams().iter().filter(|it| !it.status.is_synced()).map(stream_line).collect();
-        match self.metrics.awaited() {
-            0 => {}
-            1 => obstacles.push("a controller has not begun".to_owned()),
-            many => obstacles.push(format!("{many} controllers have not begun")),
-        }
-        obstacles
-    }
-}
-
 /// The text of an answer to a probe.
 pub(super) fn probed(healthy: &str, obstacles: &[String]) -> String {
     if obstacles.is_empty() {
@@ -174,7 +137,6 @@ pub(super) fn probed(healthy: &str, obstacles: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::ControllerHandle;
     use core::cell::Cell;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
@@ -217,18 +179,6 @@ mod tests {
         let fails = check(|| Err("\u{1b}[2J".repeat(1000).into()));
         let refused = refusal(&fails, PATIENCE).unwrap_or_default();
         assert!(refused.chars().count() == SHOWN && !refused.contains('\u{1b}'), "{refused}");
-    }
-
-    #[test]
-    fn probes_read_the_status_of_the_streams_once_a_second() {
-        let (metrics, clock) = (Metrics::new(), Clock::simulated());
-        let readiness = Readiness::new(metrics.clone(), Checks::default());
-        let obstacles = || smol::block_on(readiness.obstacles(&clock));
-        assert!(obstacles().is_empty());
-        metrics.add_controller(&ControllerHandle::default());
-        assert!(obstacles().is_empty(), "those of this second");
-        crate::run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(1)));
-        assert_eq!(obstacles(), ["a controller has not begun"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use super::probes::{Checks, Readiness};
+use super::probes::Checks;
 use super::site::OpsSite;
 use crate::metrics::Metrics;
 use crate::served::{Limits, serve};
@@ -71,8 +71,7 @@ impl EndpointBuilder {
     /// The address is taken or not this machine's, or there can be no further thread. The error names the address.
     pub fn start(self, port: u16) -> io::Result<Endpoint> {
         let address = SocketAddr::new(self.address, port);
-        let readiness = Readiness::new(self.metrics.clone(), self.readiness);
-        let site = OpsSite::new(self.metrics, self.health, readiness, address.ip());
+        let site = OpsSite::new(self.metrics, self.health, self.readiness, address.ip());
         let named = |error: io::Error| io::Error::new(error.kind(), format!("endpoint {address}: {error}"));
         Endpoint::start(address, site).map_err(named)
     }

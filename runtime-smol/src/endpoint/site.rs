@@ -2,25 +2,21 @@
 
 use super::PANICKED;
 use super::page::page;
-use super::probes::{Checks, Readiness, Recent, probed};
-use super::snapshot::Snapshot;
+use super::probes::{Checks, Recent, probed};
+use super::snapshot::{snapshot, stream_line};
 use crate::caught::caught_call;
 use crate::clock::Clock;
-use crate::metrics::{Metrics, bound};
+use crate::metrics::{Form, Metrics};
 use crate::served::{Site, is_for_this_server};
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
     ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use std::collections::HashSet;
-use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -38,7 +34,9 @@ pub(super) struct OpsSite(Arc<Shared>);
 struct Shared {
     metrics: Metrics,
     health: Checks,
-    readiness: Readiness,
+    readiness: Checks,
+    /// The streams and controllers that are not ready.
+    unready: Recent<Vec<String>>,
     is_loopback: bool,
     clock: Clock,
     openmetrics: Recent<Bytes>,
@@ -47,21 +45,13 @@ struct Shared {
     html: Recent<Bytes>,
 }
 
-/// A request that is not refused.
-pub(super) struct Asked {
-    path: String,
-    query: String,
-    accept: String,
-    /// Why the program is not healthy, or not ready, by the path.
-    obstacles: Vec<String>,
-}
-
 impl OpsSite {
-    pub(super) fn new(metrics: Metrics, health: Checks, readiness: Readiness, address: IpAddr) -> Self {
+    pub(super) fn new(metrics: Metrics, health: Checks, readiness: Checks, address: IpAddr) -> Self {
         Self(Arc::new(Shared {
             metrics,
             health,
             readiness,
+            unready: Recent::default(),
             // An address of IPv4 may be written as one of IPv6.
             is_loopback: address.to_canonical().is_loopback(),
             clock: Clock::real(),
@@ -74,87 +64,100 @@ impl OpsSite {
 }
 
 impl Site for OpsSite {
-    type Asked = Asked;
-    type Body = Whole;
+    type Body = Full<Bytes>;
 
-    async fn read(&self, request: Request<Incoming>) -> Result<Asked, Response<Whole>> {
-        let headers = request.headers();
-        if headers.get_all(HOST).iter().nth(1).is_some() {
-            return Err(plain(StatusCode::BAD_REQUEST, "the request names its server more than once\n"));
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        if let Some(refusal) = self.0.refusal(&request) {
+            return refusal;
         }
-        let is_ours = if self.0.is_loopback { is_for_this_server(headers, request.uri()) } else { true };
-        if !is_ours || headers.contains_key(ORIGIN) {
-            let message = "the request names another server, or comes from a page of a browser\n";
-            return Err(plain(StatusCode::FORBIDDEN, message));
-        }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-            refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return Err(refused);
-        }
-        let uri = request.uri();
-        let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
-        let accept = accepted(headers);
-        let obstacles = self.0.obstacles(&path).await;
-        Ok(Asked { path, query, accept, obstacles })
-    }
-
-    fn answer(&self, asked: Asked) -> Response<Whole> {
-        caught_call(|| self.0.answer(&asked))
+        // Why the program is not healthy, or not ready, by the path.
+        let obstacles = self.0.obstacles(request.uri().path()).await;
+        caught_call(|| self.0.answer(&request, &obstacles))
             .unwrap_or_else(|_panic| answer(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{PANICKED}\n")))
     }
 }
 
 impl Shared {
+    fn refusal(&self, request: &Request<Incoming>) -> Option<Response<Full<Bytes>>> {
+        let headers = request.headers();
+        if headers.get_all(HOST).iter().nth(1).is_some() {
+            return Some(plain(StatusCode::BAD_REQUEST, "the request names its server more than once\n"));
+        }
+        let is_ours = !self.is_loopback || is_for_this_server(headers, request.uri());
+        if !is_ours || headers.contains_key(ORIGIN) {
+            let message = "the request names another server, or comes from a page of a browser\n";
+            return Some(plain(StatusCode::FORBIDDEN, message));
+        }
+        if matches!(*request.method(), Method::GET | Method::HEAD) {
+            return None;
+        }
+        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        Some(refused)
+    }
+
     async fn obstacles(&self, path: &str) -> Vec<String> {
         match path {
             HEALTH => self.health.obstacles(&self.clock).await,
-            READINESS | DEBUG => self.readiness.obstacles(&self.clock).await,
+            READINESS | DEBUG => {
+                let unready = caught_call(|| self.unready.get(&self.clock, || self.unready()));
+                let mut obstacles = unready.unwrap_or_else(|_message| vec![PANICKED.to_owned()]);
+                obstacles.extend(self.readiness.obstacles(&self.clock).await);
+                obstacles
+            }
             _ => Vec::new(),
         }
     }
 
-    fn answer(&self, asked: &Asked) -> Response<Whole> {
+    /// A line for each stream that has not synced, and one for the controllers that have not begun.
+    fn unready(&self) -> Vec<String> {
+        let streams = self.metrics.streams();
+        let mut unready: Vec<_> = streams.iter().filter(|it| !it.status.is_synced()).map(stream_line).collect();
+        match self.metrics.awaited() {
+            0 => {}
+            1 => unready.push("a controller has not begun".to_owned()),
+            many => unready.push(format!("{many} controllers have not begun")),
+        }
+        unready
+    }
+
+    fn answer(&self, request: &Request<Incoming>, obstacles: &[String]) -> Response<Full<Bytes>> {
         let probed = |healthy| {
-            let is_good = asked.obstacles.is_empty();
-            let status = if is_good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            answer(status, PLAIN, probed(healthy, &asked.obstacles))
+            let status = if obstacles.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            answer(status, PLAIN, probed(healthy, obstacles))
         };
-        match asked.path.as_str() {
+        let accepted = accepted(request.headers());
+        match request.uri().path() {
             HEALTH => probed("healthy"),
             READINESS => probed("ready"),
-            "/metrics" if accepts(&asked.accept, "application/openmetrics-text") => {
-                answer(StatusCode::OK, OPENMETRICS, self.openmetrics())
+            "/metrics" if accepts(&accepted, "application/openmetrics-text") => {
+                let text = || self.metrics.encode().into();
+                answer(StatusCode::OK, OPENMETRICS, self.openmetrics.get(&self.clock, text))
             }
             "/metrics" => {
-                let text = || classic(&String::from_utf8_lossy(&self.openmetrics())).into();
+                let text = || self.metrics.encode_as(Form::Prometheus).into();
                 answer(StatusCode::OK, PROMETHEUS, self.prometheus.get(&self.clock, text))
             }
-            DEBUG => self.debug(asked),
+            DEBUG => self.debug(request.uri().query().unwrap_or_default(), &accepted, obstacles),
             "/" => plain(StatusCode::OK, PATHS),
             _ => plain(StatusCode::NOT_FOUND, PATHS),
         }
     }
 
-    fn openmetrics(&self) -> Bytes {
-        self.openmetrics.get(&self.clock, || self.metrics.encode().into())
-    }
-
-    fn debug(&self, asked: &Asked) -> Response<Whole> {
-        let snapshot = || Snapshot::of(&self.metrics, asked.obstacles.clone());
-        let is_json = match asked.query.split('&').find_map(|part| part.strip_prefix("format=")) {
+    fn debug(&self, query: &str, accepted: &str, obstacles: &[String]) -> Response<Full<Bytes>> {
+        let snapshot = || snapshot(&self.metrics, obstacles);
+        let is_json = match query.split('&').find_map(|part| part.strip_prefix("format=")) {
             Some(format) => format == "json",
-            None => accepts(&asked.accept, JSON) && !accepts(&asked.accept, "text/html"),
+            None => accepts(accepted, JSON) && !accepts(accepted, "text/html"),
         };
         if is_json {
-            let text = || serde_json::to_vec(&snapshot()).expect("text and numbers have a form in JSON").into();
-            return answer(StatusCode::OK, JSON, self.json.get(&self.clock, text));
+            return answer(StatusCode::OK, JSON, self.json.get(&self.clock, || snapshot().to_string().into()));
         }
         answer(StatusCode::OK, HTML, self.html.get(&self.clock, || page(&snapshot()).into()))
     }
 }
 
-fn plain(status: StatusCode, message: &'static str) -> Response<Whole> {
+fn plain(status: StatusCode, message: &'static str) -> Response<Full<Bytes>> {
     answer(status, PLAIN, message)
 }
 
@@ -175,31 +178,11 @@ fn accepts(accepted: &str, media_type: &str) -> bool {
 
 pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// A body that is known whole.
-pub(super) struct Whole(Option<Bytes>);
-
-impl Body for Whole {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, |body| body.len() as u64))
-    }
-}
-
 /// An answer that no browser keeps, frames, or takes for anything else.
-pub(super) fn answer(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Whole> {
+pub(super) fn answer(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; \
                           form-action 'none'";
-    let mut response = Response::new(Whole(Some(body.into())));
+    let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     let mut set = |name: HeaderName, value| _ = response.headers_mut().insert(name, HeaderValue::from_static(value));
     set(CONTENT_TYPE, content_type);
@@ -211,32 +194,13 @@ pub(super) fn answer(status: StatusCode, content_type: &'static str, body: impl 
     response
 }
 
-/// The same series in the older format: a counter's family has the name of its series, there is neither an end nor a
-/// unit, and a bound is written as `1` instead of `1.0`, as programs of Go do.
-pub(super) fn classic(openmetrics: &str) -> String {
-    let counters: HashSet<&str> =
-        openmetrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
-    let mut text = String::with_capacity(openmetrics.len());
-    for line in openmetrics.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
-        let mut parts = line.splitn(4, ' ');
-        let _infallible = match (parts.next(), parts.next(), parts.next(), parts.next()) {
-            (Some("#"), Some(what @ ("HELP" | "TYPE")), Some(family), Some(rest)) if counters.contains(family) => {
-                writeln!(text, "# {what} {family}_total {rest}")
-            }
-            _ => match bound(line) {
-                Some((before, bound, after)) => {
-                    writeln!(text, "{before}{}{after}", bound.strip_suffix(".0").unwrap_or(bound))
-                }
-                None => writeln!(text, "{line}"),
-            },
-        };
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::ControllerHandle;
+    use crate::{Executor, run};
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
 
     #[test]
     fn a_media_type_is_accepted_by_its_name() {
@@ -248,17 +212,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_without_a_fraction_has_no_point() {
-        let openmetrics = "a_bucket{le=\"1.0\",x=\"1.0\"} 2\na_bucket{le=\"+Inf\"} 3\nb{x=\"1.0\"} 1\n";
-        assert_eq!(classic(openmetrics), openmetrics.replace("le=\"1.0\"", "le=\"1\""));
-    }
-
-    #[test]
-    fn a_counter_is_named_as_its_series() {
-        let openmetrics = "# HELP a Of a.\n# TYPE a counter\na_total{x=\"# HELP a b\"} 1\n# HELP b Of b.\n# TYPE b gauge\n\
-                           # UNIT b s\nb 2\n# EOF\n";
-        let text = "# HELP a_total Of a.\n# TYPE a_total counter\na_total{x=\"# HELP a b\"} 1\n# HELP b Of b.\n# TYPE b \
-                    gauge\nb 2\n";
-        assert_eq!(classic(openmetrics), text);
+    fn each_request_of_a_probe_read_the_status_of_all_streams() {
+        let (metrics, clock) = (Metrics::new(), Clock::simulated());
+        let [health, readiness] = [(); 2].map(|()| Checks::default());
+        let mut site = OpsSite::new(metrics.clone(), health, readiness, Ipv4Addr::LOCALHOST.into());
+        Arc::get_mut(&mut site.0).unwrap().clock = clock.clone();
+        let obstacles = || smol::block_on(site.0.obstacles(READINESS));
+        assert!(obstacles().is_empty());
+        metrics.add_controller(&ControllerHandle::default());
+        assert!(obstacles().is_empty(), "those of this second");
+        run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(1)));
+        assert_eq!(obstacles(), ["a controller has not begun"]);
     }
 }

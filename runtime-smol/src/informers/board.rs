@@ -5,7 +5,6 @@ use super::stream_status::{StreamError, StreamStatus};
 use crate::clock::Clock;
 use crate::mutex::Mutex;
 use crate::names::StreamName;
-use core::mem;
 use core::task::{Context, Poll, Waker};
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
@@ -17,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a stream writes, and its informer's handles read.
+#[derive(Debug)]
 pub(super) struct Board {
     name: StreamName,
     clock: Clock,
@@ -24,14 +24,17 @@ pub(super) struct Board {
     received_bytes: Arc<AtomicU64>,
 }
 
+#[derive(Debug)]
 struct Notes {
-    /// Its own status is as of `at`, and `held_back` is `held_since`.
+    /// Its own status is as of `at`; [`Board::status`] adds what depends on the time.
     status: StreamStatus,
     at: Instant,
     /// Whether the first state is in the cache, or why only a person can bring it there. A first state is for ever.
     synced: Poll<Result<(), InformerStatus>>,
     /// Since when a subscriber holds the stream back.
     held_since: Option<Instant>,
+    /// When the last audit ended.
+    audited: Option<Instant>,
     undecodable: Undecodable,
     /// In how many objects the last audit has found the store to differ, until the stream takes it.
     drift: Option<usize>,
@@ -62,13 +65,13 @@ impl Board {
             audits: AuditCounts::default(),
             audit_age: None,
         };
-        let undecodable = Undecodable::default();
         let state = Mutex::new(Notes {
             status,
             at: now,
             synced: Poll::Pending,
             held_since: None,
-            undecodable,
+            audited: None,
+            undecodable: Undecodable::default(),
             drift: None,
             drift_waker: None,
             wakers: Vec::new(),
@@ -87,27 +90,21 @@ impl Board {
 
     /// The status now.
     pub(super) fn status(&self) -> StreamStatus {
-        let (mut status, at, held_since) = {
+        let (mut status, at, held_since, audited) = {
             let state = self.state.lock();
-            (state.status.clone(), state.at, state.held_since)
+            (state.status.clone(), state.at, state.held_since, state.audited)
         };
         let now = self.clock.now();
         status.status = status.status.later(now.saturating_since(at));
         status.received_bytes = self.received_bytes.load(Ordering::Relaxed);
         status.held_back = held_since.map(|since| now.saturating_since(since));
-        if let Some((at, audit)) = status.audits.last() {
-            (status.audit, status.audit_age) = (Some(Arc::clone(audit)), Some(now.saturating_since(*at)));
-        }
+        status.audit_age = audited.map(|at| now.saturating_since(at));
         status
     }
 
     /// The version up to which the store has every change. The objects up to there that could not be decoded are known.
     pub(super) fn applied(&self) -> Option<Version> {
-        let state = self.state.lock();
-        match &state.status.status {
-            InformerStatus::Synced { applied, .. } => applied.clone(),
-            _ => state.status.applied.clone(),
-        }
+        self.state.lock().status.applied.clone()
     }
 
     /// The version of the object's last state that could not be decoded.
@@ -130,7 +127,8 @@ impl Board {
         let now = self.clock.now();
         let waker = {
             let mut state = self.state.lock();
-            state.status.audits.add(now, audit);
+            state.status.audits.add(audit);
+            (state.status.audit, state.audited) = (Some(Arc::clone(audit)), Some(now));
             state.drift = audit.drift();
             if state.drift.is_some() { state.drift_waker.take() } else { None }
         };
@@ -191,14 +189,13 @@ impl Board {
         let now = self.clock.now();
         let wakers = {
             let mut state = self.state.lock();
-            let before = mem::replace(&mut state.status.status, status);
+            state.status.set(status);
             state.at = now;
-            state.status.keep_versions(before);
             if !matches!(state.synced, Poll::Ready(Ok(()))) {
                 state.synced = synced;
             }
             // Nobody waits for a list that goes on.
-            if state.synced.is_ready() { mem::take(&mut state.wakers) } else { Vec::new() }
+            if state.synced.is_ready() { core::mem::take(&mut state.wakers) } else { Vec::new() }
         };
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -248,7 +245,7 @@ impl Board {
 }
 
 /// The last state of each object that could not be decoded, of so many objects as a program may have.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Undecodable {
     versions: HashMap<Key, Version>,
     /// The keys, the oldest first.

@@ -5,7 +5,7 @@ use super::Informers;
 use super::board::Board;
 #[cfg(feature = "file")]
 use super::replay::{Followed, Probe, Whole};
-use super::stream::{OnError, Saves, Stop, Stream};
+use super::stream::{OnError, Saves, Stream};
 use super::stream_status::StreamStatus;
 use super::tasks::Tasks;
 #[cfg(feature = "metrics")]
@@ -16,14 +16,12 @@ use crate::names::StreamName;
 #[cfg(feature = "file")]
 use crate::replay::Advance;
 use core::any::{Any, TypeId};
-use core::hash::{Hash, Hasher};
 use listwatch_core::cache::{Indexer, StoreWriter};
 use listwatch_core::decode::FromJson;
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
 #[cfg(feature = "file")]
 use serde_json::Value;
 use smol::channel::{Receiver, Sender};
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -34,21 +32,12 @@ pub(super) struct Registry {
     pub(super) tasks: Tasks,
     /// Closed with the registry: nothing sends on it.
     closed: (Sender<()>, Receiver<()>),
-    entries: Mutex<Entries>,
+    /// In the order of their start.
+    entries: Mutex<Vec<Entry>>,
 }
-
-#[derive(Default)]
-struct Entries {
-    by_key: HashMap<InformerKey, Entry>,
-    last: EntryId,
-}
-
-/// An informer's place. A later informer under the same key has another one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct EntryId(u64);
 
 struct Entry {
-    id: EntryId,
+    key: InformerKey,
     informer: Weak<dyn Any + Send + Sync>,
     boards: Arc<[Arc<Board>]>,
 }
@@ -64,14 +53,6 @@ pub(super) struct InformerKey {
     pub(super) config: InformerConfig,
 }
 
-/// Without the configuration, which seldom differs.
-impl Hash for InformerKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.streams.hash(state);
-        self.projection.hash(state);
-    }
-}
-
 impl Registry {
     pub(super) fn new(world: World, on_error: Option<OnError>) -> Self {
         Self { world, on_error, tasks: Tasks::default(), closed: smol::channel::bounded(1), entries: Mutex::default() }
@@ -83,38 +64,30 @@ impl Registry {
     pub(super) fn informer<I: Any + Send + Sync>(
         &self,
         key: &InformerKey,
-        make: impl FnOnce(EntryId) -> (I, Arc<[Arc<Board>]>),
+        make: impl FnOnce() -> (I, Arc<[Arc<Board>]>),
     ) -> Arc<I> {
         let mut entries = self.entries.lock();
-        let known = entries.by_key.get(key).and_then(|entry| entry.informer.upgrade());
+        let known = entries.iter().find(|entry| entry.key == *key).and_then(|entry| entry.informer.upgrade());
         if let Some(known) = known.and_then(|known| known.downcast().ok()) {
             return known;
         }
-        entries.last.0 += 1;
-        let id = entries.last;
-        let (informer, boards) = make(id);
+        let (informer, boards) = make();
         let informer = Arc::new(informer);
         let any: Arc<dyn Any + Send + Sync> = Arc::clone(&informer) as _;
-        let _last = entries.by_key.insert(key.clone(), Entry { id, informer: Arc::downgrade(&any), boards });
+        entries.retain(|entry| entry.key != *key);
+        entries.push(Entry { key: key.clone(), informer: Arc::downgrade(&any), boards });
         informer
     }
 
-    /// Forgets an informer, unless another one has its place already.
-    pub(super) fn forget(&self, key: &InformerKey, id: EntryId) {
-        let mut entries = self.entries.lock();
-        if entries.by_key.get(key).is_some_and(|entry| entry.id == id) {
-            entries.by_key.remove(key);
-        }
+    /// Forgets an informer whose last handle is being dropped, and not another one that has its place already.
+    pub(super) fn forget(&self, key: &InformerKey) {
+        self.entries.lock().retain(|entry| entry.key != *key || entry.informer.strong_count() > 0);
     }
 
     /// The status of all streams, in the order of their informers' start.
     pub(super) fn status(&self) -> Vec<StreamStatus> {
-        let mut boards: Vec<_> = {
-            let entries = self.entries.lock();
-            entries.by_key.values().map(|entry| (entry.id, Arc::clone(&entry.boards))).collect()
-        };
-        boards.sort_by_key(|(id, _)| *id);
-        boards.iter().flat_map(|(_, boards)| boards.iter().map(|board| board.status())).collect()
+        let boards: Vec<_> = self.entries.lock().iter().map(|entry| Arc::clone(&entry.boards)).collect();
+        boards.iter().flat_map(|boards| boards.iter().map(|board| board.status())).collect()
     }
 
     /// Completes when the registry is dropped.
@@ -135,12 +108,11 @@ pub(super) struct SharedState<T> {
     pub(super) is_namespaced: OnceLock<bool>,
     pub(super) store: Store<T>,
     pub(super) boards: Arc<[Arc<Board>]>,
-    streams: Vec<Arc<dyn Stop>>,
+    streams: Vec<Arc<Stream>>,
     /// The same for the replay of the world.
     #[cfg(feature = "file")]
     followed: Vec<Arc<dyn Advance>>,
     key: InformerKey,
-    id: EntryId,
 }
 
 impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
@@ -157,9 +129,9 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
         let streams = streams(&resource, namespaces);
         let key = InformerKey { streams, projection: TypeId::of::<T>(), saved_to, config };
         let mut started = Vec::new();
-        let shared = registry.informer(&key, |id| {
-            let (shared, streams) = Self::new(registry, resource, &key, saving, id);
-            started = streams;
+        let shared = registry.informer(&key, || {
+            let shared = Self::new(registry, resource, &key, saving);
+            started.clone_from(&shared.streams);
             let boards = Arc::clone(&shared.boards);
             (shared, boards)
         });
@@ -169,14 +141,8 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
         shared
     }
 
-    /// An informer, and the streams of it that are to be run.
-    fn new(
-        registry: &Arc<Registry>,
-        resource: Resource,
-        key: &InformerKey,
-        mut saving: Option<Saves<T>>,
-        id: EntryId,
-    ) -> (Self, Vec<Arc<Stream<T>>>) {
+    /// An informer whose streams are to be run.
+    fn new(registry: &Arc<Registry>, resource: Resource, key: &InformerKey, mut saving: Option<Saves<T>>) -> Self {
         let (clock, names) = (registry.world.clock(), key.streams.iter().cloned().map(StreamName::new));
         let boards: Arc<[_]> = names.map(|name| Arc::new(Board::new(name, clock.clone()))).collect();
         let writer = StoreWriter::new(key.config.reflector.seed.map_or_else(Indexer::new, Indexer::with_seed));
@@ -200,33 +166,26 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
             let on_error = registry.on_error.clone();
             Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), name, on_error, saving.take()))
         };
-        let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).enumerate().map(stream).collect();
-        #[cfg(feature = "file")]
-        let followed = followed(&registry.world, key.config, &store, &started, &names.unwrap_or_default());
-        let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
-        let (registry, key) = (Arc::clone(registry), key.clone());
-        let (kind, is_namespaced) = (OnceLock::new(), OnceLock::new());
-        let shared = Self {
-            registry,
+        let streams: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).enumerate().map(stream).collect();
+        Self {
+            registry: Arc::clone(registry),
             resource,
-            kind,
-            is_namespaced,
+            kind: OnceLock::new(),
+            is_namespaced: OnceLock::new(),
+            #[cfg(feature = "file")]
+            followed: followed(&registry.world, key.config, &store, &streams, &names.unwrap_or_default()),
             store,
             boards,
             streams,
-            #[cfg(feature = "file")]
-            followed,
-            key,
-            id,
-        };
-        (shared, started)
+            key: key.clone(),
+        }
     }
 }
 
 impl<T> Drop for SharedState<T> {
     fn drop(&mut self) {
         // First, so that nobody reads the status of a stopped stream in place of its successor's.
-        self.registry.forget(&self.key, self.id);
+        self.registry.forget(&self.key);
         self.streams.iter().for_each(|stream| stream.stop());
     }
 }
@@ -237,7 +196,7 @@ fn followed<T: FromJson + Send + Sync + 'static>(
     world: &World,
     config: InformerConfig,
     store: &Store<T>,
-    streams: &[Arc<Stream<T>>],
+    streams: &[Arc<Stream>],
     names: &[Arc<str>],
 ) -> Vec<Arc<dyn Advance>> {
     let Some(replay) = world.replay() else { return Vec::new() };
@@ -287,7 +246,7 @@ fn streams(resource: &Resource, mut namespaces: Vec<String>) -> Vec<Resource> {
 
 /// Informers, without keeping them.
 #[cfg(feature = "metrics")]
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct WeakInformers(Weak<Registry>);
 
 #[cfg(feature = "metrics")]

@@ -5,12 +5,16 @@ use super::stream_status::StreamError;
 use super::world::{AnyTransport, World};
 use crate::caught::caught_call;
 use crate::clock::Clock;
+#[cfg(feature = "file")]
+use crate::clock::SimulatedTime;
 use crate::events::{Events, SharedEvents};
 use crate::mutex::Mutex;
 use crate::names::StreamName;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
 use crate::saved::Saving;
+#[cfg(feature = "file")]
+use core::future::pending;
 use core::future::poll_fn;
 use core::mem;
 use core::pin::Pin;
@@ -25,6 +29,8 @@ use listwatch_core::request::{Request, RequestId};
 use listwatch_core::text::SharedText;
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{Driver, Event, ListerWatcher, Resource};
+#[cfg(feature = "file")]
+use smol::future::yield_now;
 use std::sync::Arc;
 #[cfg(feature = "file")]
 use std::sync::atomic::AtomicBool;
@@ -38,35 +44,39 @@ pub(super) type OnError = Arc<dyn Fn(&StreamName, &StreamError<'_>) + Send + Syn
 /// How the cache of a stream is saved.
 pub(super) type Saves<T> = Box<dyn Saving<Json<T>, StoreWriter<T>>>;
 
-/// A stream. Its task [runs](Self::run) it, and the last handle of its informer [stops](Stop::stop) it at once, whether
+/// A stream. Its task [runs](Self::run) it, and the last handle of its informer [stops](Self::stop) it at once, whether
 /// or not the task is polled again.
-pub(super) struct Stream<T: FromJson> {
+pub(super) struct Stream {
+    shared: Arc<Shared>,
+    life: Mutex<Life>,
+}
+
+struct Life {
+    phase: Phase,
+    /// The task's.
+    waker: Option<Waker>,
+}
+
+enum Phase {
+    /// The informer starts with the first poll, and so do its deadlines.
+    Follows(Following),
+    /// The task polls the future, without the lock.
+    Polled,
+    Over,
+}
+
+/// Follows the resource. It has what the program gave: objects, decoders, index functions, a transport.
+type Following = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a stream and its future share.
+struct Shared {
     board: Arc<Board>,
     clock: Clock,
     /// Its part in the replay of its world.
     #[cfg(feature = "file")]
     replay: Option<ReplayedStream>,
     on_error: Option<OnError>,
-    state: Mutex<Slot<T>>,
 }
-
-struct Slot<T: FromJson> {
-    phase: Phase<T>,
-    /// The task's.
-    waker: Option<Waker>,
-}
-
-enum Phase<T: FromJson> {
-    /// The informer was not started. Its deadlines begin with the first poll.
-    Prepared(Prepared<T>, Option<Saves<T>>),
-    Started(Box<SharedEvents<T, StreamTransport>>),
-    /// The task has the events, without the lock.
-    Polled,
-    Stopped,
-}
-
-/// The driver of an informer that was not started.
-type Prepared<T> = Box<SharedDriver<T, StreamTransport>>;
 
 #[cfg(feature = "file")]
 struct ReplayedStream {
@@ -89,19 +99,11 @@ impl Wake for Flag {
     }
 }
 
-/// What the task does next.
-#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
-enum Turn<T> {
-    Take(Event<T>),
-    Recover(String),
-    Leave,
-}
-
 /// The delay after a panic, and its limit: it doubles until the stream makes progress.
 const AFTER_PANIC: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-impl<T: FromJson> Stream<T> {
-    pub(super) fn new(
+impl Stream {
+    pub(super) fn new<T: FromJson + Send + Sync + 'static>(
         informer: SharedInformer<T>,
         world: &World,
         board: Arc<Board>,
@@ -116,96 +118,141 @@ impl<T: FromJson> Stream<T> {
             name,
         });
         let transport = StreamTransport::new(world, board.name().resource().clone(), name);
-        let transport = transport.counting(board.received_bytes());
-        let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)), saving);
-        Self {
+        let driver = Driver::new(informer, transport.counting(board.received_bytes()));
+        let shared = Arc::new(Shared {
             board,
             clock: world.clock().clone(),
             #[cfg(feature = "file")]
             replay,
             on_error,
-            state: Mutex::new(Slot { phase, waker: None }),
-        }
+        });
+        let phase = Phase::Follows(Box::pin(Arc::clone(&shared).follow(driver, saving)));
+        Self { shared, life: Mutex::new(Life { phase, waker: None }) }
     }
 
     #[cfg(feature = "file")]
     pub(super) fn resource(&self) -> &Resource {
-        self.board.name().resource()
-    }
-
-    /// The clock of the stream. In a replay it goes on with the stream alone.
-    fn clock(&self) -> &Clock {
-        #[cfg(feature = "file")]
-        if let Some(ReplayedStream { replay, clock, .. }) = &self.replay
-            && replay.is_on()
-        {
-            return clock;
-        }
-        &self.clock
+        self.shared.board.name().resource()
     }
 
     /// Takes the next event of a stream that is replayed, or passes time for it. False if nothing is left.
     #[cfg(feature = "file")]
     pub(super) fn turn(&self) -> bool {
         let woken = Arc::new(Flag::default());
-        match self.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))) {
-            Poll::Ready(Turn::Leave) => return false,
-            Poll::Ready(Turn::Take(event)) => {
-                StreamError::of(&event).iter().for_each(|error| self.report(error));
-                self.let_go(event);
-            }
-            Poll::Ready(Turn::Recover(panic)) => {
-                // The same bytes and the same code: it would panic for ever.
-                self.report(&StreamError::Panicked(&panic));
-                return false;
-            }
-            Poll::Pending if woken.0.load(Ordering::Relaxed) => {}
-            Poll::Pending => {
-                let goes_on = |stream: &ReplayedStream| !stream.replay.is_over(&stream.name) && stream.clock.advance();
-                return self.replay.as_ref().is_some_and(goes_on);
-            }
+        if self.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))).is_ready() {
+            return false;
         }
-        true
+        let advance = |stream: &ReplayedStream| stream.clock.simulation().is_some_and(SimulatedTime::advance);
+        let goes_on = |stream: &ReplayedStream| !stream.replay.is_over(&stream.name) && advance(stream);
+        woken.0.load(Ordering::Relaxed) || self.shared.replay.as_ref().is_some_and(goes_on)
     }
 
     /// Follows the resource until the stream is stopped.
     pub(super) async fn run(&self) {
         #[cfg(feature = "file")]
-        if self.replay.as_ref().is_some_and(|stream| stream.replay.is_on()) {
-            while !self.board.has_synced() && self.turn() {}
+        if self.shared.replayed().is_some() {
+            while !self.shared.board.has_synced() && self.turn() {}
             return;
         }
+        poll_fn(|cx| self.poll(cx)).await;
+    }
+
+    /// Polls the future outside of the lock: what it does is the program's code.
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let (phase, _last) = {
+            let mut life = self.life.lock();
+            let left = if matches!(life.phase, Phase::Over) { Phase::Over } else { Phase::Polled };
+            (mem::replace(&mut life.phase, left), life.waker.replace(waker))
+        };
+        let Phase::Follows(mut following) = phase else { return Poll::Ready(()) };
+        let polled = following.as_mut().poll(cx);
+        let mut life = self.life.lock();
+        if polled.is_pending() && matches!(life.phase, Phase::Polled) {
+            life.phase = Phase::Follows(following);
+            return Poll::Pending;
+        }
+        life.phase = Phase::Over;
+        drop(life);
+        self.end(Phase::Follows(following));
+        Poll::Ready(())
+    }
+
+    /// Ends the stream. Its connection is closed before this returns, or by the thread that polls it at this moment.
+    pub(super) fn stop(&self) {
+        let (last, waker) = {
+            let mut life = self.life.lock();
+            (mem::replace(&mut life.phase, Phase::Over), life.waker.take())
+        };
+        self.end(last);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn end(&self, last: Phase) {
+        self.shared.let_go(last);
+        self.shared.board.note_stopped();
+    }
+}
+
+impl Shared {
+    /// The stream's part in a replay that has begun.
+    #[cfg(feature = "file")]
+    fn replayed(&self) -> Option<&ReplayedStream> {
+        self.replay.as_ref().filter(|stream| stream.replay.is_on())
+    }
+
+    /// The clock of the stream. In a replay it goes on with the stream alone.
+    fn clock(&self) -> &Clock {
+        #[cfg(feature = "file")]
+        if let Some(stream) = self.replayed() {
+            return &stream.clock;
+        }
+        &self.clock
+    }
+
+    /// Follows the resource, unless the informer cannot be started. In a replay, each event is a turn.
+    async fn follow<T: FromJson>(self: Arc<Self>, driver: SharedDriver<T, StreamTransport>, saving: Option<Saves<T>>) {
+        let mut events = match caught_call(|| Events::start_with(driver, self.clock().clone(), saving)) {
+            Ok(events) => events,
+            Err(panic) => return self.report(&StreamError::Panicked(&panic)),
+        };
         let [first, longest] = AFTER_PANIC;
         let mut delay = first;
         loop {
-            match poll_fn(|cx| self.poll(cx)).await {
-                Turn::Leave => return,
-                Turn::Take(event) => {
+            match poll_fn(|cx| self.poll_next(&mut events, cx)).await {
+                Ok(None) => return,
+                Ok(Some(event)) => {
                     delay = first;
                     StreamError::of(&event).iter().for_each(|error| self.report(error));
                     self.let_go(event);
+                    #[cfg(feature = "file")]
+                    if self.replayed().is_some() {
+                        yield_now().await;
+                    }
                 }
-                Turn::Recover(panic) => {
+                Err(panic) => {
                     self.report(&StreamError::Panicked(&panic));
-                    self.pause(delay).await;
+                    #[cfg(feature = "file")]
+                    if self.replayed().is_some() {
+                        // The same bytes and the same code: it would panic for ever.
+                        pending::<()>().await;
+                    }
+                    self.clock.sleep(delay).await;
                     delay = longest.min(delay * 2);
                 }
             }
         }
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Turn<T>> {
-        let mut events = match self.take(cx) {
-            Phase::Started(events) => events,
-            Phase::Prepared(driver, saving) => match self.start(driver, saving) {
-                Some(events) => events,
-                None => return Poll::Ready(Turn::Leave),
-            },
-            Phase::Polled | Phase::Stopped => return Poll::Ready(Turn::Leave),
-        };
+    /// The next event, or the message of a panic.
+    fn poll_next<T: FromJson>(
+        &self,
+        events: &mut SharedEvents<T, StreamTransport>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Event<T>>, String>> {
         let polled = caught_call(|| Pin::new(&mut *events).poll_next(cx));
         if !matches!(&polled, Ok(Poll::Ready(Some(event))) if event.key().is_some()) {
-            self.note(&events);
+            self.note(events);
         }
         if matches!(polled, Ok(Poll::Pending)) {
             self.board.note_held(events.driver_mut().informer_mut().poll_room(cx).is_pending());
@@ -214,55 +261,10 @@ impl<T: FromJson> Stream<T> {
                 cx.waker().wake_by_ref();
             }
         }
-        if !self.put_back(events) {
-            self.let_go(polled);
-            return Poll::Ready(Turn::Leave);
-        }
-        match polled {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(event)) => Poll::Ready(event.map_or(Turn::Leave, Turn::Take)),
-            Err(panic) => Poll::Ready(Turn::Recover(panic)),
-        }
+        polled.map_or_else(|panic| Poll::Ready(Err(panic)), |polled| polled.map(Ok))
     }
 
-    /// Takes what is polled out of the lock: what is done with it is the program's code.
-    fn take(&self, cx: &Context<'_>) -> Phase<T> {
-        let waker = cx.waker().clone();
-        let (taken, _last) = {
-            let mut state = self.state.lock();
-            let left = if matches!(state.phase, Phase::Stopped) { Phase::Stopped } else { Phase::Polled };
-            (mem::replace(&mut state.phase, left), state.waker.replace(waker))
-        };
-        taken
-    }
-
-    /// Starts the informer. If that panics, the stream is stopped.
-    fn start(&self, driver: Prepared<T>, saving: Option<Saves<T>>) -> Option<Box<SharedEvents<T, StreamTransport>>> {
-        match caught_call(|| Box::new(Events::start_with(*driver, self.clock().clone(), saving))) {
-            Ok(events) => Some(events),
-            Err(panic) => {
-                self.report(&StreamError::Panicked(&panic));
-                self.state.lock().phase = Phase::Stopped;
-                self.board.note_stopped();
-                None
-            }
-        }
-    }
-
-    /// False if the stream was stopped meanwhile.
-    fn put_back(&self, events: Box<SharedEvents<T, StreamTransport>>) -> bool {
-        let mut state = self.state.lock();
-        let goes_on = matches!(state.phase, Phase::Polled);
-        if goes_on {
-            state.phase = Phase::Started(events);
-        } else {
-            drop(state);
-            self.discard(Phase::Started(events));
-        }
-        goes_on
-    }
-
-    fn note(&self, events: &SharedEvents<T, StreamTransport>) {
+    fn note<T: FromJson>(&self, events: &SharedEvents<T, StreamTransport>) {
         let (informer, now) = (events.driver().informer(), self.clock().now());
         self.board.note(informer.poll_synced(now), informer.status(now));
         self.board.note_waits_for(events.driver().transport().waits_for());
@@ -271,26 +273,7 @@ impl<T: FromJson> Stream<T> {
         }
     }
 
-    /// Waits for `delay`, or for the stop.
-    async fn pause(&self, delay: Duration) {
-        let mut sleep = self.clock.sleep(delay);
-        poll_fn(|cx| {
-            let waker = cx.waker().clone();
-            let mut state = self.state.lock();
-            let _last = state.waker.replace(waker);
-            let is_stopped = matches!(state.phase, Phase::Stopped);
-            drop(state);
-            if is_stopped { Poll::Ready(()) } else { Pin::new(&mut sleep).poll(cx) }
-        })
-        .await;
-    }
-
-    fn discard(&self, last: Phase<T>) {
-        self.let_go(last);
-        self.board.note_stopped();
-    }
-
-    /// Drops what the program gave: objects, decoders, index functions, a transport.
+    /// Drops what the program gave.
     fn let_go<D>(&self, of_program: D) {
         if let Err(panic) = caught_call(|| drop(of_program)) {
             self.report(&StreamError::Panicked(&panic));
@@ -299,28 +282,12 @@ impl<T: FromJson> Stream<T> {
 
     fn report(&self, error: &StreamError<'_>) {
         self.board.note_error(error);
+        #[cfg(feature = "tracing")]
         error.trace(self.board.name().resource());
         if let Some(on_error) = &self.on_error {
             // The panic of a callback has been printed. There is nobody else to tell.
             let _ = caught_call(|| on_error(self.board.name(), error));
         }
-    }
-}
-
-/// A stream of any type.
-pub(super) trait Stop: Send + Sync {
-    /// Ends the stream. Its connection is closed before this returns, or by the thread that polls it at this moment.
-    fn stop(&self);
-}
-
-impl<T: FromJson + Send + Sync> Stop for Stream<T> {
-    fn stop(&self) {
-        let (last, waker) = {
-            let mut state = self.state.lock();
-            (mem::replace(&mut state.phase, Phase::Stopped), state.waker.take())
-        };
-        self.discard(last);
-        waker.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -341,9 +308,7 @@ impl StreamTransport {
     pub(super) fn new(world: &World, resource: Resource, name: Option<Arc<str>>) -> Self {
         Self { world: world.clone(), resource, name, opened: None, unanswered: None, received: Arc::default() }
     }
-}
 
-impl StreamTransport {
     /// Adds up the bytes of bodies there.
     pub(super) fn counting(self, received: &Arc<AtomicU64>) -> Self {
         Self { received: Arc::clone(received), ..self }

@@ -3,21 +3,21 @@
 use super::audit::{AuditCounts, StreamAudit};
 use crate::names::StreamName;
 #[cfg(feature = "tracing")]
-use crate::traced::{REFLECTOR, selector, told};
+use crate::traced::{REFLECTOR, event_at, selector, told};
 use core::fmt;
 use core::time::Duration;
+use listwatch_core::Event;
+#[cfg(feature = "tracing")]
+use listwatch_core::Resource;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::{Key, Version};
 use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
 use listwatch_core::text::{Printable, SharedText};
 use listwatch_core::time::Span;
-use listwatch_core::{Event, Resource};
 use std::sync::Arc;
 #[cfg(feature = "tracing")]
-use tracing::field::display;
-#[cfg(feature = "tracing")]
-use tracing::{Level, event};
+use tracing::Level;
 
 /// What one list-and-watch of an informer does at a moment. The store's own
 /// [`StreamStatus`](listwatch_core::cache::StreamStatus) knows less: it has neither panics nor the time to the next attempt.
@@ -83,11 +83,12 @@ impl StreamStatus {
         (*failures, *relists) = (*failures + 1, *relists + u64::from(is_relisted));
     }
 
-    /// Keeps what a status knew that was replaced.
-    pub(super) fn keep_versions(&mut self, before: InformerStatus) {
-        if let InformerStatus::Synced { received, applied, .. } = before {
-            (self.received, self.applied) = (received, applied);
+    /// What the stream does now. The versions of the last state that was synced stay.
+    pub(super) fn set(&mut self, status: InformerStatus) {
+        if let InformerStatus::Synced { received, applied, .. } = &status {
+            (self.received, self.applied) = (received.clone(), applied.clone());
         }
+        self.status = status;
     }
 
     pub(crate) fn is_failing(&self) -> bool {
@@ -155,43 +156,26 @@ impl<'a> StreamError<'a> {
 /// For the subscriber of the program.
 #[cfg(feature = "tracing")]
 impl StreamError<'_> {
-    /// Tells what else went wrong in a stream.
+    /// Tells what else went wrong in a stream. The informer's events have told the failures of requests.
     pub(super) fn trace(&self, resource: &Resource) {
-        let path = || display(Printable::new(resource.path()));
-        told(|| match self {
-            // The informer's events have told it.
-            Self::Failed(_) => {}
-            Self::Undecodable(undecodable) => {
-                let key = undecodable.key.as_ref().map(|key| display(Printable::new(key.as_str())));
-                event!(
-                    target: REFLECTOR,
-                    Level::WARN,
-                    resource = path(),
-                    label_selector = selector(resource.label_selector()),
-                    field_selector = selector(resource.field_selector()),
-                    key,
-                    "{}",
-                    Printable::new(self)
-                );
-            }
-            Self::Panicked(_) => {
-                event!(
-                    target: REFLECTOR,
-                    Level::ERROR,
-                    resource = path(),
-                    label_selector = selector(resource.label_selector()),
-                    field_selector = selector(resource.field_selector()),
-                    "{}",
-                    Printable::new(self)
-                );
-            }
+        let (level, key) = match self {
+            Self::Failed(_) => return,
+            Self::Undecodable(undecodable) => (Level::WARN, undecodable.key.as_ref()),
+            Self::Panicked(_) => (Level::ERROR, None),
+        };
+        told(|| {
+            event_at!(
+                level,
+                target: REFLECTOR,
+                resource = display(Printable::new(resource.path())),
+                label_selector = selector(resource.label_selector()),
+                field_selector = selector(resource.field_selector()),
+                key = key.map(|key| display(Printable::new(key.as_str()))),
+                "{}",
+                Printable::new(self)
+            );
         });
     }
-}
-
-#[cfg(not(feature = "tracing"))]
-impl StreamError<'_> {
-    pub(super) fn trace(&self, _resource: &Resource) {}
 }
 
 impl fmt::Display for StreamError<'_> {

@@ -10,7 +10,6 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use smol::future::FutureExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
 /// The tasks, and the futures that run them. A clone has the same.
@@ -19,14 +18,14 @@ pub(super) struct Tasks {
     executor: Arc<Executor<'static>>,
     /// The runners; those wait that found no task, and were not woken since.
     runners: Arc<Waiting>,
-    /// The number of tasks that are not over.
-    count: Arc<AtomicUsize>,
+    /// Each task that is not over has a clone.
+    tasks: Arc<()>,
 }
 
 impl Tasks {
     /// Adds a task, which ends by itself.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let counted = Counted::new(&self.count);
+        let counted = Arc::clone(&self.tasks);
         let task = async move {
             task.await;
             drop(counted);
@@ -38,10 +37,8 @@ impl Tasks {
     /// Runs tasks while it is polled: about one step of each, and then other tasks of this thread get their turn. It is
     /// never done.
     pub(super) fn run(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (executor, runner, count) = (Arc::clone(&self.executor), self.runners.join(), Arc::clone(&self.count));
-        poll_fn(move |cx| {
-            poll_runner(&runner, cx.waker(), count.load(Ordering::Relaxed).max(1), || executor.try_tick())
-        })
+        let (executor, runner, tasks) = (Arc::clone(&self.executor), self.runners.join(), Arc::downgrade(&self.tasks));
+        poll_fn(move |cx| poll_runner(&runner, cx.waker(), tasks.strong_count().max(1), || executor.try_tick()))
     }
 
     pub(super) fn runners(&self) -> &Arc<Waiting> {
@@ -51,22 +48,6 @@ impl Tasks {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.executor.is_empty()
-    }
-}
-
-/// A task that is counted until this is dropped.
-struct Counted(Arc<AtomicUsize>);
-
-impl Counted {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

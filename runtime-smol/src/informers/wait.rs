@@ -9,11 +9,9 @@ use crate::events::Events;
 use crate::names::StreamName;
 use crate::waiting::Waiting;
 use core::fmt;
-use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
-use futures_core::Stream as _;
 use listwatch_core::cache::AwaitError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::ObjectHandle;
@@ -24,28 +22,22 @@ use std::sync::Arc;
 
 /// Waits until every stream of an informer has its first state in the cache; see
 /// [`InformerHandle::synced`](crate::InformerHandle::synced).
+#[derive(Debug)]
 #[must_use = "a future does nothing unless it is polled"]
 pub struct HandleSynced {
     boards: Vec<Arc<Board>>,
     /// The streams that are denied, and need not sync.
     denied: Vec<bool>,
-    patience: Patience,
+    /// Of the wait of a controller, which also waits for a resource that the server does not know yet.
+    start: Option<WhenDenied>,
     runners: Arc<Waiting>,
     clock: Clock,
     deadline: Option<Sleep>,
     is_late: bool,
 }
 
-/// Which failures a wait outlasts although only a person can mend them.
-#[derive(Clone, Copy)]
-enum Patience {
-    None,
-    /// A controller waits for a resource that the server does not know yet.
-    ForStart(WhenDenied),
-}
-
 /// What the wait for a stream makes of a refusal.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhenDenied {
     /// The wait fails.
     Fail,
@@ -56,12 +48,12 @@ pub(crate) enum WhenDenied {
 impl HandleSynced {
     pub(super) fn new(boards: &[Arc<Board>], runners: Arc<Waiting>, clock: Clock) -> Self {
         let (boards, denied) = (boards.to_vec(), vec![false; boards.len()]);
-        Self { boards, denied, patience: Patience::None, runners, clock, deadline: None, is_late: false }
+        Self { boards, denied, start: None, runners, clock, deadline: None, is_late: false }
     }
 
     /// The wait of a controller, which waits for a resource that the server does not know yet.
     pub(super) fn for_start(self, denied: WhenDenied) -> Self {
-        Self { patience: Patience::ForStart(denied), ..self }
+        Self { start: Some(denied), ..self }
     }
 
     /// Gives up when `time` is over, with the status of that moment.
@@ -91,7 +83,7 @@ impl HandleSynced {
         let (mut all, mut failed) = (true, false);
         for (board, is_denied) in self.boards.iter().zip(&mut self.denied) {
             let polled = board.poll_synced(cx, |status| {
-                let goes_on = self.patience.outlasts(status);
+                let goes_on = outlasts(self.start, status);
                 *is_denied |= goes_on && is_forbidden(status);
                 goes_on
             });
@@ -111,13 +103,12 @@ impl HandleSynced {
     }
 }
 
-impl Patience {
-    fn outlasts(self, status: &InformerStatus) -> bool {
-        match (self, status) {
-            (Self::ForStart(_), InformerStatus::Failing { class: FailureClass::NotFound, .. }) => true,
-            (Self::ForStart(WhenDenied::GoOn), status) => is_forbidden(status),
-            _ => false,
-        }
+/// Whether a wait goes on after a failure that only a person can mend.
+fn outlasts(start: Option<WhenDenied>, status: &InformerStatus) -> bool {
+    match (start, status) {
+        (Some(_), InformerStatus::Failing { class: FailureClass::NotFound, .. }) => true,
+        (Some(WhenDenied::GoOn), status) => is_forbidden(status),
+        _ => false,
     }
 }
 
@@ -138,12 +129,6 @@ impl Future for HandleSynced {
             this.is_late = true;
         }
         if this.is_late { Poll::Ready(Err(this.not_synced())) } else { Poll::Pending }
-    }
-}
-
-impl fmt::Debug for HandleSynced {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HandleSynced").finish_non_exhaustive()
     }
 }
 
@@ -213,15 +198,30 @@ pub async fn wait_for<T: DeserializeOwned>(
     mut predicate: impl FnMut(Option<&ObjectHandle<T>>) -> bool,
     within: Duration,
 ) -> Result<Option<ObjectHandle<T>>, WaitError> {
-    let mut single = Single::new(world, only(resource, name), within);
-    loop {
-        if let Err(failure) = single.advance().await {
-            return Err(WaitError { failure, streams: vec![single.board.status()], is_run: true });
+    let resource = only(resource, name);
+    let (clock, board) = (world.clock(), Board::new(StreamName::new(resource.clone()), world.clock().clone()));
+    let mut events = events::<T>(world, resource);
+    let found = async {
+        loop {
+            let event = events.next().await;
+            event.iter().filter_map(StreamError::of).for_each(|error| board.note_error(&error));
+            let cache = events.driver().informer().cache();
+            let object = cache.iter().find(|object| object.meta().name() == name);
+            match events.driver().informer().poll_synced(clock.now()) {
+                Poll::Ready(Err(_)) => return Err(WaitFailure::NeedsIntervention),
+                Poll::Ready(Ok(())) if predicate(object) => return Ok(object.cloned()),
+                _ => {}
+            }
         }
-        if single.board.has_synced() && predicate(single.object(name)) {
-            return Ok(single.object(name).cloned());
-        }
-    }
+    };
+    let late = async {
+        clock.sleep(within).await;
+        Err(WaitFailure::Late(within))
+    };
+    let found = smol::future::or(found, late).await;
+    let (informer, now) = (events.driver().informer(), clock.now());
+    board.note(informer.poll_synced(now), informer.status(now));
+    found.map_err(|failure| WaitError { failure, streams: vec![board.status()], is_run: true })
 }
 
 /// The events of the one object of this name, which alone is listed and watched.
@@ -245,46 +245,6 @@ fn only(resource: Resource, name: &str) -> Resource {
     let by_name = format!("metadata.name={escaped}");
     let fields = resource.field_selector().map(|fields| format!("{fields},{by_name}"));
     resource.with_field_selector(&fields.unwrap_or(by_name))
-}
-
-/// An informer of one object, and until when it is waited for.
-struct Single<T: DeserializeOwned> {
-    events: Events<T, StreamTransport>,
-    board: Board,
-    clock: Clock,
-    within: Duration,
-    deadline: Sleep,
-}
-
-impl<T: DeserializeOwned> Single<T> {
-    fn new(world: &World, resource: Resource, within: Duration) -> Self {
-        let clock = world.clock().clone();
-        let board = Board::new(StreamName::new(resource.clone()), clock.clone());
-        let events = events(world, resource);
-        Self { events, board, deadline: clock.sleep(within), clock, within }
-    }
-
-    /// Takes the next event.
-    async fn advance(&mut self) -> Result<(), WaitFailure> {
-        let Self { events, deadline, .. } = self;
-        let event = poll_fn(|cx| match Pin::new(&mut *events).poll_next(cx) {
-            Poll::Pending => Pin::new(&mut *deadline).poll(cx).map(|()| None),
-            event => event,
-        });
-        let event = event.await;
-        event.iter().filter_map(StreamError::of).for_each(|error| self.board.note_error(&error));
-        let (informer, now) = (self.events.driver().informer(), self.clock.now());
-        let synced = informer.poll_synced(now);
-        self.board.note(synced.clone(), informer.status(now));
-        match synced {
-            Poll::Ready(Err(_)) => Err(WaitFailure::NeedsIntervention),
-            _ => event.map_or(Err(WaitFailure::Late(self.within)), |_| Ok(())),
-        }
-    }
-
-    fn object(&self, name: &str) -> Option<&ObjectHandle<T>> {
-        self.events.driver().informer().cache().iter().find(|object| object.meta().name() == name)
-    }
 }
 
 /// The reason why a wait for one object ended without it. [`Debug`](fmt::Debug) is the same as

@@ -12,10 +12,10 @@ use crate::reactor::AsyncIo;
 use crate::replay::Replay;
 use crate::saved::SaveTo;
 use crate::stable_hash::StableHash;
-use crate::waiting::{Wait, Waiting};
+use crate::waiting::Waiting;
 use core::error::Error;
 use core::fmt;
-use core::future::{pending, poll_fn};
+use core::future::pending;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -285,7 +285,7 @@ impl World {
     /// ```
     #[must_use]
     pub fn paced(self, speed: NonZeroU32) -> Self {
-        self.clock.pace(speed);
+        self.clock.simulation().into_iter().for_each(|time| time.pace(speed));
         self
     }
 
@@ -323,14 +323,10 @@ impl World {
     }
 
     /// The file that it is recorded to.
-    #[cfg(feature = "file")]
     pub(crate) fn tape_path(&self) -> Option<&Path> {
-        self.tape.as_ref().map(Tape::path)
-    }
-
-    /// The file that it is recorded to.
-    #[cfg(not(feature = "file"))]
-    pub(crate) fn tape_path(&self) -> Option<&Path> {
+        #[cfg(feature = "file")]
+        return self.tape.as_ref().map(Tape::path);
+        #[cfg(not(feature = "file"))]
         None
     }
 
@@ -464,22 +460,18 @@ impl End {
         Self { state: Mutex::new(Life::Lives(ended)), waiting: Arc::default() }
     }
 
-    /// Waits until the world ends.
     pub(super) async fn wait(&self) -> Result<(), String> {
-        let wait = self.waiting.join();
-        poll_fn(|cx| self.poll(&wait, cx)).await
+        self.waiting.until(|| self.poll()).await
     }
 
-    fn poll(&self, wait: &Wait, cx: &Context<'_>) -> Poll<Result<(), String>> {
-        // First: the world may end while another task polls it.
-        wait.set(cx.waker());
+    fn poll(&self) -> Option<Result<(), String>> {
         let mut state = self.state.lock();
         let over = match &mut *state {
-            Life::Over(over) => return Poll::Ready(over.clone()),
+            Life::Over(over) => return Some(over.clone()),
             Life::Lives(ended) => {
                 let waker = Waker::from(Arc::clone(&self.waiting));
                 match caught_call(|| ended.as_mut().poll(&mut Context::from_waker(&waker))) {
-                    Ok(Poll::Pending) => return Poll::Pending,
+                    Ok(Poll::Pending) => return None,
                     Ok(Poll::Ready(over)) => over,
                     Err(panic) => Err(format!("the future that ends it panicked: {panic}")),
                 }
@@ -489,7 +481,7 @@ impl End {
         drop(state);
         let _panicked = caught_call(|| drop(ended));
         self.waiting.wake_by_ref();
-        Poll::Ready(over)
+        Some(over)
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 pub struct SavedFile {
     path: PathBuf,
     next: PathBuf,
-    lock: Option<Locked>,
+    lock: Option<File>,
     read: Option<File>,
     written: Option<File>,
 }
@@ -37,7 +37,19 @@ impl SavedFile {
     /// # Errors
     /// [`ErrorKind::ResourceBusy`] if another `SavedFile` has it, in this process or another one. Then try again later.
     pub fn lock(&mut self) -> io::Result<()> {
-        self.lock_by(lock)
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        self.lock = match locked(&beside(&self.path, ".lock")) {
+            Err(error) if error.kind() == ErrorKind::ResourceBusy => return Err(error),
+            // The folder may come later. If the save fails too, it says why.
+            locked => locked.ok(),
+        };
+        // Without a lock, another one may be writing it.
+        if self.lock.is_some() {
+            self.discard();
+        }
+        Ok(())
     }
 
     /// The path.
@@ -46,9 +58,20 @@ impl SavedFile {
         &self.path
     }
 
-    /// As [`lock`](SavedFile::lock), and waits for a moment if another one has it.
+    /// As [`lock`](SavedFile::lock), and tries again for a moment if another one has it: a process that another thread is
+    /// about to start holds each lock of this one.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "on a thread of its own, or before the informer begins and after its end"
+    )]
     pub(super) fn lock_patiently(&mut self) -> io::Result<()> {
-        self.lock_by(lock_patiently)
+        for _ in 0..ATTEMPTS {
+            if self.lock().is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.lock()
     }
 
     /// Whether a state is there, or the beginning of one.
@@ -61,17 +84,6 @@ impl SavedFile {
         self.written = None;
         // What cannot be removed cannot be replaced either: the next save tells.
         let _ = fs::remove_file(&self.next);
-    }
-
-    fn lock_by(&mut self, lock: fn(&Path) -> io::Result<Option<Locked>>) -> io::Result<()> {
-        if self.lock.is_none() {
-            self.lock = lock(&beside(&self.path, ".lock"))?;
-            // Without a lock, another one may be writing it.
-            if self.lock.is_some() {
-                self.discard();
-            }
-        }
-        Ok(())
     }
 
     /// Writes the new name to the disk.
@@ -169,46 +181,16 @@ impl Drop for SavedFile {
     }
 }
 
-/// A lock that is held until the drop.
-#[derive(Debug)]
-pub(super) struct Locked {
-    _file: File,
-}
-
 /// How often a lock that another one holds is tried again, and after which time each.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// Locks the file at `path`, which is made if it is not there. `None` if there are no locks, or none can be made now.
-pub(super) fn lock(path: &Path) -> io::Result<Option<Locked>> {
-    match locked(path) {
-        Ok(file) => Ok(Some(Locked { _file: file })),
-        Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(error),
-        // The folder may come later. If the save fails too, it says why.
-        Err(_) => Ok(None),
-    }
-}
-
-/// As [`lock`], and tries again for a moment: a process that another thread is about to start holds each lock of this one.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "on a thread of its own, or before the informer begins and after its end"
-)]
-pub(super) fn lock_patiently(path: &Path) -> io::Result<Option<Locked>> {
-    for _ in 0..ATTEMPTS {
-        match lock(path) {
-            Err(_) => std::thread::sleep(PAUSE),
-            locked => return locked,
-        }
-    }
-    lock(path)
-}
 
 fn busy() -> io::Error {
     io::Error::new(ErrorKind::ResourceBusy, "another informer or process saves to it; give each one a path of its own")
 }
 
-/// The kernel forgets a lock with the last descriptor of the file, so a killed process leaves none.
+/// Locks the file at `path`, which is made if it is not there. The kernel forgets a lock with the last descriptor of the
+/// file, so a killed process leaves none.
 #[cfg(unix)]
 fn locked(path: &Path) -> io::Result<File> {
     use rustix::fs::{FlockOperation, flock};
@@ -245,52 +227,41 @@ fn locked(_: &Path) -> io::Result<File> {
 /// `/var/lib/agent/pods.json: it is of another server: https://a, and this is https://b; the cache begins with a list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SaveProblem {
+pub struct SaveProblem {
+    /// What follows.
+    pub kind: SaveProblemKind,
+    /// The file.
+    pub path: PathBuf,
+    /// The cause.
+    pub error: SavedError,
+}
+
+/// What follows from a [`SaveProblem`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SaveProblemKind {
     /// The cache begins with a list.
-    NotRestored {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: SavedError,
-    },
+    NotRestored,
     /// The resource may have secrets, which are saved only on [request](super::SaveTo::include_secrets), but a file is there.
     /// It may have those of an earlier run.
-    SecretsLeft {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: SavedError,
-    },
+    SecretsLeft,
     /// Another informer saves to the file, in this process or another one. The cache begins with a list. It is saved once
     /// the other one has ended, which is tried at each save.
-    InUse {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: SavedError,
-    },
+    InUse,
     /// The last whole state stays, and the next save is due after the usual time.
-    NotSaved {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: SavedError,
-    },
+    NotSaved,
 }
 
 impl fmt::Display for SaveProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, error, result) = match self {
-            Self::NotRestored { path, error } => (path, error, "the cache begins with a list"),
-            Self::InUse { path, error } => {
-                (path, error, "the cache begins with a list, and is not saved until the other one has ended")
+        let Self { kind, path, error } = self;
+        let result = match kind {
+            SaveProblemKind::NotRestored => "the cache begins with a list",
+            SaveProblemKind::InUse => "the cache begins with a list, and is not saved until the other one has ended",
+            SaveProblemKind::SecretsLeft => {
+                "the cache is not saved, but this file is there, perhaps with those of an earlier run: delete it"
             }
-            Self::SecretsLeft { path, error } => (
-                path,
-                error,
-                "the cache is not saved, but this file is there, perhaps with those of an earlier run: delete it",
-            ),
-            Self::NotSaved { path, error } => (path, error, "the cache is not saved"),
+            SaveProblemKind::NotSaved => "the cache is not saved",
         };
         write!(f, "{}: {error}; {result}", Printable::new(path.display()))
     }

@@ -1,6 +1,6 @@
 //! An informer's cache on its way to a file, and back.
 
-use super::file::{SaveProblem, SavedFile};
+use super::file::{SaveProblem, SaveProblemKind, SavedFile};
 use super::save_to::SaveTo;
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
@@ -45,7 +45,7 @@ where
         saver,
         origin: None,
         goes_on: false,
-        identity: Identity::Unknown,
+        identity: Identity::Unknown { saved: None },
         file: Some(file),
         writing: None,
         sleep: None,
@@ -78,9 +78,10 @@ type Outcome = Option<Result<(), SavedError>>;
 
 /// What is known of the cluster's identity.
 enum Identity {
-    Unknown,
-    /// That of the restored state.
-    Saved(String),
+    Unknown {
+        /// That of the restored state.
+        saved: Option<String>,
+    },
     Asked {
         saved: Option<String>,
         answer: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
@@ -91,34 +92,25 @@ enum Identity {
 
 impl ToFile {
     /// The callback is the program's. Its panic has been printed, and the cache is saved nevertheless.
-    fn tell(&self, problem: &SaveProblem) {
-        let _ = caught_call(|| (self.save.on_problem)(problem));
-    }
-
-    fn not_restored(&self, error: SavedError) {
-        self.tell(&SaveProblem::NotRestored { path: self.save.path.clone(), error });
+    fn tell(&self, kind: SaveProblemKind, error: SavedError) {
+        let problem = SaveProblem { kind, path: self.save.path.clone(), error };
+        let _ = caught_call(|| (self.save.on_problem)(&problem));
     }
 
     fn in_use(&self, error: &io::Error) {
-        let error = SavedError::Flash(error.to_string());
-        self.tell(&SaveProblem::InUse { path: self.save.path.clone(), error });
+        self.tell(SaveProblemKind::InUse, SavedError::Flash(error.to_string()));
     }
 
     /// Saves nothing. Secrets that an earlier run saved are not left in silence.
     fn refuse(&mut self, error: SavedError) {
-        let SavedError::Confidential(_) = error else { return self.not_saved(error) };
         // Its drop releases the lock, for a cache that may be saved there.
-        let Some(mut file) = self.file.take().filter(SavedFile::is_there) else { return self.not_saved(error) };
-        match file.lock() {
-            Err(busy) => return self.in_use(&busy),
-            Ok(()) if !file.is_there() => return self.not_saved(error),
-            Ok(()) => {}
+        let file = self.file.take_if(|file| matches!(error, SavedError::Confidential(_)) && file.is_there());
+        let locked = file.map(|mut file| file.lock().map(|()| file.is_there()));
+        match locked {
+            Some(Err(busy)) => self.in_use(&busy),
+            Some(Ok(true)) => self.tell(SaveProblemKind::SecretsLeft, error),
+            Some(Ok(false)) | None => self.tell(SaveProblemKind::NotSaved, error),
         }
-        self.tell(&SaveProblem::SecretsLeft { path: self.save.path.clone(), error });
-    }
-
-    fn not_saved(&self, error: SavedError) {
-        self.tell(&SaveProblem::NotSaved { path: self.save.path.clone(), error });
     }
 
     /// What the cache of the informer is of.
@@ -152,18 +144,11 @@ impl ToFile {
         cx: &mut Context<'_>,
     ) {
         let is_reached = informer.is_held() || informer.phase() == Phase::Watching;
-        match &mut self.identity {
-            Identity::Known | Identity::Asked { .. } => {}
-            Identity::Unknown | Identity::Saved(_) if !is_reached => {}
-            asked => {
-                let saved = match core::mem::replace(asked, Identity::Known) {
-                    Identity::Saved(uid) => Some(uid),
-                    _ => None,
-                };
-                let client = self.save.client.clone();
-                let answer = Box::pin(async move { client?.cluster_uid().await });
-                *asked = Identity::Asked { saved, answer };
-            }
+        if let Identity::Unknown { saved } = &mut self.identity
+            && is_reached
+        {
+            let (saved, client) = (saved.take(), self.save.client.clone());
+            self.identity = Identity::Asked { saved, answer: Box::pin(async move { client?.cluster_uid().await }) };
         }
         let Identity::Asked { saved, answer } = &mut self.identity else { return };
         let Poll::Ready(uid) = answer.as_mut().poll(cx) else { return };
@@ -176,7 +161,7 @@ impl ToFile {
         // The informer may go on.
         cx.waker().wake_by_ref();
         if let Some(saved) = other {
-            self.not_restored(SavedError::Other { what: "cluster", saved, here });
+            self.tell(SaveProblemKind::NotRestored, SavedError::Other { what: "cluster", saved, here });
         }
     }
 
@@ -223,7 +208,7 @@ impl ToFile {
         self.saver.handle_saved(matches!(outcome, Some(Ok(()))));
         if let Some(Err(error)) = outcome {
             file.discard();
-            self.not_saved(error);
+            self.tell(SaveProblemKind::NotSaved, error);
         }
         self.file = Some(file);
     }
@@ -260,7 +245,7 @@ where
         let read = read.unwrap_or_else(|panic| Err(SavedError::Object(format!("panicked: {panic}"))));
         self.origin = Some(origin);
         match read {
-            Err(error) => self.not_restored(error),
+            Err(error) => self.tell(SaveProblemKind::NotRestored, error),
             Ok(None) => {}
             Ok(Some(Saved { objects, version, date, cluster, is_partial })) => {
                 let age = SavedAge::between(date, clock.wall());
@@ -271,9 +256,12 @@ where
                     if is_partial {
                         informer.relist_restored();
                     }
-                    self.identity = cluster.map_or(Identity::Unknown, Identity::Saved);
+                    self.identity = Identity::Unknown { saved: cluster };
                 } else {
-                    self.not_restored(SavedError::Unknown(format!("its version {version:?} is no number")));
+                    self.tell(
+                        SaveProblemKind::NotRestored,
+                        SavedError::Unknown(format!("its version {version:?} is no number")),
+                    );
                 }
             }
         }
@@ -314,7 +302,7 @@ where
             && let Some(file) = &mut self.file
             && let Err(error) = writing.write_to(file)
         {
-            self.not_saved(error);
+            self.tell(SaveProblemKind::NotSaved, error);
         }
     }
 }

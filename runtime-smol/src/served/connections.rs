@@ -20,19 +20,11 @@ use std::time::Duration;
 
 /// What requests are answered by.
 pub trait Site: Clone + Send + Sync + 'static {
-    /// A request that was read.
-    type Asked: Send;
     /// The bodies of answers.
     type Body: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static;
 
-    /// Reads a request, unless it is refused. Meanwhile its connection may have to leave for another.
-    fn read(
-        &self,
-        request: Request<Incoming>,
-    ) -> impl Future<Output = Result<Self::Asked, Response<Self::Body>>> + Send;
-
-    /// Answers a request.
-    fn answer(&self, asked: Self::Asked) -> Response<Self::Body>;
+    /// Answers a request. While it waits for the body of the request, its connection may have to leave for another.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
 /// Answers the requests on all connections of a listener, for ever.
@@ -58,9 +50,8 @@ async fn connection(stream: TcpStream, place: Place, limits: Limits, site: impl 
         let (place, site, client) = (Arc::clone(&place), site.clone(), stream.clone());
         async move {
             place.asked();
-            let asked = site.read(request).await;
+            let answer = site.answer(request).await;
             let answering = place.answering();
-            let answer = asked.map_or_else(|refused| refused, |asked| site.answer(asked));
             Ok::<_, Infallible>(answer.map(|body| Held::new(body, client, answering)))
         }
     });

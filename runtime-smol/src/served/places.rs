@@ -1,17 +1,22 @@
 //! The places of connections. When all are taken, the connection that has waited longest for a request leaves.
 
 use crate::mutex::Mutex;
+use crate::waiting::Waiting;
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::mem;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Wake;
 
 /// So many places. A clone has the same.
 #[derive(Clone)]
-pub(super) struct Places {
+pub(super) struct Places(Arc<Shared>);
+
+struct Shared {
     most: usize,
-    taken: Arc<Mutex<Taken>>,
+    taken: Mutex<Taken>,
+    /// Waits for a place.
+    next: Arc<Waiting>,
+    /// The connections, each of which waits until it is to leave.
+    connected: Arc<Waiting>,
 }
 
 #[derive(Default)]
@@ -20,8 +25,6 @@ struct Taken {
     places: BTreeMap<u64, Connected>,
     /// Counts the connections and the ends of their answers.
     last: u64,
-    /// Waits for a place.
-    waiting: Option<Waker>,
 }
 
 struct Connected {
@@ -29,8 +32,6 @@ struct Connected {
     idle_since: Option<u64>,
     has_asked: bool,
     is_to_leave: bool,
-    /// Waits until it is to leave.
-    waiting: Option<Waker>,
 }
 
 /// The place of one connection, which is free when this is dropped.
@@ -44,39 +45,35 @@ pub(super) struct Answering(Arc<Place>);
 
 impl Places {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, taken: Arc::default() }
+        Self(Arc::new(Shared { most, taken: Mutex::default(), next: Arc::default(), connected: Arc::default() }))
     }
 
     /// Takes a place. If none is free, the connection that has been idle longest is told to leave.
     pub(super) async fn take(&self) -> Place {
-        poll_fn(|cx| {
-            let waker = cx.waker().clone();
-            let mut taken = self.taken.lock();
-            if taken.places.len() < self.most {
-                let number = taken.count();
-                let place = Connected { idle_since: Some(number), has_asked: false, is_to_leave: false, waiting: None };
-                taken.places.insert(number, place);
-                return Poll::Ready(Place { places: self.clone(), number });
-            }
-            let last = taken.waiting.replace(waker);
-            let leaving = taken.make_room();
-            // The drop of a waker may drop another connection.
-            drop(taken);
-            drop(last);
-            leaving.into_iter().for_each(Waker::wake);
-            Poll::Pending
-        })
-        .await
+        let number = self.0.next.until(|| self.try_take()).await;
+        Place { places: self.clone(), number }
+    }
+
+    fn try_take(&self) -> Option<u64> {
+        let mut taken = self.0.taken.lock();
+        if taken.places.len() < self.0.most {
+            let number = taken.count();
+            let place = Connected { idle_since: Some(number), has_asked: false, is_to_leave: false };
+            taken.places.insert(number, place);
+            return Some(number);
+        }
+        let is_told = taken.make_room();
+        drop(taken);
+        if is_told {
+            self.0.connected.wake_by_ref();
+        }
+        None
     }
 
     /// Changes the place of a connection, and looks for room again.
-    fn change<T>(&self, change: impl FnOnce(&mut Taken) -> T) -> T {
-        let mut taken = self.taken.lock();
-        let changed = change(&mut taken);
-        let waiting = taken.waiting.take();
-        drop(taken);
-        waiting.into_iter().for_each(Waker::wake);
-        changed
+    fn change(&self, change: impl FnOnce(&mut Taken)) {
+        change(&mut self.0.taken.lock());
+        self.0.next.wake_by_ref();
     }
 }
 
@@ -87,40 +84,24 @@ impl Taken {
     }
 
     /// Tells the connection that has been idle longest to leave, unless another is about to.
-    fn make_room(&mut self) -> Option<Waker> {
+    fn make_room(&mut self) -> bool {
         if self.places.values().any(|place| place.is_to_leave) {
-            return None;
+            return false;
         }
         let idle = self.places.values_mut().filter(|place| place.idle_since.is_some());
-        let longest = idle.min_by_key(|place| place.idle_since)?;
-        longest.is_to_leave = true;
-        longest.waiting.take()
+        idle.min_by_key(|place| place.idle_since).map(|longest| longest.is_to_leave = true).is_some()
     }
 }
 
 impl Place {
     /// Waits until the connection is to leave.
     pub(super) async fn left(&self) {
-        poll_fn(|cx| {
-            let mut waker = Some(cx.waker().clone());
-            let mut taken = self.places.taken.lock();
-            let polled = match taken.places.get_mut(&self.number) {
-                Some(place) if !place.is_to_leave => {
-                    mem::swap(&mut place.waiting, &mut waker);
-                    Poll::Pending
-                }
-                _ => Poll::Ready(()),
-            };
-            drop(taken);
-            drop(waker);
-            polled
-        })
-        .await;
+        self.places.0.connected.until(|| self.read(|place| place.is_to_leave).then_some(())).await;
     }
 
     /// Whether the head of a request has come.
     pub(super) fn has_asked(&self) -> bool {
-        self.places.taken.lock().places.get(&self.number).is_some_and(|place| place.has_asked)
+        self.read(|place| place.has_asked)
     }
 
     /// The head of a request has come.
@@ -128,12 +109,14 @@ impl Place {
         self.change(|place, _| place.has_asked = true);
     }
 
-    /// A request has come whole, and is answered from now on.
+    /// A request has an answer, which is sent from now on.
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
-        self.change(|place, _| {
-            (place.idle_since, place.is_to_leave) = (None, false);
-        });
+        self.change(|place, _| (place.idle_since, place.is_to_leave) = (None, false));
         Answering(Arc::clone(self))
+    }
+
+    fn read(&self, read: impl FnOnce(&Connected) -> bool) -> bool {
+        self.places.0.taken.lock().places.get(&self.number).is_some_and(read)
     }
 
     fn change(&self, change: impl FnOnce(&mut Connected, u64)) {
@@ -148,7 +131,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _waker = self.places.change(|taken| taken.places.remove(&self.number));
+        self.places.change(|taken| _ = taken.places.remove(&self.number));
     }
 }
 
@@ -194,7 +177,7 @@ mod tests {
             let places = Places::new(1);
             let asks = || {
                 let places = places.clone();
-                waker_with_drop(move || drop(places.taken.lock()))
+                waker_with_drop(move || drop(places.0.taken.lock()))
             };
             let place = take(&places);
             let (mut left, mut next) = (Box::pin(place.left()), Box::pin(places.take()));

@@ -5,7 +5,6 @@ use super::emit::{event_at, told};
 use crate::names::StreamName;
 use listwatch_core::Resource;
 use listwatch_core::informer::InformerStatus;
-use listwatch_core::object::Version;
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
 use tracing::field::display;
@@ -48,7 +47,11 @@ impl StreamTrace {
                 return;
             }
             let status = status();
-            let (level, state, version) = state(&status);
+            let (level, state) = (level(&status), status.name());
+            let version = match &status {
+                InformerStatus::Synced { received, applied, .. } => applied.as_ref().or(received.as_ref()),
+                _ => None,
+            };
             if self.0.replace(state) == Some(state) || state == "failing" {
                 return;
             }
@@ -76,18 +79,11 @@ fn is_heard() -> bool {
     tracing::enabled!(target: REFLECTOR, Level::INFO) || log::log_enabled!(target: REFLECTOR, log::Level::Info)
 }
 
-fn state(status: &InformerStatus) -> (Level, &'static str, Option<&Version>) {
+/// How loud a state is told.
+fn level(status: &InformerStatus) -> Level {
     match status {
-        InformerStatus::Idle => (Level::DEBUG, "idle", None),
-        InformerStatus::Listing { .. } => (Level::DEBUG, "listing", None),
-        InformerStatus::Streaming { .. } => (Level::DEBUG, "streaming", None),
-        InformerStatus::Delivering { .. } => (Level::DEBUG, "delivering", None),
-        InformerStatus::Synced { received, applied, .. } => {
-            (Level::INFO, "synced", applied.as_ref().or(received.as_ref()))
-        }
-        InformerStatus::Restored { .. } => (Level::INFO, "restored", None),
-        InformerStatus::Failing { .. } => (Level::WARN, "failing", None),
-        InformerStatus::Stopped => (Level::DEBUG, "stopped", None),
-        _ => (Level::DEBUG, "unknown", None),
+        InformerStatus::Synced { .. } | InformerStatus::Restored { .. } => Level::INFO,
+        InformerStatus::Failing { .. } => Level::WARN,
+        _ => Level::DEBUG,
     }
 }

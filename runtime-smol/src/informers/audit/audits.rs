@@ -10,7 +10,6 @@ use crate::informers::world::World;
 use core::cmp::Ordering;
 use core::fmt;
 use core::future::poll_fn;
-use core::task::Poll;
 use core::time::Duration;
 use listwatch_core::api::{ApiResponse, CallAction};
 use listwatch_core::audit::{Audit, AuditConfig, AuditReport, AuditSchedule, Replica};
@@ -71,7 +70,13 @@ impl Audits {
                 self.clock.sleep_until(self.begins).await;
                 true
             };
-            if !or(begun, all_stopped(&self.targets)).await {
+            let all_stopped = async {
+                for target in &self.targets {
+                    target.stopped().await;
+                }
+                false
+            };
+            if !or(begun, all_stopped).await {
                 return None;
             }
             while let Some(target) = self.targets.get(self.done) {
@@ -85,16 +90,6 @@ impl Audits {
             (self.begins, self.done) = (self.schedule.next(self.clock.now()), 0);
         }
     }
-}
-
-/// Waits until each of them has. Returns false.
-async fn all_stopped(targets: &[Target]) -> bool {
-    let mut stopped: Vec<_> = targets.iter().map(|target| Box::pin(target.stopped())).collect();
-    poll_fn(|cx| {
-        stopped.retain_mut(|stopped| stopped.as_mut().poll(cx).is_pending());
-        if stopped.is_empty() { Poll::Ready(false) } else { Poll::Pending }
-    })
-    .await
 }
 
 impl fmt::Debug for Audits {
@@ -150,6 +145,7 @@ impl Target {
         let audit = StreamAudit { name, date: clock.wall(), took: now.saturating_since(begun), result };
         let audit = Arc::new(audit);
         self.board.note_audit(&audit);
+        #[cfg(feature = "tracing")]
         audit.trace();
         audit
     }

@@ -5,7 +5,6 @@ use crate::names::StreamName;
 use crate::traced::{REFLECTOR, event_at, selector, told};
 use core::fmt;
 use core::time::Duration;
-use listwatch_core::Instant;
 use listwatch_core::api::ApiError;
 use listwatch_core::audit::{AuditError, AuditReport, Verdict};
 use listwatch_core::reflector::{FailureClass, Operation};
@@ -108,11 +107,6 @@ impl StreamAudit {
     }
 }
 
-#[cfg(not(feature = "tracing"))]
-impl StreamAudit {
-    pub(super) fn trace(&self) {}
-}
-
 impl fmt::Display for StreamAudit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", Printable::new(&self.name))?;
@@ -162,11 +156,10 @@ impl fmt::Display for AuditFailure {
 
 impl core::error::Error for AuditFailure {}
 
-/// How many audits a stream had, by their results, and the last ones.
+/// How many audits a stream had, by their results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AuditCounts {
     by_result: [u64; RESULTS.len()],
-    last: Option<(Instant, Arc<StreamAudit>)>,
     /// The last one that compared the store.
     compared: Option<Arc<StreamAudit>>,
 }
@@ -176,31 +169,23 @@ const RESULTS: [&str; 4] = ["clean", "drifted", "behind", "failed"];
 
 impl AuditCounts {
     /// An audit has ended.
-    pub(in crate::informers) fn add(&mut self, now: Instant, audit: &Arc<StreamAudit>) {
+    pub(in crate::informers) fn add(&mut self, audit: &Arc<StreamAudit>) {
         let place = RESULTS.iter().position(|known| *known == audit.result_name());
         place.into_iter().for_each(|place| self.by_result[place] += 1);
         if audit.result.is_ok() {
             self.compared = Some(Arc::clone(audit));
         }
-        self.last = Some((now, Arc::clone(audit)));
     }
 
     /// The number of each result.
     #[cfg(feature = "metrics")]
-    pub(crate) fn by_result(&self) -> [(&'static str, u64); RESULTS.len()] {
-        let mut counts = RESULTS.map(|result| (result, 0));
-        counts.iter_mut().zip(self.by_result).for_each(|((_, count), known)| *count = known);
-        counts
+    pub(crate) fn by_result(&self) -> Vec<(&'static str, u64)> {
+        RESULTS.into_iter().zip(self.by_result).collect()
     }
 
     /// What the last audit found that compared the store. One that fails after it says nothing about the store.
     #[cfg(feature = "metrics")]
     pub(crate) fn found(&self) -> Option<&AuditReport> {
         self.compared.as_ref()?.result.as_ref().ok()
-    }
-
-    /// The last audit, and when it ended.
-    pub(in crate::informers) fn last(&self) -> Option<&(Instant, Arc<StreamAudit>)> {
-        self.last.as_ref()
     }
 }

@@ -14,11 +14,11 @@ use listwatch_core::api::{ApiFn, ApiRequest};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 #[cfg(feature = "http")]
-use listwatch_core::transport::{TransportError, TransportErrorKind};
+use listwatch_core::transport::{StreamPart, StreamTransport, TransportError, TransportErrorKind};
 use listwatch_core::{ListerWatcher, Resource};
 use listwatch_transport_file::Playback;
 #[cfg(feature = "http")]
-use std::collections::VecDeque;
+use smol::stream::once;
 use std::sync::Arc;
 
 /// How long the controllers have for what the last exchange of a recording brought.
@@ -205,13 +205,6 @@ impl World {
     }
 }
 
-/// Fails each request.
-#[cfg(feature = "http")]
-struct Refused {
-    error: TransportError,
-    open: VecDeque<RequestId>,
-}
-
 #[cfg(feature = "http")]
 impl World {
     /// A world in which no controller runs, and each request fails.
@@ -223,24 +216,10 @@ impl World {
         let error = TransportError::new(TransportErrorKind::Unsendable, why);
         let (clock, refused, failed) = (Clock::real(), error.detail.clone(), error.clone());
         let client = Client::new(ApiFn::new(move |_: &ApiRequest| Err(failed.clone())), clock.clone());
-        let world =
-            Self::from_parts(clock, client, move |_| Box::new(Refused { error: error.clone(), open: VecDeque::new() }));
+        let world = Self::from_parts(clock, client, move |_| {
+            let error = error.clone();
+            Box::new(StreamTransport::new(move |_| once(Err::<StreamPart<Vec<u8>>, _>(error.clone()))))
+        });
         Self { refused: Some(refused), ..world }
-    }
-}
-
-#[cfg(feature = "http")]
-impl ListerWatcher for Refused {
-    fn open(&mut self, id: RequestId, _: &Request) {
-        self.open.push_back(id);
-    }
-
-    fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
-        let failed = self.open.pop_front().map(|id| Incoming::Failed { id, error: self.error.clone() });
-        Poll::Ready(failed.unwrap_or(Incoming::Idle { until: None }))
-    }
-
-    fn abort(&mut self, id: RequestId) {
-        self.open.retain(|open| *open != id);
     }
 }

@@ -40,15 +40,10 @@ struct Resources {
 }
 
 impl served::Site for Site {
-    type Asked = Asked;
     type Body = AnswerBody;
 
-    async fn read(&self, request: Request<Incoming>) -> Result<Asked, Response<AnswerBody>> {
-        http::read(request).await
-    }
-
-    fn answer(&self, asked: Asked) -> Response<AnswerBody> {
-        self.respond(&asked)
+    async fn answer(&self, request: Request<Incoming>) -> Response<AnswerBody> {
+        http::read(request).await.map_or_else(|refusal| refusal, |asked| self.respond(&asked))
     }
 }
 

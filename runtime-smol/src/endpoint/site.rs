@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_of_a_probe_read_the_status_of_all_streams() {
+    fn probes_read_the_status_of_the_streams_once_a_second() {
         let (metrics, clock) = (Metrics::new(), Clock::simulated());
         let [health, readiness] = [(); 2].map(|()| Checks::default());
         let mut site = OpsSite::new(metrics.clone(), health, readiness, Ipv4Addr::LOCALHOST.into());

@@ -230,7 +230,7 @@ mod tests {
 
     /// A scraper keeps one of two series that have one name.
     #[test]
-    fn a_name_that_looks_numbered_was_that_of_two_series() {
+    fn a_name_that_looks_numbered_stays_unique() {
         for items in [["a", "a", "a#2"], ["a#2", "a", "a"]] {
             let mut names: Vec<_> =
                 named(items.to_vec(), |it| (*it).to_owned()).into_iter().map(|(name, _)| name).collect();

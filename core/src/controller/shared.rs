@@ -3,10 +3,10 @@ use super::cause::{Cause, Write};
 use super::lifecycle::Lifecycle;
 use super::record::{Ended, WorkItem};
 use super::report::KeyReport;
-use crate::queue::{Added, ExponentialBackoff, Finished, Outcome, Posted, Priority, RateLimiter};
+use crate::queue::{Added, ExponentialBackoff, Finished, Machine, Outcome, Posted, Priority, RateLimiter};
 use crate::sync::Lock;
-use crate::sync::dispatch::{Dispatch, Machine};
-use crate::sync::worker::{Follower, Lent, Shares, Wait};
+use crate::sync::dispatch::Dispatch;
+use crate::sync::worker::{Follower, Lent, Wait};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -55,18 +55,15 @@ pub struct SharedReconciler<K, Lk: Lock, C = Cause, W = Write, L = ExponentialBa
 }
 
 /// A future that waits for the next key. [`SharedReconciler::next`] returns it.
-pub type NextReconcile<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
-    Wait<'a, SharedReconciler<K, Lk, C, W, L>>;
+pub type NextReconcile<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> = Wait<'a, Reconciler<K, C, W, L>, Lk>;
 
 /// A key that a worker reconciles.
 ///
 /// If the guard is dropped, the reconcile counts as [failed](Outcome::Retry): the key is retried by its rate limit.
-pub type ReconcileGuard<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
-    Lent<'a, SharedReconciler<K, Lk, C, W, L>>;
+pub type ReconcileGuard<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> = Lent<'a, Reconciler<K, C, W, L>, Lk>;
 
 /// The place of a task that follows a reconciler's timeouts. [`SharedReconciler::timeouts`] returns it.
-pub type Timeouts<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
-    Follower<'a, SharedReconciler<K, Lk, C, W, L>>;
+pub type Timeouts<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> = Follower<'a, Reconciler<K, C, W, L>, Lk>;
 
 impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, Lk, C, W, L> {
     /// Shares a reconciler. `now` returns the time; it runs under the lock, and must not come back to the reconciler.
@@ -84,12 +81,12 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
 
     /// Waits for a key that is to be reconciled; `None` once the controller drains.
     pub fn next(&self) -> NextReconcile<'_, K, Lk, C, W, L> {
-        Wait::new(self, None)
+        Wait::new(&self.dispatch, None)
     }
 
     /// Follows the timeouts. Without a task that polls this, no delayed key becomes ready, no hold and no drain ends.
     pub fn timeouts(&self) -> Timeouts<'_, K, Lk, C, W, L> {
-        Follower::new(self)
+        Follower::new(&self.dispatch)
     }
 
     /// See [`Reconciler::drain`]. All waiting tasks are woken.
@@ -126,14 +123,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
     }
 }
 
-impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'_, K, Lk, C, W, L> {
-    /// The result of [`finish`](crate::controller::ReconcilerIn::finish), once the first poll has taken back an item.
-    #[must_use]
-    pub fn ended(&self) -> Option<Ended> {
-        self.answer()
-    }
-}
-
 impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a, K, Lk, C, W, L> {
     /// The key to reconcile.
     #[must_use]
@@ -159,7 +148,7 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a
     /// The number of the key's failures since it last succeeded.
     #[must_use]
     pub fn failures(&self) -> u32 {
-        self.shared.dispatch.read(|reconciler| reconciler.failures(self.key()))
+        self.shared.read(|reconciler| reconciler.failures(self.key()))
     }
 
     /// See [`dropped_causes`](crate::controller::ReconcilerIn::dropped_causes).
@@ -193,17 +182,8 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a
     }
 
     fn read<R: Default>(&self, read: impl FnOnce(&Reconciler<K, C, W, L>, &WorkItem) -> R) -> R {
-        let read = |item| self.shared.dispatch.read(|reconciler| read(reconciler, item));
+        let read = |item| self.shared.read(|reconciler| read(reconciler, item));
         self.job.as_ref().map(read).unwrap_or_default()
-    }
-}
-
-impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Shares for SharedReconciler<K, Lk, C, W, L> {
-    type Machine = Reconciler<K, C, W, L>;
-    type Lock = Lk;
-
-    fn dispatch(&self) -> &Dispatch<Reconciler<K, C, W, L>, Lk> {
-        &self.dispatch
     }
 }
 

@@ -1,12 +1,11 @@
 use super::Lock;
-use super::dispatch::{Dispatch, Machine};
-use super::worker::{Follower, Lent, Shares, Wait};
+use super::dispatch::Dispatch;
+use super::worker::{Follower, Lent, Wait};
 use crate::queue::{
-    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Job, Lanes, Outcome, Posted, Priority,
-    QueueMetrics, QueueStats, RateLimiter, WorkQueue,
+    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Lanes, Outcome, Posted, Priority, QueueMetrics,
+    QueueStats, RateLimiter, WorkQueue,
 };
 use crate::time::Instant;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
@@ -59,15 +58,15 @@ pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K>
 }
 
 /// A future that waits for a ready key. [`SharedWorkQueue::get`] returns it.
-pub type Get<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Wait<'a, SharedWorkQueue<K, Lk, L, D>>;
+pub type Get<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Wait<'a, WorkQueue<K, L, D>, Lk>;
 
 /// A key that a worker holds: client-go's `defer queue.Done(key)`.
 ///
 /// Dropping the guard gives the key back, also if the worker panics or is cancelled.
-pub type JobGuard<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Lent<'a, SharedWorkQueue<K, Lk, L, D>>;
+pub type JobGuard<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Lent<'a, WorkQueue<K, L, D>, Lk>;
 
 /// The place of a task that follows a queue's delays. [`SharedWorkQueue::delays`] returns it.
-pub type Delays<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Follower<'a, SharedWorkQueue<K, Lk, L, D>>;
+pub type Delays<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Follower<'a, WorkQueue<K, L, D>, Lk>;
 
 impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// Shares a queue.
@@ -155,12 +154,12 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
     /// Waits for a key that is ready and hands it out; `None` when the queue is shut down and no key is ready:
     /// client-go's `Get`.
     pub fn get(&self) -> Get<'_, K, Lk, L, D> {
-        Wait::new(self, None)
+        Wait::new(&self.dispatch, None)
     }
 
     /// Follows the delays. Without a task that polls this, no delayed key becomes ready, and no drain ends.
     pub fn delays(&self) -> Delays<'_, K, Lk, L, D> {
-        Follower::new(self)
+        Follower::new(&self.dispatch)
     }
 
     /// See [`WorkQueue::note_panic`].
@@ -259,13 +258,6 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'
     pub fn poll_now(&mut self) -> Poll<Option<JobGuard<'a, K, Lk, L, D>>> {
         self.poll_with(None)
     }
-
-    /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
-    /// [outcome](JobGuard::finish_and_get).
-    #[must_use]
-    pub fn finished(&self) -> Option<Finished> {
-        self.answer()
-    }
 }
 
 impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, K, Lk, L, D> {
@@ -311,91 +303,6 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGu
     /// Gives the key back without an outcome and waits for the next key, under one lock.
     pub fn done_and_get(self) -> Get<'a, K, Lk, L, D> {
         self.give_back_and_wait(|job| (job, None))
-    }
-}
-
-impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Shares for SharedWorkQueue<K, Lk, L, D> {
-    type Machine = WorkQueue<K, L, D>;
-    type Lock = Lk;
-
-    fn dispatch(&self) -> &Dispatch<WorkQueue<K, L, D>, Lk, K> {
-        &self.dispatch
-    }
-}
-
-impl<K: Hash + Eq + Clone, L: RateLimiter, D: Discipline<K>> Machine for WorkQueue<K, L, D> {
-    type Job = Job;
-    type Told = K;
-    /// Without an outcome if the work was given up, else with its end.
-    type Last = (Job, Option<(Instant, Outcome)>);
-    type Finished = Finished;
-    /// The timeouts tell all that concerns a follower.
-    type Stage = ();
-    type Key = K;
-
-    fn add(&mut self, key: Posted<K>) {
-        self.add_hashed(key);
-    }
-
-    fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
-        self.add_posted(posted, most);
-    }
-
-    fn note_merged(&mut self, merged: u64) {
-        self.note_merged(merged);
-    }
-
-    fn take(&mut self) -> Option<(K, Job)> {
-        let job = self.poll_job()?;
-        Some((self.key(&job).clone(), job))
-    }
-
-    fn take_back(&mut self, (job, outcome): Self::Last) -> Option<Finished> {
-        match outcome {
-            Some((now, outcome)) => Some(self.finish(now, job, outcome)),
-            None => {
-                self.done(job);
-                None
-            }
-        }
-    }
-
-    fn given_up(job: Job) -> Self::Last {
-        (job, None)
-    }
-
-    fn has_answer(&self) -> bool {
-        !self.is_empty()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.is_shutting_down()
-    }
-
-    fn is_over(&self) -> bool {
-        self.drained().is_some()
-    }
-
-    fn stage(&self) {}
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.handle_timeout(now);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.poll_timeout()
-    }
-
-    fn wants_time(&self) -> bool {
-        self.has_metrics()
-    }
-
-    fn note_time(&mut self, now: Instant) {
-        self.note_time(now);
-    }
-
-    fn fail(&mut self) {
-        self.fail();
     }
 }
 

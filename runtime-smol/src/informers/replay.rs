@@ -5,7 +5,7 @@ use crate::mutex::Mutex;
 use crate::replay::Advance;
 use crate::witness;
 use core::any::Any;
-use listwatch_core::cache::{Observer, Position};
+use listwatch_core::cache::{Observer, StreamStatus};
 use listwatch_core::decode::FromJson;
 use listwatch_core::object::Version;
 use listwatch_core::{Key, Resource, Store};
@@ -100,10 +100,10 @@ impl Observer for Probe {
         }
     }
 
-    fn on_read(&self, streams: &mut dyn Iterator<Item = Position<'_>>) {
+    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamStatus>) {
         if let Some(witness) = witness::present() {
             for (name, at) in self.names.iter().zip(streams) {
-                witness.on_read(name, at.changes, at.applied.map(|version| &**version));
+                witness.on_read(name, at.changes, at.applied.as_deref());
             }
         }
     }

@@ -6,7 +6,7 @@ use super::report::KeyReport;
 use crate::queue::{Added, ExponentialBackoff, Finished, Machine, Outcome, Posted, Priority, RateLimiter};
 use crate::sync::Lock;
 use crate::sync::dispatch::Dispatch;
-use crate::sync::worker::{Follower, Lent, Wait};
+use crate::sync::worker::{Follower, Lent, Shares, Wait};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -55,15 +55,18 @@ pub struct SharedReconciler<K, Lk: Lock, C = Cause, W = Write, L = ExponentialBa
 }
 
 /// A future that waits for the next key. [`SharedReconciler::next`] returns it.
-pub type NextReconcile<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> = Wait<'a, Reconciler<K, C, W, L>, Lk>;
+pub type NextReconcile<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
+    Wait<'a, SharedReconciler<K, Lk, C, W, L>>;
 
 /// A key that a worker reconciles.
 ///
 /// If the guard is dropped, the reconcile counts as [failed](Outcome::Retry): the key is retried by its rate limit.
-pub type ReconcileGuard<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> = Lent<'a, Reconciler<K, C, W, L>, Lk>;
+pub type ReconcileGuard<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
+    Lent<'a, SharedReconciler<K, Lk, C, W, L>>;
 
 /// The place of a task that follows a reconciler's timeouts. [`SharedReconciler::timeouts`] returns it.
-pub type Timeouts<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> = Follower<'a, Reconciler<K, C, W, L>, Lk>;
+pub type Timeouts<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
+    Follower<'a, SharedReconciler<K, Lk, C, W, L>>;
 
 impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, Lk, C, W, L> {
     /// Shares a reconciler. `now` returns the time; it runs under the lock, and must not come back to the reconciler.
@@ -81,12 +84,12 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
 
     /// Waits for a key that is to be reconciled; `None` once the controller drains.
     pub fn next(&self) -> NextReconcile<'_, K, Lk, C, W, L> {
-        Wait::new(&self.dispatch, None)
+        Wait::new(self, None)
     }
 
     /// Follows the timeouts. Without a task that polls this, no delayed key becomes ready, no hold and no drain ends.
     pub fn timeouts(&self) -> Timeouts<'_, K, Lk, C, W, L> {
-        Follower::new(&self.dispatch)
+        Follower::new(self)
     }
 
     /// See [`Reconciler::drain`]. All waiting tasks are woken.
@@ -148,7 +151,7 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a
     /// The number of the key's failures since it last succeeded.
     #[must_use]
     pub fn failures(&self) -> u32 {
-        self.shared.read(|reconciler| reconciler.failures(self.key()))
+        self.shared.dispatch.read(|reconciler| reconciler.failures(self.key()))
     }
 
     /// See [`dropped_causes`](crate::controller::ReconcilerIn::dropped_causes).
@@ -182,8 +185,17 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a
     }
 
     fn read<R: Default>(&self, read: impl FnOnce(&Reconciler<K, C, W, L>, &WorkItem) -> R) -> R {
-        let read = |item| self.shared.read(|reconciler| read(reconciler, item));
+        let read = |item| self.shared.dispatch.read(|reconciler| read(reconciler, item));
         self.job.as_ref().map(read).unwrap_or_default()
+    }
+}
+
+impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Shares for SharedReconciler<K, Lk, C, W, L> {
+    type Machine = Reconciler<K, C, W, L>;
+    type Lock = Lk;
+
+    fn dispatch(&self) -> &Dispatch<Reconciler<K, C, W, L>, Lk> {
+        &self.dispatch
     }
 }
 

@@ -48,7 +48,7 @@ pub use std_lock::StdLock;
 #[cfg(feature = "alloc")]
 pub use work_queue::{Delays, Get, JobGuard, SharedWorkQueue};
 #[cfg(feature = "alloc")]
-pub use worker::{Due, Follower, Lent, Wait};
+pub use worker::{Due, Follower, Lent, Shares, Wait};
 
 use core::fmt;
 

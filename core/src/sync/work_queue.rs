@@ -1,12 +1,11 @@
 use super::Lock;
 use super::dispatch::Dispatch;
-use super::worker::{Follower, Lent, Wait};
+use super::worker::{Follower, Lent, Shares, Wait};
 use crate::queue::{
-    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Lanes, Outcome, Posted, Priority, QueueMetrics,
-    QueueStats, RateLimiter, WorkQueue,
+    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Outcome, Posted, QueueMetrics, QueueStats,
+    RateLimiter, WorkQueue,
 };
 use crate::time::Instant;
-use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
 use core::task::Poll;
@@ -58,15 +57,15 @@ pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K>
 }
 
 /// A future that waits for a ready key. [`SharedWorkQueue::get`] returns it.
-pub type Get<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Wait<'a, WorkQueue<K, L, D>, Lk>;
+pub type Get<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Wait<'a, SharedWorkQueue<K, Lk, L, D>>;
 
 /// A key that a worker holds: client-go's `defer queue.Done(key)`.
 ///
 /// Dropping the guard gives the key back, also if the worker panics or is cancelled.
-pub type JobGuard<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Lent<'a, WorkQueue<K, L, D>, Lk>;
+pub type JobGuard<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Lent<'a, SharedWorkQueue<K, Lk, L, D>>;
 
 /// The place of a task that follows a queue's delays. [`SharedWorkQueue::delays`] returns it.
-pub type Delays<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Follower<'a, WorkQueue<K, L, D>, Lk>;
+pub type Delays<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Follower<'a, SharedWorkQueue<K, Lk, L, D>>;
 
 impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// Shares a queue.
@@ -130,16 +129,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
         self.dispatch.update(|queue| queue.add_rate_limited(now, key))
     }
 
-    /// See [`WorkQueue::try_add_rate_limited_after`].
-    pub fn add_rate_limited_after(&self, now: Instant, key: K, least: Duration) -> Added {
-        self.dispatch.update(|queue| queue.add_rate_limited_after(now, key, least))
-    }
-
-    /// See [`WorkQueue::try_when`].
-    pub fn when(&self, now: Instant, key: K) -> Duration {
-        self.dispatch.update(|queue| queue.when(now, key))
-    }
-
     /// See [`WorkQueue::forget`].
     pub fn forget(&self, key: &K) {
         self.dispatch.update(|queue| queue.forget(key));
@@ -154,12 +143,12 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
     /// Waits for a key that is ready and hands it out; `None` when the queue is shut down and no key is ready:
     /// client-go's `Get`.
     pub fn get(&self) -> Get<'_, K, Lk, L, D> {
-        Wait::new(&self.dispatch, None)
+        Wait::new(self, None)
     }
 
     /// Follows the delays. Without a task that polls this, no delayed key becomes ready, and no drain ends.
     pub fn delays(&self) -> Delays<'_, K, Lk, L, D> {
-        Follower::new(&self.dispatch)
+        Follower::new(self)
     }
 
     /// See [`WorkQueue::note_panic`].
@@ -192,12 +181,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
         self.dispatch.read(|queue| queue.metrics(now))
     }
 
-    /// The parked keys; see [`WorkQueue::with_max_retries`].
-    #[must_use]
-    pub fn parked(&self) -> Vec<K> {
-        self.dispatch.read(|queue| queue.parked().cloned().collect())
-    }
-
     /// See [`WorkQueue::shut_down`]. All waiting tasks are woken.
     pub fn shut_down(&self) {
         self.dispatch.close(WorkQueue::shut_down);
@@ -215,29 +198,27 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
         self.dispatch.read(|queue| queue.drained())
     }
 
-    /// See [`WorkQueue::is_shutting_down`].
-    #[must_use]
-    pub fn is_shutting_down(&self) -> bool {
-        self.dispatch.read(|queue| queue.is_shutting_down())
-    }
-
     /// See [`WorkQueue::is_drained`].
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.dispatch.read(|queue| queue.is_drained())
     }
 
+    /// Reads what else there is of the queue, such as its [parked keys](WorkQueue::parked), under the lock.
+    pub fn read<R>(&self, read: impl FnOnce(&WorkQueue<K, L, D>) -> R) -> R {
+        self.dispatch.read(read)
+    }
+
+    /// Changes the queue under the lock, such as by [`add_with_priority`](WorkQueue::add_with_priority). The tasks that it
+    /// concerns are woken after it.
+    pub fn update<R>(&self, change: impl FnOnce(&mut WorkQueue<K, L, D>) -> R) -> R {
+        self.dispatch.update(change)
+    }
+
     /// Whether the program's code [panicked](crate::sync) in the queue. Its keys are lost, and it is shut down.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.dispatch.read(|queue| queue.has_failed())
-    }
-}
-
-impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>> {
-    /// See [`WorkQueue::try_add_with_priority`].
-    pub fn add_with_priority(&self, key: K, priority: Priority) -> Added {
-        self.dispatch.update(|queue| queue.add_with_priority(key, priority))
     }
 }
 
@@ -303,6 +284,15 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGu
     /// Gives the key back without an outcome and waits for the next key, under one lock.
     pub fn done_and_get(self) -> Get<'a, K, Lk, L, D> {
         self.give_back_and_wait(|job| (job, None))
+    }
+}
+
+impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Shares for SharedWorkQueue<K, Lk, L, D> {
+    type Machine = WorkQueue<K, L, D>;
+    type Lock = Lk;
+
+    fn dispatch(&self) -> &Dispatch<WorkQueue<K, L, D>, Lk, K> {
+        &self.dispatch
     }
 }
 

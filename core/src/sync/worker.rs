@@ -10,60 +10,76 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-/// A machine behind a lock, as the tasks around it see it.
-type Shared<'a, Q, Lk> = &'a Dispatch<Q, Lk, <Q as Machine>::Key>;
+/// A machine that is shared: a [`SharedWorkQueue`](super::SharedWorkQueue), or a controller's. Sealed.
+///
+/// What waits for it has a reference to it, and not to its parts. So it is `Send` wherever that is `Sync`.
+pub trait Shares {
+    #[doc(hidden)]
+    type Machine: Machine;
+    #[doc(hidden)]
+    type Lock: Lock;
+
+    #[doc(hidden)]
+    fn dispatch(&self) -> &Dispatch<Self::Machine, Self::Lock, <Self::Machine as Machine>::Key>;
+}
+
+type ToldOf<S> = <<S as Shares>::Machine as Machine>::Told;
+type JobOf<S> = <<S as Shares>::Machine as Machine>::Job;
+type LastOf<S> = <<S as Shares>::Machine as Machine>::Last;
+type FinishedOf<S> = <<S as Shares>::Machine as Machine>::Finished;
 
 /// A future that waits for a job of a shared machine.
 ///
 /// It can be dropped at any time. If it was woken, the next worker is woken in its place.
 #[must_use = "a future does nothing unless it is polled"]
-pub struct Wait<'a, Q: Machine, Lk: Lock> {
-    shared: Shared<'a, Q, Lk>,
+pub struct Wait<'a, S: Shares> {
+    shared: &'a S,
     /// What is given back first.
-    last: Option<Q::Last>,
+    last: Option<LastOf<S>>,
     /// The answer to it.
-    finished: Option<Q::Finished>,
+    finished: Option<FinishedOf<S>>,
     /// The place among the sleeping workers.
     place: Option<Slot>,
 }
 
-impl<'a, Q: Machine, Lk: Lock> Wait<'a, Q, Lk> {
-    pub(crate) fn new(shared: Shared<'a, Q, Lk>, last: Option<Q::Last>) -> Self {
+impl<'a, S: Shares> Wait<'a, S> {
+    pub(crate) fn new(shared: &'a S, last: Option<LastOf<S>>) -> Self {
         Self { shared, last, finished: None, place: None }
     }
 
     /// The result of the `finish`, once the first poll has taken back a job with its outcome.
     #[must_use]
-    pub fn finished(&self) -> Option<Q::Finished> {
+    pub fn finished(&self) -> Option<FinishedOf<S>> {
         self.finished
     }
 
     #[inline]
-    pub(crate) fn poll_with(&mut self, waker: Option<&Waker>) -> Poll<Option<Lent<'a, Q, Lk>>> {
+    pub(crate) fn poll_with(&mut self, waker: Option<&Waker>) -> Poll<Option<Lent<'a, S>>> {
         let Self { shared, last, finished, place } = self;
-        let work = shared.poll_work(waker, last, finished, place);
+        let shared: &'a S = shared;
+        let work = shared.dispatch().poll_work(waker, last, finished, place);
         work.map(|work| work.map(|(told, job)| Lent { shared, told, job: Some(job) }))
     }
 }
 
 /// Nothing in it is pinned.
-impl<Q: Machine, Lk: Lock> Unpin for Wait<'_, Q, Lk> {}
+impl<S: Shares> Unpin for Wait<'_, S> {}
 
-impl<'a, Q: Machine, Lk: Lock> Future for Wait<'a, Q, Lk> {
-    type Output = Option<Lent<'a, Q, Lk>>;
+impl<'a, S: Shares> Future for Wait<'a, S> {
+    type Output = Option<Lent<'a, S>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.poll_with(Some(cx.waker()))
     }
 }
 
-impl<Q: Machine, Lk: Lock> Drop for Wait<'_, Q, Lk> {
+impl<S: Shares> Drop for Wait<'_, S> {
     fn drop(&mut self) {
-        self.shared.leave(self.last.take(), &mut self.place);
+        self.shared.dispatch().leave(self.last.take(), &mut self.place);
     }
 }
 
-impl<Q: Machine, Lk: Lock> fmt::Debug for Wait<'_, Q, Lk> {
+impl<S: Shares> fmt::Debug for Wait<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wait").field("place", &self.place).finish_non_exhaustive()
     }
@@ -71,33 +87,33 @@ impl<Q: Machine, Lk: Lock> fmt::Debug for Wait<'_, Q, Lk> {
 
 /// A job that a worker has, until it gives the job back or drops this.
 #[must_use = "dropping it gives the key back"]
-pub struct Lent<'a, Q: Machine, Lk: Lock> {
-    pub(crate) shared: Shared<'a, Q, Lk>,
-    pub(crate) told: Q::Told,
+pub struct Lent<'a, S: Shares> {
+    pub(crate) shared: &'a S,
+    pub(crate) told: ToldOf<S>,
     /// None once it was given back.
-    pub(crate) job: Option<Q::Job>,
+    pub(crate) job: Option<JobOf<S>>,
 }
 
-impl<'a, Q: Machine, Lk: Lock> Lent<'a, Q, Lk> {
-    pub(crate) fn give_back(mut self, last: impl FnOnce(Q::Job) -> Q::Last) -> Option<Q::Finished> {
+impl<'a, S: Shares> Lent<'a, S> {
+    pub(crate) fn give_back(mut self, last: impl FnOnce(JobOf<S>) -> LastOf<S>) -> Option<FinishedOf<S>> {
         let last = self.job.take().map(last)?;
-        self.shared.update_bare(|machine| machine.take_back(last))
+        self.shared.dispatch().update_bare(|machine| machine.take_back(last))
     }
 
-    pub(crate) fn give_back_and_wait(mut self, last: impl FnOnce(Q::Job) -> Q::Last) -> Wait<'a, Q, Lk> {
+    pub(crate) fn give_back_and_wait(mut self, last: impl FnOnce(JobOf<S>) -> LastOf<S>) -> Wait<'a, S> {
         Wait::new(self.shared, self.job.take().map(last))
     }
 }
 
-impl<Q: Machine, Lk: Lock> Drop for Lent<'_, Q, Lk> {
+impl<S: Shares> Drop for Lent<'_, S> {
     fn drop(&mut self) {
         if let Some(job) = self.job.take() {
-            self.shared.update_bare(|machine| machine.take_back(Q::given_up(job)));
+            self.shared.dispatch().update_bare(|machine| machine.take_back(S::Machine::given_up(job)));
         }
     }
 }
 
-impl<Q: Machine<Told: fmt::Debug>, Lk: Lock> fmt::Debug for Lent<'_, Q, Lk> {
+impl<S: Shares<Machine: Machine<Told: fmt::Debug>>> fmt::Debug for Lent<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lent").field("told", &self.told).finish_non_exhaustive()
     }
@@ -117,14 +133,14 @@ pub enum Due {
 /// The place of a task that follows the timeouts of a shared machine.
 ///
 /// One task that follows them is enough. If several do, the first of them adds the keys that are due.
-pub struct Follower<'a, Q: Machine, Lk: Lock> {
-    shared: Shared<'a, Q, Lk>,
+pub struct Follower<'a, S: Shares> {
+    shared: &'a S,
     /// The place among the sleepers.
     place: Option<Slot>,
 }
 
-impl<'a, Q: Machine, Lk: Lock> Follower<'a, Q, Lk> {
-    pub(crate) fn new(shared: Shared<'a, Q, Lk>) -> Self {
+impl<'a, S: Shares> Follower<'a, S> {
+    pub(crate) fn new(shared: &'a S) -> Self {
         Self { shared, place: None }
     }
 
@@ -135,17 +151,17 @@ impl<'a, Q: Machine, Lk: Lock> Follower<'a, Q, Lk> {
     /// lengths keep a million keys from being due at once.
     #[must_use]
     pub fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
-        self.shared.poll_due(cx.waker(), now, &mut self.place)
+        self.shared.dispatch().poll_due(cx.waker(), now, &mut self.place)
     }
 }
 
-impl<Q: Machine, Lk: Lock> Drop for Follower<'_, Q, Lk> {
+impl<S: Shares> Drop for Follower<'_, S> {
     fn drop(&mut self) {
-        self.shared.leave_timeouts(&mut self.place);
+        self.shared.dispatch().leave_timeouts(&mut self.place);
     }
 }
 
-impl<Q: Machine, Lk: Lock> fmt::Debug for Follower<'_, Q, Lk> {
+impl<S: Shares> fmt::Debug for Follower<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Follower").field("place", &self.place).finish_non_exhaustive()
     }

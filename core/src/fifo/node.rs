@@ -84,10 +84,6 @@ impl<V: Keyed, M: Mem> Node<V, M> {
             Content::Present(_) | Content::Folded(_) => unreachable!("an object was to be inserted"),
         }
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.delta().map_or(0, |delta| delta.object().bytes())
-    }
 }
 
 impl<V: Keyed, M: Mem> Keyed for Node<V, M> {
@@ -99,6 +95,10 @@ impl<V: Keyed, M: Mem> Keyed for Node<V, M> {
             Content::Present(key) => key,
             Content::Folded(_) => unreachable!("no key finds what is folded"),
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.delta().map_or(0, |delta| delta.object().bytes())
     }
 }
 

@@ -370,7 +370,9 @@ fn a_new_index_whose_function_panics_is_none<M: Function>() {
 #[test]
 fn a_new_index_whose_function_panics_at_any_of_its_calls_leaves_nothing() {
     let mut pods = Indexer::new();
-    ["a", "b", "c"].map(|name| pods.insert(pod(name, "n1", &[])));
+    for name in ["a", "b", "c"] {
+        pods.insert(pod(name, "n1", &[]));
+    }
     for sound in 0..3 {
         let left = core::sync::atomic::AtomicU32::new(sound);
         let flawed = move |pod: &Pod, emit: &mut dyn FnMut(&str)| {

@@ -1,6 +1,5 @@
-use super::change::Change;
+use super::change::{Change, Note};
 use super::indexer::IndexerIn;
-use super::note::Note;
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, Mem, Versioned};
@@ -129,46 +128,15 @@ impl<V: Keyed, M: Mem> Cache<V> for IndexerIn<V, M> {
     }
 }
 
-/// A cache in a place of its own, such as a `static` of firmware.
-impl<V: Keyed, C: Cache<V>> Cache<V> for &mut C {
-    type Mem = C::Mem;
+/// An indexer in a place of its own, such as a `static` of firmware.
+impl<V: Keyed, M: Mem> Cache<V> for &mut IndexerIn<V, M> {
+    type Mem = M;
 
-    fn read<R>(&self, f: impl FnOnce(&IndexerIn<V, C::Mem>) -> R) -> R {
-        (**self).read(f)
+    fn read<R>(&self, f: impl FnOnce(&IndexerIn<V, M>) -> R) -> R {
+        f(self)
     }
 
-    fn write<R>(&mut self, f: impl FnOnce(&mut IndexerIn<V, C::Mem>) -> R) -> R {
-        (**self).write(f)
-    }
-
-    fn try_apply(&mut self, change: Change<'_, V>) -> Result<Option<V>, <C::Mem as Mem>::Full<()>>
-    where
-        V: Versioned + Clone,
-    {
-        (**self).try_apply(change)
-    }
-
-    fn seed_unless_chosen(&mut self, seed: u64) {
-        (**self).seed_unless_chosen(seed);
-    }
-
-    fn note(&mut self, note: Note<'_, V>) {
-        (**self).note(note);
-    }
-
-    fn wake(&mut self) {
-        (**self).wake();
-    }
-
-    fn has_room(&mut self) -> bool {
-        (**self).has_room()
-    }
-
-    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        (**self).poll_room(cx)
-    }
-
-    fn covers(&self, object: &V) -> bool {
-        (**self).covers(object)
+    fn write<R>(&mut self, f: impl FnOnce(&mut IndexerIn<V, M>) -> R) -> R {
+        f(self)
     }
 }

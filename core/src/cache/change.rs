@@ -1,7 +1,9 @@
 use super::indexer::IndexerIn;
+use crate::decode::DecodeErrorOf;
 use crate::fanout::Transition;
 use crate::fifo::Delta;
 use crate::object::Version;
+use crate::reflector::FailureReport;
 use crate::storage::{Keyed, Mem};
 use crate::time::Instant;
 
@@ -19,6 +21,28 @@ pub struct Change<'a, V> {
     /// The version up to which the cache has every change with this one, if that is a new version. (A version without a
     /// change is a [`Note::Applied`](super::Note::Applied).)
     pub applied: Option<&'a Version>,
+}
+
+/// What an informer tells its [`Cache`](super::Cache) besides the changes of objects.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Note<'a, V: Keyed> {
+    /// The informer was started, for the first time or again.
+    Started,
+    /// The cache has every object of the first list (client-go `HasSynced`).
+    Synced,
+    /// The cache has every change up to this version
+    /// ([`Informer::applied_version`](crate::Informer::applied_version)), without another change: after a bookmark, or
+    /// a list without items. Otherwise the [change](super::Change::applied) says so.
+    Applied(&'a Version),
+    /// A request failed.
+    Failed(&'a FailureReport),
+    /// Requests succeed again.
+    Recovered,
+    /// An object could not be decoded. The cache keeps its last state.
+    Undecodable(&'a DecodeErrorOf<V::Key>),
+    /// The informer was stopped.
+    Stopped,
 }
 
 impl<'a, V> Change<'a, V> {

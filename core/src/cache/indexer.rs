@@ -17,10 +17,11 @@ use crate::storage::{Heap, never_full};
 use crate::storage::{IndexSlab, Keyed, KnownObjects, Mem, Slot, Table};
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
 pub use capacity::Capacity;
 use core::borrow::Borrow;
 use core::hash::Hash;
-use core::num::NonZeroU32;
 use postings::{Emit, Postings};
 #[cfg(feature = "json")]
 pub(super) use select::is_selected;
@@ -75,10 +76,9 @@ pub type FixedIndexer<V, const N: usize, I = crate::storage::Indexed<N, N>> = In
 ///   the place.
 ///
 /// # Panics
-/// An operation panics where an index function does, and the indexer is as before: index functions run before anything
-/// changes. If [`replace`](IndexerIn::replace) panics, the objects before the faulty one are stored, and none is
-/// removed. An index function that is added, or that fixed memory has, is called more than once for an object: this holds
-/// for it if it depends on the object alone.
+/// An operation panics where an index function does, and the indexer is as before. If [`replace`](IndexerIn::replace)
+/// panics, the objects before the faulty one are stored, and none is removed. An index function that fixed memory has is
+/// called more than once for an object: this holds for it if it depends on the object alone.
 ///
 /// # Capacity
 /// In fixed memory there are capacities for objects, for indexes, for pairs of object and index value, for distinct
@@ -120,8 +120,6 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
     next_index: u32,
     #[cfg(feature = "alloc")]
     by_namespace: Option<IndexId>,
-    /// Changes with each replace, and distinguishes the objects that were not in it.
-    generation: u32,
 }
 
 /// Names an index of the indexer that returned it. Client-go names indexes by text; an id cannot be misspelled.
@@ -140,13 +138,23 @@ struct Record<V> {
     object: V,
     /// The first posting of the object.
     postings: Option<Slot>,
-    /// Not zero, which distinguishes a place without an object.
-    generation: NonZeroU32,
 }
 
 struct Index<F> {
     id: IndexId,
     values: F,
+}
+
+/// An index that is being filled. If that ends early, by a panic of its function too, nothing is left of it.
+struct Filling<'a, V: Keyed, M: Mem> {
+    indexer: &'a mut IndexerIn<V, M>,
+    id: IndexId,
+}
+
+impl<V: Keyed, M: Mem> Drop for Filling<'_, V, M> {
+    fn drop(&mut self) {
+        self.indexer.empty(self.id);
+    }
 }
 
 impl<V: Keyed, M: Mem> IndexerIn<V, M> {
@@ -172,7 +180,6 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             next_index: 0,
             #[cfg(feature = "alloc")]
             by_namespace: None,
-            generation: 0,
         }
     }
 
@@ -192,11 +199,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// capacity.
     #[doc(alias = "update")]
     pub fn try_insert(&mut self, object: V) -> Result<Option<V>, M::Full<V>> {
-        let hash = self.objects.hash(object.key());
-        match self.objects.find_hashed(hash, object.key()) {
-            Some(slot) => self.try_update(slot, object).map(Some),
-            None => self.try_insert_new(hash, object).map(|()| None),
-        }
+        self.try_store(object).map(|(_, known)| known)
     }
 
     /// Removes the object under `key` and returns it (client-go `Delete`).
@@ -329,19 +332,16 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// # Errors
     /// Returns the function if fixed memory has no room for the index or for its values; the indexer is as before.
     pub fn try_add_index(&mut self, values: M::IndexFn<V>) -> Result<IndexId, M::Full<M::IndexFn<V>>> {
-        // The function may panic, so it runs before anything changes.
-        self.iter().for_each(|object| values(object, &mut |_| {}));
         let id = IndexId(self.next_index);
-        let index = Index { id, values };
-        let slot = self.indexes.try_insert(index).map_err(|full| M::map_full(full, |index| index.values))?;
         self.next_index += 1;
-        match self.try_fill(slot) {
-            Ok(()) => Ok(id),
-            Err(full) => {
-                self.empty(id);
-                Err(M::map_full(full, |()| self.indexes.remove(slot).values))
-            }
+        let filling = Filling { indexer: self, id };
+        if let Err(full) = filling.indexer.try_fill(id, &values) {
+            return Err(M::map_full(full, |()| values));
         }
+        let index = filling.indexer.indexes.try_insert(Index { id, values });
+        index.map_err(|full| M::map_full(full, |index| index.values))?;
+        core::mem::forget(filling);
+        Ok(id)
     }
 
     /// Removes an index. Its id finds nothing from then on, and no other index gets it.
@@ -375,8 +375,13 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         values.filter(move |key| key.index == id.0).map(|key| &*key.text)
     }
 
-    fn generation(&self) -> NonZeroU32 {
-        NonZeroU32::MIN.saturating_add(self.generation)
+    /// Stores an object, and returns its slot and the object that it replaces.
+    fn try_store(&mut self, object: V) -> Result<(Slot, Option<V>), M::Full<V>> {
+        let hash = self.objects.hash(object.key());
+        match self.objects.find_hashed(hash, object.key()) {
+            Some(slot) => self.try_update(slot, object).map(|known| (slot, Some(known))),
+            None => self.try_insert_new(hash, object).map(|slot| (slot, None)),
+        }
     }
 
     fn try_update(&mut self, slot: Slot, object: V) -> Result<V, M::Full<V>> {
@@ -389,28 +394,26 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             self.postings.gather(&values);
             self.postings.update(slot, &mut self.objects[slot].postings, &values);
         }
-        let generation = self.generation();
         let record = &mut self.objects[slot];
-        record.generation = generation;
         let known = core::mem::replace(&mut record.object, object);
         self.postings.note_changed(record.postings);
         self.note_changed(slot);
         Ok(known)
     }
 
-    fn try_insert_new(&mut self, hash: u32, object: V) -> Result<(), M::Full<V>> {
+    fn try_insert_new(&mut self, hash: u32, object: V) -> Result<Slot, M::Full<V>> {
         self.postings.gather(&all_values::<V, M>(&self.indexes, &object));
         if let Err(full) = self.try_room_for(None, &object) {
             return Err(M::map_full(full, |()| object));
         }
-        let record = Record { object, postings: None, generation: self.generation() };
+        let record = Record { object, postings: None };
         let inserted = self.objects.try_insert_hashed(hash, record);
         let slot = inserted.map_err(|full| M::map_full(full, |record| record.object))?;
         let mut postings = None;
         self.postings.update(slot, &mut postings, &all_values::<V, M>(&self.indexes, &self.objects[slot].object));
         self.objects[slot].postings = postings;
         self.note_changed(slot);
-        Ok(())
+        Ok(slot)
     }
 
     /// Whether there is room for an object, which has a slot already or is new. Looked for in fixed memory alone.
@@ -444,8 +447,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     /// Indexes the present objects.
-    fn try_fill(&mut self, index: Slot) -> Result<(), M::Full<()>> {
-        let Index { id, values } = &self.indexes[index];
+    fn try_fill(&mut self, id: IndexId, values: &M::IndexFn<V>) -> Result<(), M::Full<()>> {
         let mut at = self.objects.next_used(None);
         while let Some(slot) = at {
             let Record { object, postings, .. } = &mut self.objects[slot];
@@ -485,13 +487,15 @@ impl<V: Keyed> IndexerIn<V, Heap> {
     /// Makes `objects` the content of the indexer (client-go `Replace`). Of two under one key the last counts. Objects
     /// that stay keep their place.
     pub fn replace(&mut self, objects: impl IntoIterator<Item = V>) {
-        self.generation = (self.generation + 1) % u32::MAX;
+        let mut stays = Vec::new();
         for object in objects {
-            self.insert(object);
+            let (slot, _) = never_full(self.try_store(object));
+            stays.resize(stays.len().max(slot.index() + 1), false);
+            stays[slot.index()] = true;
         }
         let mut at = self.objects.next_used(None);
         while let Some(slot) = at {
-            if self.objects[slot].generation != self.generation() {
+            if stays.get(slot.index()) != Some(&true) {
                 self.remove_at(slot);
             }
             at = self.objects.next_used(at);

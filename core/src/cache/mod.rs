@@ -9,7 +9,7 @@
 | [`Cache`] | the cache that an informer writes: an [`Indexer`], or a [`StoreWriterIn`] | | |
 | [`Change`] | what the informer tells a cache to apply | | |
 | [`Note`] | what the informer tells a cache besides changes | | |
-| [`Observer`] | hears of the reads of a store, each with its [`Position`] | | |
+| [`Observer`] | hears of the reads of a store | | |
 | [`StoreIn`] | reads a cache from any thread or task while the informer writes | `Lister` | `Store` |
 | [`StreamStatus`] | the progress of one informer of a store | | |
 | [`StoreWriterIn`] | the only writer of a store, owned by the informer | | `Writer` |
@@ -18,56 +18,30 @@
 
 #[cfg(any(feature = "json", feature = "fixed"))]
 mod access;
-#[cfg(feature = "json")]
-mod awaiting;
 #[cfg(any(feature = "json", feature = "fixed"))]
 mod change;
-#[cfg(feature = "json")]
-mod contents;
 mod indexer;
-#[cfg(any(feature = "json", feature = "fixed"))]
-mod note;
-#[cfg(feature = "json")]
-mod observer;
 #[cfg(feature = "alloc")]
 mod snapshot;
 #[cfg(feature = "json")]
 mod store;
-#[cfg(feature = "json")]
-mod store_writer;
-#[cfg(feature = "json")]
-mod stream;
-#[cfg(feature = "json")]
-mod waiting;
 
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub use access::Cache;
-#[cfg(feature = "json")]
-pub use awaiting::AwaitError;
-#[cfg(any(feature = "json", feature = "fixed"))]
-pub use change::Change;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use change::transition;
-#[cfg(feature = "json")]
-pub(crate) use contents::Contents;
+#[cfg(any(feature = "json", feature = "fixed"))]
+pub use change::{Change, Note};
 #[cfg(feature = "fixed")]
 pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
 pub use indexer::Indexer;
 pub use indexer::{AHEAD, Capacity, IndexId, IndexerIn};
-#[cfg(any(feature = "json", feature = "fixed"))]
-pub use note::Note;
-#[cfg(feature = "json")]
-pub use observer::{Observer, Position};
 #[cfg(feature = "alloc")]
 pub use snapshot::{Snapshot, SnapshotIntoIter, SnapshotIter};
+#[cfg(feature = "json")]
+pub(crate) use store::Contents;
+#[cfg(feature = "json")]
+pub use store::{AwaitError, Observer, StoreIn, StoreWriterIn, StreamStatus};
 #[cfg(feature = "std")]
-pub use store::Store;
-#[cfg(feature = "json")]
-pub use store::StoreIn;
-#[cfg(feature = "std")]
-pub use store_writer::StoreWriter;
-#[cfg(feature = "json")]
-pub use store_writer::StoreWriterIn;
-#[cfg(feature = "json")]
-pub use stream::StreamStatus;
+pub use store::{Store, StoreWriter};

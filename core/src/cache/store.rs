@@ -1,12 +1,23 @@
+//! A cache that others read while its informer writes.
+
+mod awaiting;
+mod contents;
+mod stream;
 #[cfg(test)]
 #[cfg(feature = "std")]
 mod tests;
+mod waiting;
+mod writer;
 
-use super::contents::Contents;
+pub use awaiting::AwaitError;
+pub(crate) use contents::Contents;
+pub use stream::{Observer, StreamStatus};
+#[cfg(feature = "std")]
+pub use writer::StoreWriter;
+pub use writer::StoreWriterIn;
+
 use super::indexer::{IndexId, Indexer, is_selected};
-use super::observer::Observer;
 use super::snapshot::Snapshot;
-use super::stream::{Stream, StreamStatus};
 use crate::object::{AsNamespace, LabelSelector, ObjectHandle};
 use crate::storage::Keyed;
 use crate::sync::{Lock, Shared};
@@ -170,7 +181,7 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     /// Tells the observer of a read.
     pub(super) fn on_read(&self, contents: &Contents<V>) {
         if let Some(observer) = &self.observer {
-            observer.on_read(&mut contents.streams.iter().map(Stream::position));
+            observer.on_read(&mut contents.streams.iter().map(|stream| &stream.status));
         }
     }
 

@@ -1,41 +1,19 @@
 //! Lists of values by key, in one memory for all keys.
 
-use crate::storage::{Linked, Links, List, Mem, Slab, Slot};
+use crate::storage::{Linked, List, Mem, Slab, Slot};
 
 /// The values of all lists.
 #[derive(Debug)]
 pub(super) struct Notes<T, M: Mem> {
-    notes: Slab<Note<T>, M>,
+    notes: Slab<Linked<T>, M>,
 }
 
 /// The values of one list, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct NoteList {
-    list: List<Noted>,
+    list: List,
     /// The number of values that were dropped for want of room.
     pub(super) dropped: u64,
-}
-
-#[derive(Debug)]
-struct Note<T> {
-    value: T,
-    links: Links,
-}
-
-/// The kind of list that holds notes.
-#[derive(Debug)]
-enum Noted {}
-
-impl<T> Linked<Noted> for Note<T> {
-    type Slot = Slot;
-
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next
-    }
 }
 
 impl<T, M: Mem> Notes<T, M> {
@@ -43,7 +21,7 @@ impl<T, M: Mem> Notes<T, M> {
 
     /// Adds a value, and counts it as dropped if the memory is full.
     pub(super) fn push(&mut self, list: &mut NoteList, value: T) {
-        match self.notes.try_insert(Note { value, links: Links::default() }) {
+        match self.notes.try_insert(Linked::new(value)) {
             Ok(slot) => list.list.push_back(&mut self.notes, slot),
             Err(_) => list.dropped += 1,
         }
@@ -69,7 +47,7 @@ impl<T, M: Mem> Notes<T, M> {
 
     /// Takes out the first value for which `is_it` returns true.
     pub(super) fn take(&mut self, list: &mut NoteList, is_it: impl Fn(&T) -> bool) -> Option<T> {
-        let slot = self.slots(list).find(|slot| is_it(&self.notes[*slot].value))?;
+        let slot = self.slots(list).find(|slot| is_it(&self.notes[*slot]))?;
         list.list.unlink(&mut self.notes, slot);
         Some(self.remove(slot))
     }
@@ -81,11 +59,11 @@ impl<T, M: Mem> Notes<T, M> {
     }
 
     pub(super) fn iter<'a>(&'a self, list: &'a NoteList) -> impl Iterator<Item = &'a T> {
-        self.slots(list).map(|slot| &self.notes[slot].value)
+        self.slots(list).map(|slot| &*self.notes[slot])
     }
 
     fn slots(&self, list: &NoteList) -> impl Iterator<Item = Slot> {
-        core::iter::successors(list.list.front(), |slot| self.notes[*slot].next())
+        list.list.iter(&self.notes)
     }
 
     fn drop_oldest(&mut self, list: &mut NoteList) {
@@ -96,7 +74,7 @@ impl<T, M: Mem> Notes<T, M> {
     }
 
     fn remove(&mut self, slot: Slot) -> T {
-        let value = self.notes.remove(slot).value;
+        let value = self.notes.remove(slot).into_record();
         if self.notes.len() == 0 {
             self.notes.release();
         }

@@ -3,9 +3,9 @@ use super::cause::{Cause, Write};
 use super::lifecycle::Lifecycle;
 use super::record::{Ended, WorkItem};
 use super::report::KeyReport;
-use crate::queue::{Added, ExponentialBackoff, Finished, Outcome, Posted, Priority, RateLimiter};
+use crate::queue::{Added, ExponentialBackoff, Finished, Machine, Outcome, Posted, Priority, RateLimiter};
 use crate::sync::Lock;
-use crate::sync::dispatch::{Dispatch, Machine};
+use crate::sync::dispatch::Dispatch;
 use crate::sync::worker::{Follower, Lent, Shares, Wait};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
@@ -123,14 +123,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
             let now = reconciler.now();
             change(reconciler, now)
         })
-    }
-}
-
-impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'_, K, Lk, C, W, L> {
-    /// The result of [`finish`](crate::controller::ReconcilerIn::finish), once the first poll has taken back an item.
-    #[must_use]
-    pub fn ended(&self) -> Option<Ended> {
-        self.answer()
     }
 }
 

@@ -2,8 +2,10 @@ use super::folded::Folded;
 use super::queues::Queues;
 use super::ring::Ring;
 use super::subscriber::Subscriber;
-use super::{Notice, SubscriberId, SubscriptionConfig, Transition};
-use crate::storage::{Initially, Keyed, Mem, Slab, Slot, Versioned};
+use super::{Notice, SubscriberId, SubscriptionConfig, Transition, WhenBehind};
+#[cfg(feature = "alloc")]
+use crate::storage::{Heap, never_full};
+use crate::storage::{Initially, Keyed, List, Mem, Slab, Slot, Versioned};
 use crate::time::{Instant, earliest};
 use core::time::Duration;
 
@@ -133,7 +135,10 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     {
         self.now = self.now.max(now);
         self.subscribed += 1;
-        let subscriber = Subscriber::new(self.subscribed, config, self.ring.end());
+        let (generation, cursor, backlog, marks) = (self.subscribed, self.ring.end(), List::EMPTY, List::EMPTY);
+        let (marks_panicked, marks_lost, has_synced) = (false, None, false);
+        let subscriber =
+            Subscriber { generation, config, cursor, backlog, marks, marks_panicked, marks_lost, has_synced };
         let slot = self.subscribers.try_insert(subscriber).map_err(|full| M::map_full(full, |it| it.config))?;
         self.ring.join();
         for object in objects {
@@ -163,7 +168,13 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     /// [`try_push`](Self::try_push) gives the change back.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.can_make_room()
+        let Some(last) = self.last_overrun() else { return true };
+        let mut behind = self.subscribers.iter().filter(|(_, subscriber)| subscriber.cursor <= last);
+        let records = behind.try_fold(self.backlog.len(), |records, (slot, subscriber)| {
+            let coalesces = subscriber.config.when_behind == WhenBehind::Coalesce;
+            coalesces.then(|| records + usize::from(self.folds_apart(slot, subscriber)))
+        });
+        records.is_some_and(|records| self.backlog.try_room(records).is_ok())
     }
 
     /// Appends a change. Without subscribers, nothing is kept.
@@ -361,6 +372,36 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         let record = self.backlog.iter(&subscriber.backlog).next().map(|record| record.arrived);
         let entry = self.ring.get(subscriber.cursor).map(|entry| entry.arrived);
         earliest(earliest(mark, record), entry)
+    }
+}
+
+/// Memory that grows: the operations that are never full.
+#[cfg(feature = "alloc")]
+impl<V: Versioned<Key: Clone> + Clone> EventLogIn<V, Heap> {
+    /// As [`try_subscribe`](Self::try_subscribe), which never fails here.
+    pub fn subscribe<'a>(
+        &mut self,
+        now: Instant,
+        config: SubscriptionConfig<V, Heap>,
+        objects: impl Iterator<Item = &'a V>,
+    ) -> SubscriberId
+    where
+        V: 'a,
+    {
+        never_full(self.try_subscribe(now, config, objects))
+    }
+
+    /// As [`try_push`](Self::try_push), which never fails here.
+    pub fn push(&mut self, now: Instant, transition: Transition<V>) {
+        never_full(self.try_push(now, transition));
+    }
+
+    /// As [`try_resync`](Self::try_resync), which never fails here.
+    pub fn resync<'a>(&mut self, id: SubscriberId, objects: impl Iterator<Item = &'a V>)
+    where
+        V: 'a,
+    {
+        never_full(self.try_resync(id, objects));
     }
 }
 

@@ -1,28 +1,16 @@
 //! What a subscriber has not read is folded into its backlog: where it is too far behind, and while it catches up.
 
 use super::folded::Folded;
-use super::queues::{OfSubscriber, Queues};
+use super::queues::Queues;
 use super::ring::{Entry, Ring};
 use super::subscriber::Subscriber;
 use super::{EventLogIn, WhenBehind};
-use crate::storage::sealed::Text;
 use crate::storage::{List, Mem, Slot, Versioned};
 use crate::time::Instant;
 
 impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
-    /// Whether every subscriber that is too far behind can fold an entry.
-    pub(super) fn can_make_room(&self) -> bool {
-        let Some(last) = self.last_overrun() else { return true };
-        let mut behind = self.subscribers.iter().filter(|(_, subscriber)| subscriber.cursor <= last);
-        let records = behind.try_fold(self.backlog.len(), |records, (slot, subscriber)| {
-            let coalesces = subscriber.config.when_behind == WhenBehind::Coalesce;
-            coalesces.then(|| records + usize::from(self.folds_apart(slot, subscriber)))
-        });
-        records.is_some_and(|records| self.backlog.try_room(records).is_ok())
-    }
-
     /// The last number whose subscribers are too far behind for one more entry.
-    fn last_overrun(&self) -> Option<u64> {
+    pub(super) fn last_overrun(&self) -> Option<u64> {
         let entries = self.ring.len();
         if entries >= self.limit() {
             return Some(self.ring.end() - self.limit() as u64);
@@ -31,7 +19,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// Whether the next entry of a subscriber takes a record of its own when it is folded.
-    fn folds_apart(&self, slot: Slot, subscriber: &Subscriber<V, M>) -> bool {
+    pub(super) fn folds_apart(&self, slot: Slot, subscriber: &Subscriber<V, M>) -> bool {
         let next = self.ring.get(subscriber.cursor);
         next.is_some_and(|entry| self.find_folded(slot, entry.transition.key()).is_none())
     }
@@ -117,7 +105,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
 /// room. The function that emits them may panic.
 fn try_mark<'a, V: 'a, M: Mem>(
     marks: &mut Queues<M::Text, (), M>,
-    list: &mut List<OfSubscriber>,
+    list: &mut List,
     (subscriber, arrived): (Slot, Instant),
     states: impl Iterator<Item = &'a V>,
     marks_of: &M::IndexFn<V>,
@@ -128,9 +116,9 @@ fn try_mark<'a, V: 'a, M: Mem>(
             if added.is_err() || marks.find(subscriber, text, |other| **other == *text).is_some() {
                 return;
             }
-            added = match M::Text::try_copy(text) {
-                Some(text) => marks.try_push(list, (subscriber, text), (), arrived),
-                None => marks.try_room(usize::MAX),
+            added = match M::Text::try_from(text) {
+                Ok(text) => marks.try_push(list, (subscriber, text), (), arrived),
+                Err(_) => marks.try_room(usize::MAX),
             };
         });
     }

@@ -5,12 +5,9 @@
 //! [`SubscriptionConfig`] says.
 
 mod check;
-mod config;
 mod event_log;
 mod folded;
 mod folding;
-#[cfg(feature = "alloc")]
-mod heap;
 mod queues;
 mod ring;
 mod subscriber;
@@ -19,9 +16,8 @@ mod subscriber;
 mod tests;
 mod transition;
 
-pub use config::{SubscriptionConfig, WhenBehind};
 pub use event_log::EventLogIn;
-pub use subscriber::SubscriberId;
+pub use subscriber::{SubscriberId, SubscriptionConfig, WhenBehind};
 pub use transition::{Notice, Transition};
 
 /// An [`EventLogIn`] in memory that grows.

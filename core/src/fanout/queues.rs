@@ -1,12 +1,12 @@
 //! What waits for subscribers besides the entries of the log.
 
-use crate::storage::{Keyed, Linked, Links, List, Mem, Slot, Table};
+use crate::storage::{Chained, Keyed, Linked, List, Mem, Slot, Table};
 use crate::time::Instant;
 use core::hash::Hash;
 
 /// Items by subscriber and key. Each subscriber has a list of its own, in the order in which its keys arrived.
 pub(super) struct Queues<K: Hash + Eq, T, M: Mem> {
-    items: Table<Item<K, T>, M>,
+    items: Table<Linked<Item<K, T>>, M>,
 }
 
 pub(super) struct Item<K, T> {
@@ -15,11 +15,7 @@ pub(super) struct Item<K, T> {
     hash: u32,
     pub(super) content: T,
     pub(super) arrived: Instant,
-    links: Links,
 }
-
-/// The kind of list that holds the items of a subscriber.
-pub(super) enum OfSubscriber {}
 
 impl<K: Hash + Eq, T, M: Mem> Queues<K, T, M> {
     pub(super) const fn with_seed(seed: u64) -> Self {
@@ -46,8 +42,8 @@ impl<K: Hash + Eq, T, M: Mem> Queues<K, T, M> {
     }
 
     /// The items of a list, the first to be told first.
-    pub(super) fn iter(&self, list: &List<OfSubscriber>) -> impl Iterator<Item = &Item<K, T>> {
-        self.slots(list).map(|slot| &self.items[slot])
+    pub(super) fn iter(&self, list: &List) -> impl Iterator<Item = &Item<K, T>> {
+        list.iter(&self.items).map(|slot| &*self.items[slot])
     }
 
     pub(super) fn get(&self, item: Slot) -> &T {
@@ -61,25 +57,25 @@ impl<K: Hash + Eq, T, M: Mem> Queues<K, T, M> {
     /// Adds an item of a key that has none.
     pub(super) fn try_push(
         &mut self,
-        list: &mut List<OfSubscriber>,
+        list: &mut List,
         key: (Slot, K),
         content: T,
         arrived: Instant,
     ) -> Result<(), M::Full<()>> {
         let hash = self.items.hash(&key);
-        let item = Item { key, hash, content, arrived, links: Links::default() };
+        let item = Linked::new(Item { key, hash, content, arrived });
         let slot = self.items.try_insert_hashed(hash, item).map_err(|full| M::map_full(full, drop))?;
         list.push_back(&mut self.items, slot);
         Ok(())
     }
 
-    pub(super) fn pop(&mut self, list: &mut List<OfSubscriber>) -> Option<(K, T)> {
+    pub(super) fn pop(&mut self, list: &mut List) -> Option<(K, T)> {
         list.front().map(|item| self.remove(list, item))
     }
 
-    pub(super) fn remove(&mut self, list: &mut List<OfSubscriber>, item: Slot) -> (K, T) {
+    pub(super) fn remove(&mut self, list: &mut List, item: Slot) -> (K, T) {
         list.unlink(&mut self.items, item);
-        let Item { key, content, .. } = self.items.remove_hashed(self.items[item].hash, item);
+        let Item { key, content, .. } = self.items.remove_hashed(self.items[item].hash, item).into_record();
         if self.items.len() == 0 {
             self.items.release();
         }
@@ -87,16 +83,12 @@ impl<K: Hash + Eq, T, M: Mem> Queues<K, T, M> {
     }
 
     /// Removes the items of a list behind the first `kept`.
-    pub(super) fn truncate(&mut self, list: &mut List<OfSubscriber>, kept: usize, mut removed: impl FnMut(T)) {
-        let mut at = self.slots(list).nth(kept);
+    pub(super) fn truncate(&mut self, list: &mut List, kept: usize, mut removed: impl FnMut(T)) {
+        let mut at = list.iter(&self.items).nth(kept);
         while let Some(slot) = at {
             at = self.items[slot].next();
             removed(self.remove(list, slot).1);
         }
-    }
-
-    fn slots(&self, list: &List<OfSubscriber>) -> impl Iterator<Item = Slot> {
-        core::iter::successors(list.front(), |slot| self.items[*slot].next())
     }
 }
 
@@ -105,17 +97,5 @@ impl<K: Hash + Eq, T> Keyed for Item<K, T> {
 
     fn key(&self) -> &Self::Key {
         &self.key
-    }
-}
-
-impl<K, T> Linked<OfSubscriber> for Item<K, T> {
-    type Slot = Slot;
-
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next
     }
 }

@@ -1,8 +1,7 @@
 //! The invariants between any two operations; for tests.
 
 use super::DeltaFifoIn;
-use super::node::Queued;
-use crate::storage::{Keyed, Linked, List, Mem, Slot};
+use crate::storage::{Keyed, List, Mem, Slot};
 use core::iter::successors;
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
@@ -14,26 +13,22 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.check_list(&self.queued);
         self.check_list(&self.staged);
         let is_found = |slot: &Slot| self.nodes[*slot].folded().is_none();
-        self.in_order(&self.queued).filter(is_found).for_each(|slot| self.check_queued(slot));
-        self.in_order(&self.staged).filter(is_found).for_each(|slot| self.check_staged(slot));
-        let folded = self.in_order(&self.queued).filter_map(|slot| self.nodes[slot].folded());
+        self.queued.iter(&self.nodes).filter(is_found).for_each(|slot| self.check_queued(slot));
+        self.staged.iter(&self.nodes).filter(is_found).for_each(|slot| self.check_staged(slot));
+        let folded = self.queued.iter(&self.nodes).filter_map(|slot| self.nodes[slot].folded());
         assert_eq!(folded.map(|folded| folded.len() - 1).sum::<usize>(), self.folded, "folded deltas are counted");
-        let newest = self.in_order(&self.queued).filter(|slot| self.found(*slot) == Some(*slot)).count();
+        let newest = self.queued.iter(&self.nodes).filter(|slot| self.found(*slot) == Some(*slot)).count();
         let most = if self.coalescing { 2 * newest } else { usize::MAX };
         assert!(self.queued.len() <= most, "coalesced, a key has two deltas at most");
-        let bytes = self.in_order(&self.queued).map(|slot| self.nodes[slot].bytes()).sum::<usize>();
+        let bytes = self.queued.iter(&self.nodes).map(|slot| self.nodes[slot].bytes()).sum::<usize>();
         assert_eq!(bytes, self.bytes, "bytes are counted");
         assert!(self.rest.is_none_or(|rest| self.nodes[rest].delta().is_some()), "the rest of a key is queued");
     }
 
-    fn in_order(&self, list: &List<Queued>) -> impl Iterator<Item = Slot> {
-        successors(list.front(), |slot| self.nodes[*slot].next())
-    }
-
     /// Checks the key and the chain of each node of a list.
-    fn check_list(&self, list: &List<Queued>) {
+    fn check_list(&self, list: &List) {
         let (mut walked, mut arrival) = (0, 0);
-        for slot in self.in_order(list) {
+        for slot in list.iter(&self.nodes) {
             let node = &self.nodes[slot];
             if node.folded().is_none() {
                 assert_eq!(node.hash, self.nodes.hash(node.key()), "the hash of its key");

@@ -52,12 +52,12 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     pub(super) fn coalesce(&mut self, newest: Slot, delta: Delta<V>) -> Option<Delta<V>> {
         self.bytes -= self.nodes[newest].bytes();
         let own = self.merge(newest, delta);
-        self.bytes += self.nodes.get(newest).map_or(0, Node::bytes);
+        self.bytes += self.nodes.get(newest).map_or(0, |node| node.bytes());
         own
     }
 
     fn merge(&mut self, newest: Slot, delta: Delta<V>) -> Option<Delta<V>> {
-        let node = &mut self.nodes[newest];
+        let node = &mut *self.nodes[newest];
         let (Content::Delta(held), before) = (&mut node.content, node.chain) else { return Some(delta) };
         match (held.is_deletion(), delta.is_deletion()) {
             (true, false) => return Some(delta),
@@ -74,7 +74,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Forgets an object that came and went after the deletion that waits before it.
     fn withdraw(&mut self, newest: Slot, deletion: Slot) {
         self.queued.unlink(&mut self.nodes, newest);
-        let Node { hash, staged, .. } = self.nodes.remove_unfound(newest);
+        let Node { hash, staged, .. } = self.nodes.remove_unfound(newest).into_record();
         self.nodes.redirect(hash, newest, Some(deletion));
         (self.nodes[deletion].chain, self.nodes[deletion].staged) = (None, staged);
     }

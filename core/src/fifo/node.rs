@@ -1,14 +1,13 @@
 //! What a queue keeps of a delta that does not wait alone.
 
 use super::Delta;
-use crate::storage::{Keyed, Linked, Links, Mem, Slot};
+use crate::storage::{Keyed, Mem, Slot};
 use core::num::NonZeroU32;
 
 pub(super) struct Node<V: Keyed, M: Mem> {
     pub(super) content: Content<V, M>,
     /// Of the key.
     pub(super) hash: u32,
-    pub(super) links: Links,
     /// While queued: with which arrival it came.
     pub(super) arrival: Option<Arrival>,
     /// While queued: the next newer delta of the key; of two that are coalesced the newer one names the older one too.
@@ -25,9 +24,6 @@ pub(super) enum Content<V: Keyed, M: Mem> {
     /// Items that are as the cache has them. No key finds them.
     Folded(Folded),
 }
-
-/// The kind of list that holds nodes in the order of arrival.
-pub(super) enum Queued {}
 
 /// So many places of the cache, one behind the other.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +57,7 @@ impl Arrival {
 
 impl<V: Keyed, M: Mem> Node<V, M> {
     pub(super) fn new(content: Content<V, M>, hash: u32) -> Self {
-        Self { content, hash, links: Links::default(), arrival: None, chain: None, staged: None }
+        Self { content, hash, arrival: None, chain: None, staged: None }
     }
 
     pub(super) fn is_queued(&self) -> bool {
@@ -88,22 +84,6 @@ impl<V: Keyed, M: Mem> Node<V, M> {
             Content::Present(_) | Content::Folded(_) => unreachable!("an object was to be inserted"),
         }
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.delta().map_or(0, |delta| delta.object().bytes())
-    }
-}
-
-impl<V: Keyed, M: Mem> Linked<Queued> for Node<V, M> {
-    type Slot = Slot;
-
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next
-    }
 }
 
 impl<V: Keyed, M: Mem> Keyed for Node<V, M> {
@@ -115,6 +95,10 @@ impl<V: Keyed, M: Mem> Keyed for Node<V, M> {
             Content::Present(key) => key,
             Content::Folded(_) => unreachable!("no key finds what is folded"),
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.delta().map_or(0, |delta| delta.object().bytes())
     }
 }
 

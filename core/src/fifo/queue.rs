@@ -1,8 +1,8 @@
-use super::node::{Arrival, Content, Node, Queued, Unfolded};
+use super::node::{Arrival, Content, Node, Unfolded};
 use super::{Delta, Order, Popped};
+use crate::storage::{Chained, Keyed, KnownObjects, Linked, List, Maybe, Mem, Slot, Table};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, KnownObjects, Linked, List, Maybe, Mem, Slot, Table};
 
 /// A [`DeltaFifoIn`] in memory that grows.
 #[cfg(feature = "alloc")]
@@ -55,9 +55,9 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     pub(super) alone: Maybe<Delta<V>>,
     /// The delta that is before all others, if it was folded.
     pub(super) unfolded: Maybe<Unfolded<V>>,
-    pub(super) nodes: Table<Node<V, M>, M>,
-    pub(super) queued: List<Queued>,
-    pub(super) staged: List<Queued>,
+    pub(super) nodes: Table<Linked<Node<V, M>>, M>,
+    pub(super) queued: List,
+    pub(super) staged: List,
     /// How many deltas wait beside the nodes that are queued.
     pub(super) folded: usize,
     /// The next delta of the key that is being popped.
@@ -192,8 +192,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The deltas that wait, by arrival. A consumer can prepare for the next ones
     /// ([`Indexer::read_ahead`](crate::Indexer::read_ahead)). Those that an informer has folded are left out.
     pub fn waiting(&self) -> impl Iterator<Item = &Delta<V>> {
-        let nodes = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
-        self.without_nodes().chain(nodes.filter_map(|slot| self.nodes[slot].delta()))
+        self.without_nodes().chain(self.queued.iter(&self.nodes).filter_map(|slot| self.nodes[slot].delta()))
     }
 
     /// The order in which deltas leave.
@@ -246,7 +245,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             return self.oldest_folded_or_whole();
         }
         let (next, front) = (self.next()?, self.queued.front());
-        let oldest = if front == Some(next) { self.nodes[next].links.next } else { front };
+        let oldest = if front == Some(next) { self.nodes[next].next() } else { front };
         self.arrival(oldest?)
     }
 
@@ -291,7 +290,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     #[inline(never)]
     fn take(&mut self, slot: Slot) -> Delta<V> {
         self.queued.unlink(&mut self.nodes, slot);
-        let node = self.nodes.remove_unfound(slot);
+        let node = self.nodes.remove_unfound(slot).into_record();
         self.bytes -= node.bytes();
         self.rest = node.chain.filter(|_| self.order == Order::ByKey);
         match node.chain {
@@ -400,9 +399,11 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// A node that is the newest of its key, and in no list yet.
     pub(super) fn try_insert(&mut self, delta: Delta<V>, arrival: u64) -> Result<Slot, M::Full<V>> {
         let (hash, bytes) = (self.nodes.hash(delta.object().key()), delta.object().bytes());
-        let node = |delta| Node { arrival: Some(Arrival::new(arrival)), ..Node::new(Content::Delta(delta), hash) };
+        let node = |delta| {
+            Linked::new(Node { arrival: Some(Arrival::new(arrival)), ..Node::new(Content::Delta(delta), hash) })
+        };
         let inserted = self.nodes.try_insert_over(hash, delta, |delta| delta.object().key(), node);
-        let (slot, before) = inserted.map_err(|full| M::map_full(full, Node::into_object))?;
+        let (slot, before) = inserted.map_err(|full| M::map_full(full, |node| node.into_record().into_object()))?;
         self.bytes += bytes;
         if let Some(queued) = self.queued(before) {
             self.nodes[slot].staged = self.nodes[queued].staged.take();

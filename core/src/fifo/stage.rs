@@ -1,10 +1,10 @@
 //! Replacing the known state by a list, in two steps: stage its items, then commit or discard them.
 
-use super::node::{Arrival, Content, Node, Queued};
+use super::node::{Arrival, Content, Node};
 use super::{Delta, DeltaFifoIn, Order};
+use crate::storage::{Chained, Keyed, KnownObjects, Linked, List, Mem, Slot};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, KnownObjects, Linked, List, Mem, Slot};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Stages an item of a list that is being read. A key that the list has twice is staged twice, as client-go does.
@@ -107,8 +107,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// inferred, and the initial list goes on. `present` is called with each key that was staged alone.
     #[doc(hidden)]
     pub fn commit_part(&mut self, mut present: impl FnMut(&V::Key)) {
-        let staged = core::iter::successors(self.staged.front(), |slot| self.nodes[*slot].next());
-        for slot in staged {
+        for slot in self.staged.iter(&self.nodes) {
             if let Content::Present(key) = &self.nodes[slot].content {
                 present(key);
             }
@@ -175,7 +174,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         node: Node<V, M>,
     ) -> Result<Slot, M::Full<Node<V, M>>> {
         let (hash, chain) = (node.hash, self.staged(found));
-        let slot = self.nodes.try_insert_unfound(Node { chain, ..node })?;
+        let inserted = self.nodes.try_insert_unfound(Linked::new(Node { chain, ..node }));
+        let slot = inserted.map_err(|full| M::map_full(full, Linked::into_record))?;
         match (found, self.queued(found)) {
             (_, Some(queued)) => self.nodes[queued].staged = Some(slot),
             (Some(before), None) => self.nodes.redirect(hash, before, Some(slot)),
@@ -202,8 +202,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// The queued deltas that are the newest of their keys.
     fn newest_of_keys(&self) -> impl Iterator<Item = Slot> {
-        let queued = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
-        queued.filter(|slot| self.found(*slot) == Some(*slot))
+        self.queued.iter(&self.nodes).filter(|slot| self.found(*slot) == Some(*slot))
     }
 
     fn count_missing(&self, known: &impl KnownObjects<V>) -> usize {
@@ -213,7 +212,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// Tombstones for the queued keys that the list does not have.
-    fn try_bury_queued(&mut self, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
+    fn try_bury_queued(&mut self, deletions: &mut List) -> Result<(), M::Full<()>> {
         let mut at = self.queued.front();
         while let Some(slot) = at {
             if let Some(last_known) = self.found(slot).and_then(|newest| self.missing(newest)).cloned() {
@@ -225,11 +224,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// Tombstones for the known objects that neither the list nor the queue has.
-    fn try_bury_known(
-        &mut self,
-        known: &impl KnownObjects<V>,
-        deletions: &mut List<Queued>,
-    ) -> Result<(), M::Full<()>> {
+    fn try_bury_known(&mut self, known: &impl KnownObjects<V>, deletions: &mut List) -> Result<(), M::Full<()>> {
         for object in known.known() {
             if self.nodes.find(object.key()).is_none() {
                 self.try_bury(object.clone(), deletions)?;
@@ -238,7 +233,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Ok(())
     }
 
-    fn try_bury(&mut self, last_known: V, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
+    fn try_bury(&mut self, last_known: V, deletions: &mut List) -> Result<(), M::Full<()>> {
         if self.coalescing
             && let Some(newest) = self.newest_queued(last_known.key())
         {
@@ -269,7 +264,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             } else {
                 self.forget_staged(slot);
                 self.staged.unlink(&mut self.nodes, slot);
-                if let (Content::Delta(item), Some(newest)) = (self.nodes.remove_unfound(slot).content, newest) {
+                if let (Content::Delta(item), Some(newest)) =
+                    (self.nodes.remove_unfound(slot).into_record().content, newest)
+                {
                     let own = self.coalesce(newest, item);
                     debug_assert!(own.is_none(), "a state merges into the queued one");
                 }

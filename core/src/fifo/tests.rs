@@ -595,5 +595,6 @@ fn a_commit_that_does_not_fit_is_not_half_done() {
 #[test]
 fn a_delta_costs_32_bytes_beside_the_handle_and_a_key_nothing() {
     use crate::object::ObjectHandle;
-    assert_eq!(size_of::<Node<ObjectHandle<()>, Heap>>(), size_of::<ObjectHandle<()>>() + 32);
+    use crate::storage::Linked;
+    assert_eq!(size_of::<Linked<Node<ObjectHandle<()>, Heap>>>(), size_of::<ObjectHandle<()>>() + 32);
 }

@@ -4,8 +4,6 @@
 
 use super::node::{Arrival, Content, Folded, Node, Unfolded};
 use super::{Delta, DeltaFifoIn, Order};
-#[cfg(feature = "alloc")]
-use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, Linked, Maybe, Mem, Slot};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
@@ -117,27 +115,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     fn try_insert_folded(&mut self, run: Folded) -> Result<Slot, M::Full<()>> {
-        self.nodes.try_insert_unfound(Node::new(Content::Folded(run), 0)).map_err(|full| M::map_full(full, drop))
+        let node = Linked::new(Node::new(Content::Folded(run), 0));
+        self.nodes.try_insert_unfound(node).map_err(|full| M::map_full(full, drop))
     }
 
     fn staged_run(&self, place: u32) -> Option<(Slot, Folded)> {
-        let staged = core::iter::successors(self.staged.front(), |slot| self.nodes[*slot].next());
-        let mut runs = staged.filter_map(|slot| Some((slot, self.nodes[slot].folded()?)));
+        let mut runs = self.staged.iter(&self.nodes).filter_map(|slot| Some((slot, self.nodes[slot].folded()?)));
         runs.find(|(_, run)| (run.first..run.first + run.len).contains(&place))
-    }
-}
-
-/// Memory that grows: the operations that are never full.
-#[cfg(feature = "alloc")]
-impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
-    #[doc(hidden)]
-    pub fn stage_known(&mut self, place: u32) {
-        never_full(self.try_stage_known(place));
-    }
-
-    #[doc(hidden)]
-    pub fn unstage_known(&mut self, place: u32, instead: Option<V>) {
-        never_full(self.try_unstage_known(place, instead));
     }
 }
 

@@ -1,25 +1,22 @@
 //! Up to which version the cache has every change.
 
 use crate::object::Version;
-use crate::storage::{Linked, Links, List, Mem, Slab, Slot};
+use crate::storage::{Linked, List, Mem, Slab};
 
 /// Which of the received versions has been applied.
 pub(super) struct Progress<M: Mem> {
     /// The newest version that is applied.
     pub(super) applied: Option<Version>,
-    received: Slab<Received, M>,
+    received: Slab<Linked<Received>, M>,
     /// The versions received since, oldest first.
-    order: List<Oldest>,
+    order: List,
 }
-
-enum Oldest {}
 
 /// A version that is applied once every delta up to an arrival has been taken. A bookmark queues no delta and shares
 /// the arrival before it, so the queue's limit bounds the number of these.
 struct Received {
     arrival: u64,
     version: Option<Version>,
-    links: Links,
 }
 
 impl<M: Mem> Progress<M> {
@@ -31,20 +28,20 @@ impl<M: Mem> Progress<M> {
             return;
         }
         let shared = newest.is_some_and(|newest| newest.arrival == arrival);
-        let received = Received { arrival, version: version.cloned(), links: Links::default() };
+        let received = Received { arrival, version: version.cloned() };
         match self.order.back().filter(|_| shared) {
-            Some(newest) => self.received[newest].replace(received),
+            Some(newest) => *self.received[newest] = received,
             None => self.push(received),
         }
     }
 
     /// If fixed memory is full, this version takes the place of the one before it, which then counts as applied later.
     fn push(&mut self, received: Received) {
-        match self.received.try_insert(received) {
+        match self.received.try_insert(Linked::new(received)) {
             Ok(slot) => self.order.push_back(&mut self.received, slot),
             Err(full) => {
                 if let Some(newest) = self.order.back() {
-                    self.received[newest].replace(M::into_item(full));
+                    *self.received[newest] = M::into_item(full).into_record();
                 }
             }
         }
@@ -53,8 +50,7 @@ impl<M: Mem> Progress<M> {
     /// The newest version whose deltas all arrived before `oldest`, the arrival of the oldest queued delta; `None` if no
     /// new version is applied. If the queue is empty, there is no `oldest`, and every version is applied.
     pub(super) fn next(&self, oldest: Option<u64>) -> Option<&Version> {
-        let slots = core::iter::successors(self.order.front(), |slot| self.received[*slot].links.next);
-        let received = slots.map(|slot| &self.received[slot]);
+        let received = self.order.iter(&self.received).map(|slot| &self.received[slot]);
         received.take_while(|received| received.is_applied(oldest)).last()?.version.as_ref()
     }
 
@@ -63,7 +59,7 @@ impl<M: Mem> Progress<M> {
         while self.order.front().is_some_and(|slot| self.received[slot].is_applied(oldest))
             && let Some(slot) = self.order.pop_front(&mut self.received)
         {
-            self.applied = self.received.remove(slot).version;
+            self.applied = self.received.remove(slot).into_record().version;
         }
     }
 }
@@ -74,24 +70,7 @@ impl<M: Mem> Default for Progress<M> {
     }
 }
 
-impl Linked<Oldest> for Received {
-    type Slot = Slot;
-
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next
-    }
-}
-
 impl Received {
-    /// Takes the place of an older one.
-    fn replace(&mut self, Self { arrival, version, links: _ }: Self) {
-        (self.arrival, self.version) = (arrival, version);
-    }
-
     fn is_applied(&self, oldest: Option<u64>) -> bool {
         oldest.is_none_or(|oldest| self.arrival < oldest)
     }

@@ -1,5 +1,5 @@
 use super::EventOf;
-use super::subscription::{Filter, Pass, Subscription, Told};
+use super::subscription::{Filter, Subscription, Told, accepted, pass};
 use crate::cache::{AwaitError, Contents, StoreIn};
 use crate::decode::DecodeError;
 use crate::fanout::{Notice, SubscriberId};
@@ -99,7 +99,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
     /// when [`poll_timeout`](Self::poll_timeout) is due.
     ///
     /// `None` is the end: the informer was dropped, and everything has been told.
-    pub fn poll_next(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<Option<Told<V>>> {
+    pub fn poll_next(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<Option<Told<EventOf<V>>>> {
         loop {
             if let Some(told) = self.tell() {
                 return Poll::Ready(Some(told));
@@ -146,13 +146,13 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
     }
 
     /// Takes the item that was read, unless the filter leaves it out.
-    fn tell(&mut self) -> Option<Told<V>> {
-        let pass = match (&self.read, &self.filter) {
-            (Some(Item::Notice(Notice::Changed(transition))), Some(filter)) => Pass::of(transition, filter),
-            _ => Pass::Whole,
+    fn tell(&mut self) -> Option<Told<EventOf<V>>> {
+        let accepted = match (&self.read, &self.filter) {
+            (Some(Item::Notice(Notice::Changed(transition))), Some(filter)) => accepted(transition, filter),
+            _ => [true; 2],
         };
         match self.read.take()? {
-            Item::Notice(Notice::Changed(transition)) => pass.apply(transition).map(|it| Told::Event(it.into())),
+            Item::Notice(Notice::Changed(transition)) => pass(transition, accepted).map(|it| Told::Event(it.into())),
             Item::Notice(Notice::Mark(mark)) => Some(Told::Mark(mark)),
             Item::Notice(Notice::MarksLost) => Some(Told::MarksLost),
             Item::Notice(Notice::Synced) => Some(Told::Event(EventOf::Synced)),

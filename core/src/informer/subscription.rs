@@ -1,8 +1,7 @@
 //! What a subscriber asks for, and what it is told.
 
-use super::EventOf;
 use crate::fanout::{SubscriptionConfig, Transition, WhenBehind};
-use crate::storage::{Heap, Keyed};
+use crate::storage::Heap;
 use alloc::boxed::Box;
 use core::fmt;
 use core::time::Duration;
@@ -95,12 +94,12 @@ impl<V> fmt::Debug for Subscription<V> {
     }
 }
 
-/// What a [`Subscriber`](super::Subscriber) is told.
-#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
-pub enum Told<V: Keyed> {
+/// What a [`Subscriber`](super::Subscriber) is told: events `E`, and marks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told<E> {
     /// An event of the informer. Of several failures, or several objects that could not be decoded, the last one is
     /// told.
-    Event(EventOf<V>),
+    Event(E),
     /// A mark of a state that is not told; see [`Subscription::marks`](super::Subscription::marks).
     Mark(Box<str>),
     /// States were not told whose marks are not known, because the function of the
@@ -109,77 +108,26 @@ pub enum Told<V: Keyed> {
     MarksLost,
 }
 
-impl<V: Keyed<Key: Clone> + Clone> Clone for Told<V> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Event(event) => Self::Event(event.clone()),
-            Self::Mark(mark) => Self::Mark(mark.clone()),
-            Self::MarksLost => Self::MarksLost,
-        }
+/// Whether a filter accepts the state before a change, and the one after it (client-go `FilteringResourceEventHandler`).
+///
+/// A deletion passes if the state that was known passes. So it is told exactly if the object was, whatever the final
+/// state is. (client-go filters by the final state.)
+pub(super) fn accepted<V>(transition: &Transition<V>, filter: impl Fn(&V) -> bool) -> [bool; 2] {
+    match transition {
+        Transition::Added { object, .. } => [false, filter(object)],
+        Transition::Updated { old, new } => [filter(old), filter(new)],
+        Transition::Deleted { old, .. } => [filter(old), false],
     }
 }
 
-impl<V: Keyed<Key: PartialEq> + PartialEq> PartialEq for Told<V> {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Event(one), Self::Event(other)) => one == other,
-            (Self::Mark(one), Self::Mark(other)) => one == other,
-            (Self::MarksLost, Self::MarksLost) => true,
-            (Self::Event(_) | Self::Mark(_) | Self::MarksLost, _) => false,
+/// What a subscriber is told of a change whose states are [accepted] so.
+pub(super) fn pass<V: Clone>(transition: Transition<V>, accepted: [bool; 2]) -> Option<Transition<V>> {
+    match (transition, accepted) {
+        (_, [false, false]) => None,
+        (Transition::Updated { new: object, .. }, [false, true]) => Some(Transition::Added { object, initial: false }),
+        (Transition::Updated { old, .. }, [true, false]) => {
+            Some(Transition::Deleted { object: old.clone(), old, final_state_known: true })
         }
-    }
-}
-
-impl<V: Keyed<Key: fmt::Debug> + fmt::Debug> fmt::Debug for Told<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Event(event) => f.debug_tuple("Event").field(event).finish(),
-            Self::Mark(mark) => f.debug_tuple("Mark").field(mark).finish(),
-            Self::MarksLost => f.write_str("MarksLost"),
-        }
-    }
-}
-
-/// How much of a change a filter lets through (client-go `FilteringResourceEventHandler`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pass {
-    /// The change as it is.
-    Whole,
-    /// An update whose old state the filter does not accept: the object is told as added.
-    Appears,
-    /// An update whose new state the filter does not accept: the object is told as deleted.
-    Vanishes,
-    Nothing,
-}
-
-impl Pass {
-    /// A deletion passes if the state that was known passes. So it is told exactly if the object was, whatever the
-    /// final state is. (client-go filters by the final state.)
-    pub(super) fn of<V>(transition: &Transition<V>, filter: impl Fn(&V) -> bool) -> Self {
-        match transition {
-            Transition::Added { object: told, .. } | Transition::Deleted { old: told, .. } if filter(told) => {
-                Self::Whole
-            }
-            Transition::Added { .. } | Transition::Deleted { .. } => Self::Nothing,
-            Transition::Updated { old, new } => match (filter(old), filter(new)) {
-                (true, true) => Self::Whole,
-                (false, true) => Self::Appears,
-                (true, false) => Self::Vanishes,
-                (false, false) => Self::Nothing,
-            },
-        }
-    }
-
-    pub(super) fn apply<V: Clone>(self, transition: Transition<V>) -> Option<Transition<V>> {
-        match (self, transition) {
-            (Self::Nothing, _) => None,
-            (Self::Appears, Transition::Updated { new: object, .. }) => {
-                Some(Transition::Added { object, initial: false })
-            }
-            (Self::Vanishes, Transition::Updated { old, .. }) => {
-                Some(Transition::Deleted { object: old.clone(), old, final_state_known: true })
-            }
-            (_, transition) => Some(transition),
-        }
+        (transition, _) => Some(transition),
     }
 }

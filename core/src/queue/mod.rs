@@ -7,20 +7,18 @@ mod discipline;
 mod job;
 mod limiter;
 mod metrics;
-mod outcome;
 mod record;
 mod work_queue;
 
 pub use discipline::{Discipline, Fifo, Lanes, Priority};
-pub use job::{Added, Drained, Job, QueueStats, WhileDelayed};
+pub use job::{Added, Drained, Finished, Job, Outcome, QueueStats, WhileDelayed};
 pub use limiter::{
     DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, TokenBucket,
 };
 pub use metrics::{Durations, QueueMetrics};
-pub use outcome::{Finished, Outcome};
-#[cfg(feature = "alloc")]
-pub(crate) use work_queue::Posted;
 pub use work_queue::WorkQueueIn;
+#[cfg(feature = "alloc")]
+pub(crate) use work_queue::{Machine, Posted};
 
 /// A [`WorkQueueIn`] on the heap, which is never full.
 #[cfg(feature = "alloc")]

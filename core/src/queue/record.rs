@@ -1,9 +1,9 @@
 use super::Job;
-use crate::storage::{Keyed, Linked, Links, Slot, Timed};
+use crate::storage::{Keyed, Slot, Timed};
 
-/// All that a queue knows of one key. It keeps slots as `S`.
+/// All that a queue knows of one key. A ready one is in a list.
 #[derive(Debug)]
-pub struct Record<K, T, S> {
+pub struct Record<K, T> {
     pub(super) key: K,
     /// The key's hash in the table of records.
     pub(super) hash: u32,
@@ -17,7 +17,6 @@ pub struct Record<K, T, S> {
     pub(super) transient: u32,
     /// The discipline's.
     pub(super) mark: T,
-    links: Links<S>,
 }
 
 /// client-go keeps a dirty and a processing set; the first four are the ways to be in them.
@@ -42,14 +41,9 @@ pub(super) enum Then {
     Park,
 }
 
-/// The kind of list that holds ready keys.
-#[derive(Debug)]
-pub enum Ready {}
-
-impl<K, T, S> Record<K, T, S> {
+impl<K, T> Record<K, T> {
     pub(super) fn new(key: K, hash: u32, mark: T) -> Self {
-        let (phase, links) = (Phase::Idle, Links::default());
-        Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, transient: 0, mark, links }
+        Self { key, hash, phase: Phase::Idle, timer: None, is_backing_off: false, failures: 0, transient: 0, mark }
     }
 
     pub(super) fn is_run_by(&self, job: &Job) -> bool {
@@ -75,7 +69,7 @@ impl<K, T, S> Record<K, T, S> {
     }
 }
 
-impl<K: core::hash::Hash + Eq, T, S> Keyed for Record<K, T, S> {
+impl<K: core::hash::Hash + Eq, T> Keyed for Record<K, T> {
     type Key = K;
 
     fn key(&self) -> &K {
@@ -83,20 +77,8 @@ impl<K: core::hash::Hash + Eq, T, S> Keyed for Record<K, T, S> {
     }
 }
 
-impl<K, T, S> Timed for Record<K, T, S> {
+impl<K, T> Timed for Record<K, T> {
     fn timer(&mut self) -> &mut Option<Slot> {
         &mut self.timer
-    }
-}
-
-impl<K, T, S: Copy + From<Slot> + Into<Slot>> Linked<Ready> for Record<K, T, S> {
-    type Slot = S;
-
-    fn links(&mut self) -> &mut Links<S> {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next.map(Into::into)
     }
 }

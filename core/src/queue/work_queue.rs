@@ -1,26 +1,24 @@
+mod additions;
 mod closing;
 mod finish;
 #[cfg(feature = "alloc")]
-mod heap;
-#[cfg(feature = "alloc")]
-mod posted;
-mod priority;
-mod standing;
+mod machine;
 mod states;
 
 use self::closing::Closing;
 #[cfg(feature = "alloc")]
-pub(crate) use self::posted::Posted;
+pub(crate) use self::machine::{Machine, Posted};
 use super::discipline::Records;
 use super::metrics::Stopwatch;
 use super::record::{Phase, Then};
-use super::{Added, Discipline, Drained, Fifo, Job, QueueMetrics, QueueStats, RateLimiter, WhileDelayed};
+use super::{Discipline, Drained, Fifo, Job, QueueMetrics, QueueStats, RateLimiter, WhileDelayed};
 use crate::storage::sealed::{Empty, HeapOnly};
+#[cfg(feature = "alloc")]
+use crate::storage::{Heap, InPlace};
 use crate::storage::{Initially, Mem, Timers};
 use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
-use core::time::Duration;
 
 /// A queue of keys for workers: client-go's `workqueue` with its delaying and its rate-limiting layer, as one machine.
 ///
@@ -81,21 +79,16 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     /// The number of the job that was handed out last.
     job: u32,
     running: usize,
-    /// The number of keys whose work is over and whose jobs are not given back.
-    held: usize,
     /// The number of running and held keys that are dirty.
     deferred: usize,
-    parked: usize,
+    /// All but the depth.
+    stats: QueueStats,
     while_delayed: WhileDelayed,
     max_retries: Initially<{ u32::MAX as u64 }>,
     closing: Closing,
     /// The keys that were dropped, and the additions that were refused, since the queue was shut down.
     left: Drained,
     stopwatch: M::HeapOnly<Option<Stopwatch<M>>>,
-    adds: u64,
-    merged: u64,
-    retries: u64,
-    panics: u64,
 }
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
@@ -127,18 +120,13 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             now: Instant::ZERO,
             job: 0,
             running: 0,
-            held: 0,
             deferred: 0,
-            parked: 0,
+            stats: QueueStats { depth: 0, adds: 0, merged: 0, retries: 0, held: 0, parked: 0, panics: 0 },
             while_delayed: WhileDelayed::RunTwice,
             max_retries: Initially::new(u32::MAX as u64),
             closing: Closing::Open,
             left: Drained { delayed: 0, ready: 0, running: 0, refused: 0 },
             stopwatch: M::HeapOnly::EMPTY,
-            adds: 0,
-            merged: 0,
-            retries: 0,
-            panics: 0,
         }
     }
 
@@ -181,60 +169,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// As [`with_max_retries`](Self::with_max_retries), for a queue in a `static`.
     pub const fn set_max_retries(&mut self, retries: u32) {
         self.max_retries = Initially::new(retries as u64);
-    }
-
-    /// Adds a key: client-go's `Typed.Add`.
-    ///
-    /// # Errors
-    /// A full queue gives back a key that it does not know; nothing changed.
-    pub fn try_add(&mut self, key: K) -> Result<Added, M::Full<K>> {
-        if self.is_shutting_down() {
-            return Ok(self.refuse());
-        }
-        let slot = self.try_record(key)?;
-        Ok(self.mark_now(slot))
-    }
-
-    /// Adds a key when `delay` is over, at once if that is zero: client-go's `AddAfter`.
-    ///
-    /// # Errors
-    /// A full queue gives back a key that it does not know; nothing changed.
-    pub fn try_add_after(&mut self, now: Instant, key: K, delay: Duration) -> Result<Added, M::Full<K>> {
-        if self.is_shutting_down() {
-            return Ok(self.refuse());
-        }
-        let slot = self.try_record(key)?;
-        Ok(self.delay(now, slot, delay, false))
-    }
-
-    /// Counts a failure of the key and adds it when the rate limiter says so: client-go's `AddRateLimited`.
-    ///
-    /// Even a queue that is shutting down counts the failure.
-    ///
-    /// # Errors
-    /// A full queue gives back a key that it does not know; nothing changed.
-    #[doc(alias = "AddRateLimited")]
-    pub fn try_add_rate_limited(&mut self, now: Instant, key: K) -> Result<Added, M::Full<K>> {
-        self.try_add_rate_limited_after(now, key, Duration::ZERO)
-    }
-
-    /// As [`try_add_rate_limited`](Self::try_add_rate_limited), but not before `least` is over. This suits a server
-    /// that requests a delay (`Retry-After`).
-    ///
-    /// # Errors
-    /// A full queue gives back a key that it does not know; nothing changed.
-    pub fn try_add_rate_limited_after(&mut self, now: Instant, key: K, least: Duration) -> Result<Added, M::Full<K>> {
-        let (slot, delay) = self.try_count_failure(now, key)?;
-        Ok(self.back_off(slot, delay.max(least)))
-    }
-
-    /// Counts a failure of the key and returns its delay, without adding the key: the `When` of client-go's rate
-    /// limiters.
-    ///
-    /// # Errors
-    /// A full queue gives back a key that it does not know; nothing changed.
-    pub fn try_when(&mut self, now: Instant, key: K) -> Result<Duration, M::Full<K>> {
-        Ok(self.try_count_failure(now, key)?.1)
     }
 
     /// Sets the key's failures back to none: client-go's `Forget`. A delay of the key goes on; it is no longer parked.
@@ -300,7 +234,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// Counts a panic of a job that is given back without an outcome.
     /// [`Outcome::Panicked`](crate::queue::Outcome::Panicked) is counted by [`finish`](Self::finish).
     pub fn note_panic(&mut self) {
-        self.panics += 1;
+        self.stats.panics += 1;
     }
 
     /// The number of ready keys: client-go's `Len`. Delayed and running keys do not count.
@@ -318,9 +252,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
-        let depth = self.len() + self.deferred;
-        let Self { adds, merged, retries, held, parked, panics, .. } = *self;
-        QueueStats { depth, adds, merged, retries, held, parked, panics }
+        QueueStats { depth: self.len() + self.deferred, ..self.stats }
     }
 
     /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics),
@@ -336,11 +268,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         Some(metrics)
     }
 
-    #[cfg(feature = "alloc")]
-    pub(crate) fn has_metrics(&self) -> bool {
-        self.stopwatch.get().is_some_and(Option::is_some)
-    }
-
     /// The next change happens at `now`.
     pub(crate) fn note_time(&mut self, now: Instant) {
         self.now = self.now.max(now);
@@ -350,6 +277,33 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// [`with_max_retries`](Self::with_max_retries).
     pub fn parked(&self) -> impl Iterator<Item = &K> {
         self.records.iter().filter(|(_, record)| record.is_parked()).map(|(_, record)| &record.key)
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> {
+    /// Measures the times of [`metrics`](Self::metrics). They take memory for each key, so a queue in fixed memory has
+    /// [counters](Self::stats) alone.
+    ///
+    /// A queue reads no clock. It stamps an addition or a job with the latest `now` that it was given. For exact times,
+    /// call [`handle_timeout`](Self::handle_timeout) before each.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::{Instant, WorkQueue};
+    ///
+    /// let mut queue = WorkQueue::<&str>::default().with_metrics();
+    /// queue.add("web");
+    /// let later = Instant::ZERO + Duration::from_millis(20);
+    /// queue.handle_timeout(later);
+    /// let job = queue.poll_job().unwrap();
+    /// assert_eq!(queue.metrics(later).unwrap().latency.total, Duration::from_millis(20));
+    /// # queue.done(job);
+    /// ```
+    #[must_use]
+    pub fn with_metrics(mut self) -> Self {
+        self.stopwatch = InPlace(Some(Stopwatch::default()));
+        self
     }
 }
 

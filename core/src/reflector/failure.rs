@@ -172,31 +172,41 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    /// All classes.
-    pub const ALL: [Self; 22] = [
-        Self::Expired,
-        Self::VersionTooLarge,
-        Self::BackInTime,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::NotFound,
-        Self::Unsupported,
-        Self::TooManyRequests,
-        Self::ServerError,
-        Self::Refused,
-        Self::StreamError,
-        Self::Unreachable,
-        Self::Untrusted,
-        Self::Stalled,
-        Self::Unfinished,
-        Self::Malformed,
-        Self::TooLarge,
-        Self::DoesNotFit,
-        Self::Unreadable,
-        Self::VeryShort,
-        Self::Silent,
-        Self::Drifted,
+    /// Each class, in the order of the enum, and what it is called.
+    const NAMES: [(Self, &str); 22] = [
+        (Self::Expired, "expired"),
+        (Self::VersionTooLarge, "version too large"),
+        (Self::BackInTime, "back in time"),
+        (Self::Unauthorized, "unauthorized"),
+        (Self::Forbidden, "forbidden"),
+        (Self::NotFound, "not found"),
+        (Self::Unsupported, "not understood"),
+        (Self::TooManyRequests, "too many requests"),
+        (Self::ServerError, "server error"),
+        (Self::Refused, "refused"),
+        (Self::StreamError, "error event"),
+        (Self::Unreachable, "unreachable"),
+        (Self::Untrusted, "untrusted"),
+        (Self::Stalled, "silent for too long"),
+        (Self::Unfinished, "ended too early"),
+        (Self::Malformed, "malformed"),
+        (Self::TooLarge, "too large"),
+        (Self::DoesNotFit, "does not fit"),
+        (Self::Unreadable, "unreadable"),
+        (Self::VeryShort, "ended at once"),
+        (Self::Silent, "ended without an event"),
+        (Self::Drifted, "drifted"),
     ];
+
+    /// All classes.
+    pub const ALL: [Self; 22] = {
+        let (mut all, mut at) = ([Self::Expired; 22], 0);
+        while at < all.len() {
+            all[at] = Self::NAMES[at].0;
+            at += 1;
+        }
+        all
+    };
 
     /// Whether retries alone cannot succeed: credentials, RBAC rules, the request, limits or the server need a manual
     /// change.
@@ -349,30 +359,7 @@ impl core::error::Error for Failure {}
 
 impl fmt::Display for FailureClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Expired => "expired",
-            Self::VersionTooLarge => "version too large",
-            Self::BackInTime => "back in time",
-            Self::Unauthorized => "unauthorized",
-            Self::Forbidden => "forbidden",
-            Self::NotFound => "not found",
-            Self::Unsupported => "not understood",
-            Self::TooManyRequests => "too many requests",
-            Self::ServerError => "server error",
-            Self::Refused => "refused",
-            Self::StreamError => "error event",
-            Self::Unreachable => "unreachable",
-            Self::Untrusted => "untrusted",
-            Self::Stalled => "silent for too long",
-            Self::Unfinished => "ended too early",
-            Self::Malformed => "malformed",
-            Self::TooLarge => "too large",
-            Self::DoesNotFit => "does not fit",
-            Self::Unreadable => "unreadable",
-            Self::VeryShort => "ended at once",
-            Self::Silent => "ended without an event",
-            Self::Drifted => "drifted",
-        })
+        f.write_str(Self::NAMES[*self as usize].1)
     }
 }
 

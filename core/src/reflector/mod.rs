@@ -165,18 +165,19 @@ impl Reflector {
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Step {
         self.now = self.now.max(now);
         match input {
+            Input::Response(id, response) => return self.on_response(id, response),
+            Input::Stop => return self.on_stop(),
+            Input::Timeout => return self.on_timeout(),
             Input::Start => self.on_start(),
-            Input::Stop => self.on_stop(),
-            Input::Timeout => self.on_timeout(),
             Input::Listening => self.on_listening(),
             Input::DoesNotFit { wanted } => self.on_does_not_fit(wanted),
-            Input::Fits => self.on_fits(),
+            Input::Fits => self.lacking = None,
             Input::Room => self.on_room(),
             Input::Overtaken => self.on_overtaken(),
             Input::Drifted { objects } => self.on_drifted(objects),
             Input::Confirmed { same } => self.on_confirmed(same),
-            Input::Response(id, response) => self.on_response(id, response),
         }
+        Step::Nothing
     }
 
     /// The next action for the transport. It is derived from the state, so a late call loses nothing.
@@ -300,11 +301,10 @@ impl Reflector {
         self.config.bookmark_overdue.is_some_and(|overdue| self.last_heard + overdue <= now)
     }
 
-    fn on_start(&mut self) -> Step {
+    fn on_start(&mut self) {
         if matches!(self.activity, Activity::Idle | Activity::Stopped) {
             self.begin();
         }
-        Step::Nothing
     }
 
     fn on_stop(&mut self) -> Step {
@@ -314,10 +314,9 @@ impl Reflector {
         step
     }
 
-    fn on_listening(&mut self) -> Step {
+    fn on_listening(&mut self) {
         let now = self.now;
         self.call_mut().into_iter().for_each(|call| call.listen(now));
-        Step::Nothing
     }
 
     fn on_timeout(&mut self) -> Step {

@@ -116,15 +116,14 @@ impl Reflector {
     }
 
     /// Handles [`Input::Confirmed`](super::Input::Confirmed).
-    pub(super) fn on_confirmed(&mut self, same: bool) -> Step {
-        let Some(resume) = self.resume.as_mut().filter(|resume| resume.is_held) else { return Step::Nothing };
+    pub(super) fn on_confirmed(&mut self, same: bool) {
+        let Some(resume) = self.resume.as_mut().filter(|resume| resume.is_held) else { return };
         resume.is_held = false;
         if !same {
             self.forget_saved();
         } else if matches!(self.activity, Activity::Held) {
             self.watch_saved();
         }
-        Step::Nothing
     }
 
     fn watch_saved(&mut self) {
@@ -136,9 +135,8 @@ impl Reflector {
     }
 
     /// The server's history is another one than that of the known objects.
-    pub(super) fn on_overtaken(&mut self) -> Step {
+    pub(super) fn on_overtaken(&mut self) {
         self.relist_foreign(|purpose| matches!(purpose, Purpose::Watch(_)));
-        Step::Nothing
     }
 
     /// The saved state is another server's: it is listed from nothing.

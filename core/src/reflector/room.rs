@@ -1,7 +1,7 @@
 //! A cache that has no room for some objects: the watch goes on, and the state is read again later.
 
 use super::call::{Call, Purpose};
-use super::{Activity, Failure, FailureClass, FailureReport, Operation, Outage, Reflector, RetryRule, Step};
+use super::{Activity, Failure, FailureClass, FailureReport, Operation, Outage, Reflector, RetryRule};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -51,27 +51,20 @@ impl Reflector {
         Some(Outage { since, attempts: states, class, status: None, interrupted: false, again })
     }
 
-    pub(super) fn on_does_not_fit(&mut self, wanted: usize) -> Step {
+    pub(super) fn on_does_not_fit(&mut self, wanted: usize) {
         let until = self.slowly();
         let first =
             Lacking { wanted, reported: 0, since: self.now, states: 1, until, has_room: false, is_stale: false };
         self.lacking = Some(Lacking { wanted, is_stale: false, ..self.lacking.unwrap_or(first) });
         self.report_lack();
-        Step::Nothing
     }
 
-    pub(super) fn on_fits(&mut self) -> Step {
-        self.lacking = None;
-        Step::Nothing
-    }
-
-    pub(super) fn on_room(&mut self) -> Step {
+    pub(super) fn on_room(&mut self) {
         if let Some(mut lacking) = self.lacking.filter(|lacking| !lacking.has_room) {
             let soon = self.now + self.delays.for_room(lacking.states.saturating_sub(1));
             (lacking.has_room, lacking.until) = (true, lacking.until.min(soon));
             self.lacking = Some(lacking);
         }
-        Step::Nothing
     }
 
     /// A whole state was read, and the cache has yet to take it.

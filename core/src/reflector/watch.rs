@@ -122,15 +122,14 @@ impl Reflector {
     }
 
     /// An audit lists the most recent state, so the relist does the same, by a list.
-    pub(super) fn on_drifted(&mut self, objects: usize) -> Step {
+    pub(super) fn on_drifted(&mut self, objects: usize) {
         match &mut self.activity {
             Activity::Requesting(call) if call.watch().is_some() => call.doubt.drifted = objects,
             Activity::Waiting { then: then @ Then::Watch, .. } => *then = Then::Relist,
-            _ => return Step::Nothing,
+            _ => return,
         }
         (self.versions.most_recent, self.server.lists_next) = (true, true);
         self.plan_relist();
-        Step::Nothing
     }
 
     /// Lets one relist follow, while the watch goes on. Each that follows another one within minutes waits for longer.

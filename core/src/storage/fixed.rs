@@ -1,9 +1,8 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
-use super::chains::Chains;
 use super::half_sip::HalfSip;
-use super::sealed::{Array, Empty, HeapOnly, Records, Sealed, Text};
-use super::{Full, InPlace, Mem, ShortSlot};
+use super::sealed::{Array, Empty, HeapOnly, Index, Records, Sealed};
+use super::{Full, InPlace, Mem, ShortSlot, Slot};
 use core::hash::Hash;
 use core::marker::PhantomData;
 
@@ -158,26 +157,12 @@ impl<T, const N: usize> Records<T> for heapless::Vec<T, N> {
         self.push(record).map_err(Full)
     }
 
-    fn is_full(&self) -> bool {
-        self.is_full()
-    }
-
     fn clear(&mut self) {
         self.clear();
     }
 
     fn release(&mut self) -> bool {
         false
-    }
-}
-
-impl<const N: usize> Text for heapless::String<N, u16> {
-    fn fits(text: &str) -> bool {
-        text.len() <= N
-    }
-
-    fn try_copy(text: &str) -> Option<Self> {
-        Self::try_from(text).ok()
     }
 }
 
@@ -197,4 +182,67 @@ impl<T> HeapOnly<T> for LeftOut {
     fn get_mut(&mut self) -> Option<&mut T> {
         None
     }
+}
+
+/// From a hash to slots: as many buckets as slots. A slot's successor in its bucket is found under the slot's own number.
+#[derive(Debug)]
+pub struct Chains<const N: usize> {
+    heads: [Option<ShortSlot>; N],
+    next: [Option<ShortSlot>; N],
+}
+
+impl<const N: usize> Chains<N> {
+    fn bucket(hash: u32) -> usize {
+        hash as usize % N.max(1)
+    }
+}
+
+impl<const N: usize> Empty for Chains<N> {
+    const EMPTY: Self = Self { heads: [None; N], next: [None; N] };
+}
+
+impl<const N: usize> Index for Chains<N> {
+    fn find(&self, hash: u32, mut eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let mut at = self.heads.get(Self::bucket(hash))?.map(Slot::from);
+        while let Some(found) = at {
+            if eq(found) {
+                return at;
+            }
+            at = self.next[found.index()].map(Slot::from);
+        }
+        None
+    }
+
+    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: impl FnOnce() -> Slot) -> Option<Slot> {
+        let found = self.find(hash, eq);
+        if found.is_none() {
+            self.insert(hash, new());
+        }
+        found
+    }
+
+    fn insert(&mut self, hash: u32, slot: Slot) {
+        let head = &mut self.heads[Self::bucket(hash)];
+        self.next[slot.index()] = head.replace(slot.into());
+    }
+
+    fn remove(&mut self, hash: u32, slot: Slot) {
+        let after = self.next[slot.index()].take();
+        let mut at = &mut self.heads[Self::bucket(hash)];
+        while let Some(found) = at.map(Slot::from) {
+            if found == slot {
+                *at = after;
+                return;
+            }
+            at = &mut self.next[found.index()];
+        }
+    }
+
+    /// In place: on a device, the stack may have no room for another one.
+    fn clear(&mut self) {
+        self.heads.fill(None);
+        self.next.fill(None);
+    }
+
+    fn release(&mut self) {}
 }

@@ -1,7 +1,7 @@
 //! Memory that grows.
 
 use super::cells::PassingIndex;
-use super::sealed::{Array, Empty, Records, Sealed, Text};
+use super::sealed::{Array, Empty, Records, Sealed};
 use super::segments::Segments;
 use super::{InPlace, Mem, NeverFull, Slot};
 use alloc::boxed::Box;
@@ -86,10 +86,6 @@ impl<T> Records<T> for Vec<T> {
         Ok(())
     }
 
-    fn is_full(&self) -> bool {
-        false
-    }
-
     fn clear(&mut self) {
         self.clear();
     }
@@ -100,16 +96,6 @@ impl<T> Records<T> for Vec<T> {
             *self = Self::new();
         }
         release
-    }
-}
-
-impl Text for Box<str> {
-    fn fits(_: &str) -> bool {
-        true
-    }
-
-    fn try_copy(text: &str) -> Option<Self> {
-        Some(text.into())
     }
 }
 

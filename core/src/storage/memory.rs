@@ -22,9 +22,9 @@ pub trait Mem: sealed::Sealed + Copy + core::fmt::Debug + PartialEq + 'static {
     /// The distinct index values of an indexer.
     #[doc(hidden)]
     type Values<T>: sealed::Records<T, Full = Self::Full<T>>;
-    /// A short text that a machine keeps.
+    /// A copy of a short text. The conversion fails where it does not fit.
     #[doc(hidden)]
-    type Text: sealed::Text;
+    type Text: core::fmt::Debug + Hash + Eq + core::ops::Deref<Target = str> + for<'a> TryFrom<&'a str>;
     /// A slot as records keep it: of 16 bits in fixed memory.
     #[doc(hidden)]
     type Slot: Copy + core::fmt::Debug + PartialEq + From<Slot> + Into<Slot>;
@@ -128,9 +128,7 @@ impl<T: sealed::Empty> sealed::HeapOnly<T> for InPlace<T> {
 
 pub(crate) mod sealed {
     use super::Slot;
-    use core::fmt::Debug;
-    use core::hash::Hash;
-    use core::ops::{Deref, DerefMut, Range};
+    use core::ops::{DerefMut, Range};
 
     #[allow(missing_debug_implementations, reason = "never constructed")]
     pub trait Sealed {}
@@ -166,7 +164,6 @@ pub(crate) mod sealed {
         fn get(&self, index: usize) -> Option<&T>;
         fn get_mut(&mut self, index: usize) -> Option<&mut T>;
         fn try_push(&mut self, record: T) -> Result<(), Self::Full>;
-        fn is_full(&self) -> bool;
         /// Notes that a place has a record.
         fn occupy(&mut self, _: usize) {}
         /// Notes that a place has no record any more. Returns a range of places that could be [given
@@ -203,12 +200,5 @@ pub(crate) mod sealed {
     pub trait HeapOnly<T>: Empty {
         fn get(&self) -> Option<&T>;
         fn get_mut(&mut self) -> Option<&mut T>;
-    }
-
-    /// A copy of a short text.
-    pub trait Text: Sized + Debug + Hash + Eq + Deref<Target = str> {
-        fn fits(text: &str) -> bool;
-        /// `None` where it does not fit.
-        fn try_copy(text: &str) -> Option<Self>;
     }
 }

@@ -13,8 +13,6 @@
 #[cfg(feature = "alloc")]
 mod cells;
 #[cfg(feature = "fixed")]
-mod chains;
-#[cfg(feature = "fixed")]
 mod fixed;
 #[cfg(feature = "fixed")]
 mod half_sip;
@@ -43,7 +41,7 @@ pub use heap::Heap;
 #[cfg(feature = "alloc")]
 pub(crate) use heap::Reused;
 pub use keyed::{Keyed, KnownObjects, Versioned};
-pub(crate) use list::{Linked, Links, List};
+pub(crate) use list::{Chained, Linked, List};
 #[cfg(any(feature = "alloc", feature = "fixed"))]
 pub(crate) use memory::InPlace;
 #[cfg(feature = "alloc")]

@@ -111,10 +111,6 @@ impl<T> Records<T> for Segments<T> {
         Ok(())
     }
 
-    fn is_full(&self) -> bool {
-        false
-    }
-
     #[inline]
     fn occupy(&mut self, index: usize) {
         if let Some(segment) = self.segment_mut(index) {

@@ -74,7 +74,7 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
     /// The slot that the next record gets, if there is room for one.
     #[inline]
     pub(crate) fn vacant(&self) -> Option<Slot> {
-        self.free.or_else(|| (!self.entries.is_full()).then(|| Slot::at(self.entries.next())))
+        self.free.or_else(|| Some(self.entries.next()).filter(|next| *next < A::CAPACITY).map(Slot::at))
     }
 
     /// Takes the record out of `slot`, which must hold one.

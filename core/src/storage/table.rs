@@ -169,18 +169,6 @@ impl<R: Keyed, M: Mem, A: Places<R, M>> Table<R, M, A> {
         self.records.discard(slot);
     }
 
-    /// The slot of the record under `key`, made by `record` when there is none.
-    #[cfg(any(feature = "json", test))]
-    pub(crate) fn try_entry(&mut self, key: &R::Key, record: impl FnOnce() -> R) -> Result<Slot, M::Full<R>> {
-        let hash = self.hash(key);
-        if let Some(slot) = self.find_hashed(hash, key) {
-            return Ok(slot);
-        }
-        let slot = self.records.try_insert(record())?;
-        self.index.insert(hash, slot);
-        Ok(slot)
-    }
-
     /// The record in `slot`, if there is one.
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> Option<&R> {
@@ -256,7 +244,7 @@ impl<R: Keyed, M: Mem, A: Places<R, M>> Table<R, M, A> {
     }
 }
 
-impl<R: Keyed, M: Mem, A: Places<R, M>> ops::Index<Slot> for Table<R, M, A> {
+impl<R, M: Mem, A: Places<R, M>> ops::Index<Slot> for Table<R, M, A> {
     type Output = R;
 
     #[inline]
@@ -265,7 +253,7 @@ impl<R: Keyed, M: Mem, A: Places<R, M>> ops::Index<Slot> for Table<R, M, A> {
     }
 }
 
-impl<R: Keyed, M: Mem, A: Places<R, M>> ops::IndexMut<Slot> for Table<R, M, A> {
+impl<R, M: Mem, A: Places<R, M>> ops::IndexMut<Slot> for Table<R, M, A> {
     /// The record, whose key must not be changed.
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
@@ -307,8 +295,6 @@ mod tests {
         for key in 0..64 {
             assert_eq!(table.find(&key).is_some(), key % 2 == 1, "{key}");
         }
-        let again = table.try_entry(&1, || unreachable!()).ok().unwrap();
-        assert_eq!(table[again], (1, "x"));
         table.clear();
         assert!(table.find(&1).is_none() && table.len() == 0);
     }

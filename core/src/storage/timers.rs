@@ -43,10 +43,7 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Lets the record wait until `due`; it must not be waiting. There is room for every slot of a slab of this memory.
-    pub(crate) fn arm<S>(&mut self, records: &mut S, slot: Slot, due: Instant)
-    where
-        S: IndexMut<Slot, Output: Timed>,
-    {
+    pub(crate) fn arm(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, slot: Slot, due: Instant) {
         let place = self.len();
         let waiting = Waiting { due, number: self.armed, slot };
         self.armed = self.armed.wrapping_add(1);
@@ -57,10 +54,7 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Stops a timer.
-    pub(crate) fn disarm<S>(&mut self, records: &mut S, timer: Slot)
-    where
-        S: IndexMut<Slot, Output: Timed>,
-    {
+    pub(crate) fn disarm(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, timer: Slot) {
         let place = timer.index();
         let last = self.len() - 1;
         self.exchange(place, last);
@@ -79,10 +73,7 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Takes out the record with the earliest deadline, if that is not after `now`.
-    pub(crate) fn pop_due<S>(&mut self, records: &mut S, now: Instant) -> Option<Slot>
-    where
-        S: IndexMut<Slot, Output: Timed>,
-    {
+    pub(crate) fn pop_due(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, now: Instant) -> Option<Slot> {
         let slot = self.first_due(now)?;
         self.disarm(records, Slot::at(0));
         Some(slot)
@@ -94,10 +85,7 @@ impl<M: Mem> Timers<M> {
         self.waiting.release();
     }
 
-    fn up<S>(&mut self, records: &mut S, mut place: usize)
-    where
-        S: IndexMut<Slot, Output: Timed>,
-    {
+    fn up(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, mut place: usize) {
         while place > 0 && self.before(place, (place - 1) / 2) {
             self.swap(records, place, (place - 1) / 2);
             place = (place - 1) / 2;
@@ -105,10 +93,7 @@ impl<M: Mem> Timers<M> {
         self.note(records, place);
     }
 
-    fn down<S>(&mut self, records: &mut S, mut place: usize)
-    where
-        S: IndexMut<Slot, Output: Timed>,
-    {
+    fn down(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, mut place: usize) {
         loop {
             let left = 2 * place + 1;
             if left >= self.len() {
@@ -131,10 +116,7 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Moves the record at `to` to `from`; the one that was at `from` is noted when it has arrived.
-    fn swap<S>(&mut self, records: &mut S, from: usize, to: usize)
-    where
-        S: IndexMut<Slot, Output: Timed>,
-    {
+    fn swap(&mut self, records: &mut impl IndexMut<Slot, Output: Timed>, from: usize, to: usize) {
         self.exchange(from, to);
         self.note(records, from);
     }
@@ -146,10 +128,7 @@ impl<M: Mem> Timers<M> {
         }
     }
 
-    fn note<S>(&self, records: &mut S, place: usize)
-    where
-        S: IndexMut<Slot, Output: Timed>,
-    {
+    fn note(&self, records: &mut impl IndexMut<Slot, Output: Timed>, place: usize) {
         *records[self.waiting[place].slot].timer() = Some(Slot::at(place));
     }
 }

@@ -1,7 +1,7 @@
 use super::inbox::{Inbox, release};
 use super::wakers::{Wakers, wake_each};
 use super::{Due, Lock, Shared};
-use crate::queue::Posted;
+use crate::queue::{Machine, Posted};
 use crate::storage::Slot;
 use crate::time::Instant;
 use alloc::boxed::Box;
@@ -9,63 +9,6 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::task::{Poll, Waker};
-
-/// A machine that hands out jobs to workers, and changes by itself when time passes.
-pub trait Machine {
-    /// What a worker has.
-    type Job;
-    /// What it is told of its job.
-    type Told;
-    /// What a worker gives back.
-    type Last;
-    /// The answer to it.
-    type Finished: Copy;
-    /// What followers of the timeouts are told of at once.
-    type Stage: PartialEq;
-    /// A key that can wait in front of the lock.
-    type Key: Eq;
-
-    /// Adds a key, unless the machine is closed.
-    fn add(&mut self, key: Posted<Self::Key>);
-
-    /// Adds the first of these keys, `most` at most. They came before the machine was closed.
-    fn add_posted(&mut self, posted: &mut VecDeque<Posted<Self::Key>>, most: usize);
-
-    /// Counts additions of keys that were posted already.
-    fn note_merged(&mut self, merged: u64);
-
-    /// Hands out the next job.
-    fn take(&mut self) -> Option<(Self::Told, Self::Job)>;
-
-    fn take_back(&mut self, last: Self::Last) -> Option<Self::Finished>;
-
-    /// What a worker gives back that drops its job.
-    fn given_up(job: Self::Job) -> Self::Last;
-
-    /// Whether a worker that asks now gets a job, or is told that none will come.
-    fn has_answer(&self) -> bool;
-
-    /// Whether a worker that finds no job can end.
-    fn is_closed(&self) -> bool;
-
-    /// Whether nothing is left to wait for.
-    fn is_over(&self) -> bool;
-
-    fn stage(&self) -> Self::Stage;
-
-    fn handle_timeout(&mut self, now: Instant);
-
-    fn poll_timeout(&self) -> Option<Instant>;
-
-    /// Whether it wants to [know the time](Self::note_time) of each change. If it does, no key waits in front of the lock.
-    fn wants_time(&self) -> bool;
-
-    /// The next change happens at `now`.
-    fn note_time(&mut self, now: Instant);
-
-    /// A panic left a change unfinished: the machine is empty and closed from now on. None of the program's code runs.
-    fn fail(&mut self);
-}
 
 /// A machine behind a lock of the kind `Lk`, and the wakers of those that wait for it.
 ///
@@ -173,12 +116,10 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     }
 
     /// Takes back what a worker gives back, which sleeps no longer.
-    pub(crate) fn leave(&self, waiting: &mut Waiting<Q::Last, Q::Finished>) {
-        let Waiting { last, place, .. } = waiting;
+    pub(crate) fn leave(&self, last: Option<Q::Last>, place: &mut Option<Slot>) {
         if last.is_none() && place.is_none() {
             return;
         }
-        let last = last.take();
         let _waker = self.update_state(|state| {
             last.into_iter().for_each(|last| _ = state.machine.take_back(last));
             state.workers.remove(place)
@@ -247,9 +188,10 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
     pub(crate) fn poll_work(
         &self,
         waker: Option<&Waker>,
-        waiting: &mut Waiting<Q::Last, Q::Finished>,
+        last: &mut Option<Q::Last>,
+        finished: &mut Option<Q::Finished>,
+        place: &mut Option<Slot>,
     ) -> Poll<Option<(Q::Told, Q::Job)>> {
-        let Waiting { last, finished, place } = waiting;
         let (mut answer, mut last_waker) = (Poll::Pending, None);
         self.update_state(|state| {
             if let Some(last) = last.take() {
@@ -426,22 +368,5 @@ impl<Q: Machine> State<Q, Q::Key> {
             Some(next) => deadline.is_none_or(|deadline| next < deadline),
             None => deadline.is_some() || self.is_over(),
         }
-    }
-}
-
-/// The part of a future that waits for a job. It has no reference to the machine, so that a future which has one is
-/// `Send` wherever the reference is. The future [leaves](Dispatch::leave) when it is dropped.
-pub(crate) struct Waiting<T, A> {
-    /// What is given back first.
-    last: Option<T>,
-    /// The answer to it.
-    pub(crate) finished: Option<A>,
-    /// The place among the sleeping workers.
-    pub(crate) place: Option<Slot>,
-}
-
-impl<T, A> Waiting<T, A> {
-    pub(crate) fn new(last: Option<T>) -> Self {
-        Self { last, finished: None, place: None }
     }
 }

@@ -27,8 +27,6 @@
 #[cfg(feature = "alloc")]
 pub(crate) mod dispatch;
 #[cfg(feature = "alloc")]
-mod due;
-#[cfg(feature = "alloc")]
 mod inbox;
 mod lock;
 #[cfg(feature = "std")]
@@ -40,8 +38,6 @@ mod work_queue;
 #[cfg(feature = "alloc")]
 pub(crate) mod worker;
 
-#[cfg(feature = "alloc")]
-pub use due::Due;
 #[cfg(feature = "critical-section")]
 pub use lock::CriticalSectionLock;
 #[cfg(feature = "spin")]
@@ -52,7 +48,7 @@ pub use std_lock::StdLock;
 #[cfg(feature = "alloc")]
 pub use work_queue::{Delays, Get, JobGuard, SharedWorkQueue};
 #[cfg(feature = "alloc")]
-pub use worker::{Follower, Lent, Shares, Wait};
+pub use worker::{Due, Follower, Lent, Shares, Wait};
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-use crate::storage::{Heap, Linked, Links, List, Slab, Slot};
+use crate::storage::{Heap, Linked, List, Slab, Slot, never_full};
 use alloc::vec::Vec;
 use core::task::Waker;
 
@@ -8,45 +8,23 @@ use core::task::Waker;
 /// dropped, after the lock.
 #[derive(Default)]
 pub(crate) struct Wakers {
-    sleepers: Slab<Sleeper, Heap>,
-    asleep: List<Asleep>,
-}
-
-struct Sleeper {
-    /// None once it was woken.
-    waker: Option<Waker>,
-    links: Links,
-}
-
-/// The kind of list that holds those that were not woken.
-enum Asleep {}
-
-impl Linked<Asleep> for Sleeper {
-    type Slot = Slot;
-
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next
-    }
+    /// None once the task was woken.
+    sleepers: Slab<Linked<Option<Waker>>, Heap>,
+    /// Those that were not woken.
+    asleep: List,
 }
 
 impl Wakers {
     /// Lets the task that keeps `place` sleep, for the first time or again. The waker that comes out is its last one.
     #[must_use]
     pub(crate) fn register(&mut self, place: &mut Option<Slot>, waker: &Waker) -> Option<Waker> {
-        let current = place.and_then(|slot| self.sleepers[slot].waker.as_ref());
+        let current = place.and_then(|slot| self.sleepers[slot].as_ref());
         if current.is_some_and(|current| current.will_wake(waker)) {
             return None;
         }
         let waker = waker.clone();
-        let slot = *place.get_or_insert_with(|| {
-            let sleeper = Sleeper { waker: None, links: Links::default() };
-            crate::storage::never_full(self.sleepers.try_insert(sleeper))
-        });
-        let last = self.sleepers[slot].waker.replace(waker);
+        let slot = *place.get_or_insert_with(|| never_full(self.sleepers.try_insert(Linked::new(None))));
+        let last = self.sleepers[slot].replace(waker);
         if last.is_none() {
             self.asleep.push_back(&mut self.sleepers, slot);
         }
@@ -57,10 +35,10 @@ impl Wakers {
     #[must_use]
     pub(crate) fn remove(&mut self, place: &mut Option<Slot>) -> Option<Waker> {
         let slot = place.take()?;
-        if self.sleepers[slot].waker.is_some() {
+        if self.sleepers[slot].is_some() {
             self.asleep.unlink(&mut self.sleepers, slot);
         }
-        self.sleepers.remove(slot).waker
+        self.sleepers.remove(slot).into_record()
     }
 
     /// The wakers of all sleeping tasks. A task that comes back meanwhile sleeps anew.
@@ -68,7 +46,7 @@ impl Wakers {
     pub(crate) fn take_all(&mut self) -> Vec<Waker> {
         let next = || {
             let slot = self.asleep.pop_front(&mut self.sleepers)?;
-            self.sleepers[slot].waker.take()
+            self.sleepers[slot].take()
         };
         core::iter::from_fn(next).collect()
     }

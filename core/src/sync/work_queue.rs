@@ -1,13 +1,11 @@
 use super::Lock;
-use super::dispatch::{Dispatch, Machine};
+use super::dispatch::Dispatch;
 use super::worker::{Follower, Lent, Shares, Wait};
 use crate::queue::{
-    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Job, Lanes, Outcome, Posted, Priority,
-    QueueMetrics, QueueStats, RateLimiter, WorkQueue,
+    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Outcome, Posted, QueueMetrics, QueueStats,
+    RateLimiter, WorkQueue,
 };
 use crate::time::Instant;
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
 use core::task::Poll;
@@ -131,16 +129,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
         self.dispatch.update(|queue| queue.add_rate_limited(now, key))
     }
 
-    /// See [`WorkQueue::try_add_rate_limited_after`].
-    pub fn add_rate_limited_after(&self, now: Instant, key: K, least: Duration) -> Added {
-        self.dispatch.update(|queue| queue.add_rate_limited_after(now, key, least))
-    }
-
-    /// See [`WorkQueue::try_when`].
-    pub fn when(&self, now: Instant, key: K) -> Duration {
-        self.dispatch.update(|queue| queue.when(now, key))
-    }
-
     /// See [`WorkQueue::forget`].
     pub fn forget(&self, key: &K) {
         self.dispatch.update(|queue| queue.forget(key));
@@ -193,12 +181,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
         self.dispatch.read(|queue| queue.metrics(now))
     }
 
-    /// The parked keys; see [`WorkQueue::with_max_retries`].
-    #[must_use]
-    pub fn parked(&self) -> Vec<K> {
-        self.dispatch.read(|queue| queue.parked().cloned().collect())
-    }
-
     /// See [`WorkQueue::shut_down`]. All waiting tasks are woken.
     pub fn shut_down(&self) {
         self.dispatch.close(WorkQueue::shut_down);
@@ -216,29 +198,27 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
         self.dispatch.read(|queue| queue.drained())
     }
 
-    /// See [`WorkQueue::is_shutting_down`].
-    #[must_use]
-    pub fn is_shutting_down(&self) -> bool {
-        self.dispatch.read(|queue| queue.is_shutting_down())
-    }
-
     /// See [`WorkQueue::is_drained`].
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.dispatch.read(|queue| queue.is_drained())
     }
 
+    /// Reads what else there is of the queue, such as its [parked keys](WorkQueue::parked), under the lock.
+    pub fn read<R>(&self, read: impl FnOnce(&WorkQueue<K, L, D>) -> R) -> R {
+        self.dispatch.read(read)
+    }
+
+    /// Changes the queue under the lock, such as by [`add_with_priority`](WorkQueue::add_with_priority). The tasks that it
+    /// concerns are woken after it.
+    pub fn update<R>(&self, change: impl FnOnce(&mut WorkQueue<K, L, D>) -> R) -> R {
+        self.dispatch.update(change)
+    }
+
     /// Whether the program's code [panicked](crate::sync) in the queue. Its keys are lost, and it is shut down.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.dispatch.read(|queue| queue.has_failed())
-    }
-}
-
-impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>> {
-    /// See [`WorkQueue::try_add_with_priority`].
-    pub fn add_with_priority(&self, key: K, priority: Priority) -> Added {
-        self.dispatch.update(|queue| queue.add_with_priority(key, priority))
     }
 }
 
@@ -258,13 +238,6 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'
     #[must_use = "dropping the job gives its key back"]
     pub fn poll_now(&mut self) -> Poll<Option<JobGuard<'a, K, Lk, L, D>>> {
         self.poll_with(None)
-    }
-
-    /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
-    /// [outcome](JobGuard::finish_and_get).
-    #[must_use]
-    pub fn finished(&self) -> Option<Finished> {
-        self.answer()
     }
 }
 
@@ -320,82 +293,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Shares fo
 
     fn dispatch(&self) -> &Dispatch<WorkQueue<K, L, D>, Lk, K> {
         &self.dispatch
-    }
-}
-
-impl<K: Hash + Eq + Clone, L: RateLimiter, D: Discipline<K>> Machine for WorkQueue<K, L, D> {
-    type Job = Job;
-    type Told = K;
-    /// Without an outcome if the work was given up, else with its end.
-    type Last = (Job, Option<(Instant, Outcome)>);
-    type Finished = Finished;
-    /// The timeouts tell all that concerns a follower.
-    type Stage = ();
-    type Key = K;
-
-    fn add(&mut self, key: Posted<K>) {
-        self.add_hashed(key);
-    }
-
-    fn add_posted(&mut self, posted: &mut VecDeque<Posted<K>>, most: usize) {
-        self.add_posted(posted, most);
-    }
-
-    fn note_merged(&mut self, merged: u64) {
-        self.note_merged(merged);
-    }
-
-    fn take(&mut self) -> Option<(K, Job)> {
-        let job = self.poll_job()?;
-        Some((self.key(&job).clone(), job))
-    }
-
-    fn take_back(&mut self, (job, outcome): Self::Last) -> Option<Finished> {
-        match outcome {
-            Some((now, outcome)) => Some(self.finish(now, job, outcome)),
-            None => {
-                self.done(job);
-                None
-            }
-        }
-    }
-
-    fn given_up(job: Job) -> Self::Last {
-        (job, None)
-    }
-
-    fn has_answer(&self) -> bool {
-        !self.is_empty()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.is_shutting_down()
-    }
-
-    fn is_over(&self) -> bool {
-        self.drained().is_some()
-    }
-
-    fn stage(&self) {}
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.handle_timeout(now);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.poll_timeout()
-    }
-
-    fn wants_time(&self) -> bool {
-        self.has_metrics()
-    }
-
-    fn note_time(&mut self, now: Instant) {
-        self.note_time(now);
-    }
-
-    fn fail(&mut self) {
-        self.fail();
     }
 }
 

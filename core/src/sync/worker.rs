@@ -1,8 +1,9 @@
 //! What the tasks around a shared machine have: the wait for a job, the job, and the place of one that follows the
 //! timeouts. The machines name them: [`Get`](super::Get), [`JobGuard`](super::JobGuard), [`Delays`](super::Delays).
 
-use super::dispatch::{Dispatch, Machine, Waiting};
-use super::{Due, Lock};
+use super::Lock;
+use super::dispatch::Dispatch;
+use crate::queue::Machine;
 use crate::storage::Slot;
 use crate::time::Instant;
 use core::fmt;
@@ -10,6 +11,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 /// A machine that is shared: a [`SharedWorkQueue`](super::SharedWorkQueue), or a controller's. Sealed.
+///
+/// What waits for it has a reference to it, and not to its parts. So it is `Send` wherever that is `Sync`.
 pub trait Shares {
     #[doc(hidden)]
     type Machine: Machine;
@@ -17,10 +20,9 @@ pub trait Shares {
     type Lock: Lock;
 
     #[doc(hidden)]
-    fn dispatch(&self) -> &Dispatch<Self::Machine, Self::Lock, KeyOf<Self>>;
+    fn dispatch(&self) -> &Dispatch<Self::Machine, Self::Lock, <Self::Machine as Machine>::Key>;
 }
 
-type KeyOf<S> = <<S as Shares>::Machine as Machine>::Key;
 type ToldOf<S> = <<S as Shares>::Machine as Machine>::Told;
 type JobOf<S> = <<S as Shares>::Machine as Machine>::Job;
 type LastOf<S> = <<S as Shares>::Machine as Machine>::Last;
@@ -32,23 +34,30 @@ type FinishedOf<S> = <<S as Shares>::Machine as Machine>::Finished;
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Wait<'a, S: Shares> {
     shared: &'a S,
-    waiting: Waiting<LastOf<S>, FinishedOf<S>>,
+    /// What is given back first.
+    last: Option<LastOf<S>>,
+    /// The answer to it.
+    finished: Option<FinishedOf<S>>,
+    /// The place among the sleeping workers.
+    place: Option<Slot>,
 }
 
 impl<'a, S: Shares> Wait<'a, S> {
     pub(crate) fn new(shared: &'a S, last: Option<LastOf<S>>) -> Self {
-        Self { shared, waiting: Waiting::new(last) }
+        Self { shared, last, finished: None, place: None }
     }
 
-    /// The answer to what the first poll has given back.
-    pub(crate) fn answer(&self) -> Option<FinishedOf<S>> {
-        self.waiting.finished
+    /// The result of the `finish`, once the first poll has taken back a job with its outcome.
+    #[must_use]
+    pub fn finished(&self) -> Option<FinishedOf<S>> {
+        self.finished
     }
 
     #[inline]
     pub(crate) fn poll_with(&mut self, waker: Option<&Waker>) -> Poll<Option<Lent<'a, S>>> {
-        let shared = self.shared;
-        let work = shared.dispatch().poll_work(waker, &mut self.waiting);
+        let Self { shared, last, finished, place } = self;
+        let shared: &'a S = shared;
+        let work = shared.dispatch().poll_work(waker, last, finished, place);
         work.map(|work| work.map(|(told, job)| Lent { shared, told, job: Some(job) }))
     }
 }
@@ -66,13 +75,13 @@ impl<'a, S: Shares> Future for Wait<'a, S> {
 
 impl<S: Shares> Drop for Wait<'_, S> {
     fn drop(&mut self) {
-        self.shared.dispatch().leave(&mut self.waiting);
+        self.shared.dispatch().leave(self.last.take(), &mut self.place);
     }
 }
 
 impl<S: Shares> fmt::Debug for Wait<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wait").field("place", &self.waiting.place).finish_non_exhaustive()
+        f.debug_struct("Wait").field("place", &self.place).finish_non_exhaustive()
     }
 }
 
@@ -108,6 +117,17 @@ impl<S: Shares<Machine: Machine<Told: fmt::Debug>>> fmt::Debug for Lent<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lent").field("told", &self.told).finish_non_exhaustive()
     }
+}
+
+/// The time until which a task that follows the delays can sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Until this time, or until the task is woken.
+    At(Instant),
+    /// Until the task is woken, because no key is delayed.
+    Idle,
+    /// For ever, because the queue is shut down, and [nothing is left to wait for](crate::queue::WorkQueueIn::drained).
+    Closed,
 }
 
 /// The place of a task that follows the timeouts of a shared machine.

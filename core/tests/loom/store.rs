@@ -45,14 +45,14 @@ fn note(writer: &mut Writer, note: Note<'_, Pod>) {
 }
 
 /// The name and the version of the pod that a subscriber is told; none for a mark or a notice.
-fn named(told: &Told<Pod>) -> Option<(String, String)> {
+fn named(told: &Told<EventOf<Pod>>) -> Option<(String, String)> {
     let Told::Event(event) = told else { return None };
     let meta = event.object()?.meta();
     Some((meta.name().to_owned(), meta.resource_version().to_owned()))
 }
 
 /// All that a subscriber is told until the writer is dropped.
-fn told(mut pods: Pods) -> Vec<Told<Pod>> {
+fn told(mut pods: Pods) -> Vec<Told<EventOf<Pod>>> {
     let next = |pods: &mut Pods| block_on(poll_fn(|cx| pods.poll_next(NOW, cx)));
     std::iter::from_fn(|| next(&mut pods)).collect()
 }
@@ -84,7 +84,7 @@ fn a_late_joiner_is_told_each_object_once_and_then_its_changes() {
         let told = joiner.join().unwrap();
         for (name, newest) in [("a", "3"), ("b", "2")] {
             let of_name = || told.iter().filter(|told| named(told).is_some_and(|(told, _)| told == name));
-            let is_added = |told: &Told<Pod>| matches!(told, Told::Event(EventOf::Added { .. }));
+            let is_added = |told: &Told<EventOf<Pod>>| matches!(told, Told::Event(EventOf::Added { .. }));
             assert_eq!(of_name().filter(|told| is_added(told)).count(), 1, "{told:?}");
             assert!(is_added(of_name().next().unwrap()), "{told:?}");
             assert_eq!(of_name().next_back().and_then(named).unwrap().1, newest, "{told:?}");

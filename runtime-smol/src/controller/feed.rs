@@ -249,7 +249,7 @@ enum Turn<T> {
 }
 
 impl<T> Turn<T> {
-    fn of(told: Told<ObjectHandle<T>>) -> Self {
+    fn of(told: Told<Event<T>>) -> Self {
         match told {
             Told::Event(Event::Synced) => Self::Synced,
             Told::Event(event) => Self::Changed(event),

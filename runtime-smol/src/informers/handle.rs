@@ -21,7 +21,7 @@ use listwatch_core::api::Api;
 use listwatch_core::informer::{self, SubscriberSynced, Subscription, Told};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::sync::StdLock;
-use listwatch_core::{Instant, Key, Resource, Store};
+use listwatch_core::{Event, Instant, Key, Resource, Store};
 use std::sync::{Arc, Weak};
 
 /// A share of an informer, and its cache. [`Informers::informer`](crate::Informers::informer) makes one.
@@ -314,7 +314,7 @@ impl<T> Subscriber<T> {
     /// end while it has a subscriber, so `None` does not come.
     ///
     /// No item is lost if the future is dropped before it is ready.
-    pub async fn next(&mut self) -> Option<Told<ObjectHandle<T>>> {
+    pub async fn next(&mut self) -> Option<Told<Event<T>>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
@@ -347,9 +347,9 @@ impl<T> Subscriber<T> {
 impl<T> Unpin for Subscriber<T> {}
 
 impl<T> Stream for Subscriber<T> {
-    type Item = Told<ObjectHandle<T>>;
+    type Item = Told<Event<T>>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Told<ObjectHandle<T>>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Told<Event<T>>>> {
         let this = &mut *self;
         if this.budget.poll_spend(cx).is_pending() {
             return Poll::Pending;

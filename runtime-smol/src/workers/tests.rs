@@ -277,7 +277,7 @@ fn workers_take_keys_by_priority_where_the_queue_has_lanes() {
     let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), 0);
     let queue = Arc::new(SharedWorkQueue::<u32, StdLock, _, _>::new(queue));
     queue.add(1);
-    queue.add_with_priority(2, listwatch_core::queue::Priority::High);
+    queue.update(|queue| queue.add_with_priority(2, listwatch_core::queue::Priority::High));
     let workers = Workers::spawn(&executor, &queue, &clock, 1, |key| {
         taken.lock().unwrap().push(key);
         core::future::ready(Outcome::Done)

@@ -1,5 +1,4 @@
 use super::{IndexerIn, all_values};
-use crate::storage::sealed::Text;
 use crate::storage::{Keyed, Mem, Slot};
 use core::fmt;
 
@@ -69,7 +68,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             Some(_) => missing += 1,
             None => {
                 (missing, new) = (missing + 1, new + 1);
-                fits &= M::Text::fits(text);
+                fits &= M::Text::try_from(text).is_ok();
             }
         });
         if !fits {

@@ -3,7 +3,7 @@
 use super::postings::Value;
 use super::{IndexerIn, all_values};
 use crate::storage::sealed::HeapOnly;
-use crate::storage::{Keyed, Linked, Mem, Slot};
+use crate::storage::{Keyed, Mem, Slot};
 
 impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// Panics if the indexes differ from the values that the index functions emit for the stored objects.
@@ -43,7 +43,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             all.check(runs, &self.postings.postings, list.front());
         }
         assert!(!list.is_empty(), "a value without objects is removed");
-        let postings = core::iter::successors(list.front(), |slot| self.postings.postings[*slot].next());
+        let postings = list.iter(&self.postings.postings);
         let own = postings.filter(|posting| self.postings.postings[*posting].value() == slot);
         assert_eq!(own.count(), list.len(), "in the list of its value");
         list.len()

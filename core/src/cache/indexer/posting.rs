@@ -1,5 +1,5 @@
 use crate::storage::sealed::{Empty, HeapOnly};
-use crate::storage::{Linked, Links, Mem, Slot};
+use crate::storage::{Mem, Slot};
 
 /// One object has one value.
 ///
@@ -8,26 +8,16 @@ use crate::storage::{Linked, Links, Mem, Slot};
 pub(super) struct Posting<M: Mem> {
     object: M::Slot,
     value: M::Slot,
-    links: Links<M::Slot>,
     /// The [run](super::shared::Runs) of the value's list.
     run: M::HeapOnly<Option<Slot>>,
     /// The next posting of the object.
     chain: Option<M::Slot>,
 }
 
-/// The kind of list that holds the postings of a value.
-pub(super) enum OfValue {}
-
 impl<M: Mem> Posting<M> {
     /// A posting at the front of an object's chain, in no list yet.
     pub(super) fn new(object: Slot, value: Slot, chain: Option<Slot>) -> Self {
-        Self {
-            object: object.into(),
-            value: value.into(),
-            links: Links::default(),
-            run: M::HeapOnly::EMPTY,
-            chain: chain.map(Into::into),
-        }
+        Self { object: object.into(), value: value.into(), run: M::HeapOnly::EMPTY, chain: chain.map(Into::into) }
     }
 
     #[inline]
@@ -59,17 +49,5 @@ impl<M: Mem> Posting<M> {
         if let Some(own) = self.run.get_mut() {
             *own = Some(run);
         }
-    }
-}
-
-impl<M: Mem> Linked<OfValue> for Posting<M> {
-    type Slot = M::Slot;
-
-    fn links(&mut self) -> &mut Links<M::Slot> {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next.map(Into::into)
     }
 }

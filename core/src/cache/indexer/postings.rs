@@ -1,15 +1,15 @@
 //! The values of objects in all indexes.
 
-use super::posting::{OfValue, Posting};
+use super::posting::Posting;
 use super::shared::{RunList, Runs};
-use crate::storage::sealed::{Empty, HeapOnly, Text};
-use crate::storage::{Keyed, Linked, List, Mem, PostingSlab, Slot, ValueTable, is_same};
+use crate::storage::sealed::{Empty, HeapOnly};
+use crate::storage::{Chained, Keyed, Linked, List, Mem, PostingSlab, Slot, ValueTable, is_same};
 use core::hint::black_box;
 
 /// The postings of all indexes, which are distinguished by number.
 pub(super) struct Postings<V, M: Mem> {
     pub(super) values: ValueTable<Value<V, M>, M>,
-    pub(super) postings: PostingSlab<Posting<M>, M>,
+    pub(super) postings: PostingSlab<Linked<Posting<M>, M::Slot>, M>,
     /// What readers share of the objects of the values.
     pub(super) runs: M::HeapOnly<Runs<V, M>>,
     /// The values of the object that is stored next.
@@ -31,7 +31,7 @@ pub(super) struct Gathered {
 pub(super) struct Value<V, M: Mem> {
     pub(super) key: ValueKey<M::Text>,
     /// In the order in which the objects came to have the value.
-    pub(super) postings: List<OfValue>,
+    pub(super) postings: List,
     pub(super) runs: M::HeapOnly<RunList<V>>,
     /// What was last found out about the value for the object that was stored last.
     mark: u64,
@@ -234,7 +234,9 @@ impl<V, M: Mem> Postings<V, M> {
 
     /// The postings of an object.
     pub(super) fn chain(&self, head: Option<Slot>) -> impl Iterator<Item = &Posting<M>> {
-        core::iter::successors(head.map(|slot| &self.postings[slot]), |posting| Some(&self.postings[posting.chain()?]))
+        core::iter::successors(head.map(|slot| &*self.postings[slot]), |posting| {
+            Some(&*self.postings[posting.chain()?])
+        })
     }
 
     /// Reads the posting that the chain of an object begins at; the next one is mostly beside it.
@@ -277,7 +279,7 @@ impl<V, M: Mem> Postings<V, M> {
         if core::mem::replace(&mut self.values[value].mark, self.mark) == self.mark {
             return Ok(());
         }
-        match self.postings.try_insert(Posting::new(object, value, *head)) {
+        match self.postings.try_insert(Linked::new(Posting::new(object, value, *head))) {
             Ok(slot) => {
                 let Value { postings, runs, .. } = &mut self.values[value];
                 postings.push_back(&mut self.postings, slot);
@@ -295,7 +297,7 @@ impl<V, M: Mem> Postings<V, M> {
     }
 
     fn try_new_value(&mut self, index: u32, text: &str) -> Result<Slot, M::Full<()>> {
-        let Some(text) = M::Text::try_copy(text) else {
+        let Ok(text) = M::Text::try_from(text) else {
             M::try_room(0, || 1)?;
             unreachable!("the heap has room for every text")
         };

@@ -11,10 +11,9 @@ use super::posting::Posting;
 #[cfg(feature = "alloc")]
 use crate::cache::snapshot::{Chunk, Snapshot};
 use crate::storage::sealed::{Empty, Records};
-use crate::storage::{Linked, Links, List, Mem, PostingSlab, Slab, Slot};
+use crate::storage::{Chained, Linked, List, Mem, PostingSlab, Slab, Slot};
 #[cfg(not(feature = "alloc"))]
 use core::cell::OnceCell as Once;
-use core::iter::successors;
 use core::sync::atomic::AtomicBool;
 #[cfg(feature = "json")]
 use core::sync::atomic::Ordering;
@@ -48,27 +47,24 @@ pub(in crate::cache) struct Ranges<V, M: Mem> {
 /// A new posting joins the last run. Runs that have become short are merged. So a value has as many runs as its objects
 /// need, within a small factor, and no operation touches more than two runs.
 pub(in crate::cache) struct Runs<V, M: Mem> {
-    runs: Slab<Run<V>, M>,
+    runs: Slab<Linked<Run<V>>, M>,
     /// A reader has made a chunk.
     is_shared: AtomicBool,
 }
 
 /// The runs of one value.
 pub(in crate::cache) struct RunList<V> {
-    runs: List<OfList>,
+    runs: List,
     whole: Memo<Snapshot<V>>,
 }
 
 struct Run<V> {
     first: Slot,
     len: u32,
-    links: Links,
     chunk: Memo<Chunk<V>>,
 }
 
-enum OfList {}
-
-type Postings<M> = PostingSlab<Posting<M>, M>;
+type Postings<M> = PostingSlab<Linked<Posting<M>, <M as Mem>::Slot>, M>;
 
 impl<T> Memo<T> {
     #[expect(clippy::declare_interior_mutable_const, reason = "each use makes another one")]
@@ -114,13 +110,13 @@ impl<V, M: Mem> Runs<V, M> {
     pub(super) fn snapshot(&self, list: &RunList<V>, read: impl Fn(Slot, usize) -> Chunk<V>) -> Snapshot<V> {
         self.is_shared.store(true, Ordering::Relaxed);
         let chunk = |run: &Run<V>| Chunk::clone(run.chunk.get_or(|| read(run.first, run.len as usize)));
-        list.whole.get_or(|| Snapshot::of(self.of(list).map(|slot| chunk(&self.runs[slot])))).share()
+        list.whole.get_or(|| Snapshot::of(list.runs.iter(&self.runs).map(|slot| chunk(&self.runs[slot])))).share()
     }
 
     /// The posting is in the list of the value now, behind the last one.
     pub(super) fn push(&mut self, list: &mut RunList<V>, postings: &mut Postings<M>, posting: Slot) {
         let run = list.runs.back().filter(|last| (self.runs[*last].len as usize) < CHUNK).unwrap_or_else(|| {
-            let run = Run { first: posting, len: 0, links: Links::default(), chunk: Memo::EMPTY };
+            let run = Linked::new(Run { first: posting, len: 0, chunk: Memo::EMPTY });
             let Ok(run) = self.runs.try_insert(run) else { unreachable!("the heap has no limit") };
             list.runs.push_back(&mut self.runs, run);
             run
@@ -140,7 +136,7 @@ impl<V, M: Mem> Runs<V, M> {
     ) {
         self.changed(list, run);
         let Some(slot) = run else { return };
-        let run = &mut self.runs[slot];
+        let run = &mut *self.runs[slot];
         run.len -= 1;
         match next {
             _ if run.len == 0 => {
@@ -188,8 +184,8 @@ impl<V, M: Mem> Runs<V, M> {
     /// Panics if the postings from `first` on are not those of the runs; for tests.
     pub(super) fn check(&self, list: &RunList<V>, postings: &Postings<M>, first: Option<Slot>) {
         let mut at = first;
-        for slot in self.of(list) {
-            let Run { first, len, .. } = self.runs[slot];
+        for slot in list.runs.iter(&self.runs) {
+            let Run { first, len, .. } = *self.runs[slot];
             assert!((1..=CHUNK).contains(&(len as usize)), "a run of {len}");
             assert_eq!(at, Some(first), "a run begins behind the last one");
             for _ in 0..len {
@@ -201,13 +197,10 @@ impl<V, M: Mem> Runs<V, M> {
         assert_eq!(at, None, "every posting is in a run");
     }
 
-    fn of(&self, list: &RunList<V>) -> impl Iterator<Item = Slot> {
-        successors(list.runs.front(), |run| self.runs[*run].next())
-    }
-
     /// Merges a run with its neighbour, if both are short.
     fn merge(&mut self, list: &mut RunList<V>, postings: &mut Postings<M>, run: Slot) {
-        let (Links { prev, next }, len) = (self.runs[run].links, self.runs[run].len);
+        let run_of = &self.runs[run];
+        let (prev, next, len) = (run_of.prev(), run_of.next(), run_of.len);
         let fits = |other: &Slot| (self.runs[*other].len + len) as usize <= 3 * FEW;
         if let Some(next) = next.filter(fits) {
             self.join(list, postings, run, next);
@@ -219,7 +212,7 @@ impl<V, M: Mem> Runs<V, M> {
     /// Adds the postings of a run to the run before it.
     fn join(&mut self, list: &mut RunList<V>, postings: &mut Postings<M>, run: Slot, gone: Slot) {
         list.runs.unlink(&mut self.runs, gone);
-        let Run { first, len, .. } = self.runs.remove(gone);
+        let Run { first, len, .. } = self.runs.remove(gone).into_record();
         let mut at = Some(first);
         for _ in 0..len {
             let Some(posting) = at else { break };
@@ -229,18 +222,6 @@ impl<V, M: Mem> Runs<V, M> {
         let run = &mut self.runs[run];
         run.len += len;
         run.chunk.forget();
-    }
-}
-
-impl<V> Linked<OfList> for Run<V> {
-    type Slot = Slot;
-
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::storage::Fixed;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering::Relaxed;
 
 crate::storage::in_both_memories!(
     an_update_moves_the_object_between_values,
@@ -366,6 +367,26 @@ fn a_new_index_whose_function_panics_is_none<M: Function>() {
     assert!(matches!(pods.try_insert(pod("b", "flawed", &[])), Ok(Some(_))), "no function is left that panics");
 }
 
+#[test]
+fn a_new_index_whose_function_panics_at_any_of_its_calls_leaves_nothing() {
+    let mut pods = Indexer::new();
+    for name in ["a", "b", "c"] {
+        pods.insert(pod(name, "n1", &[]));
+    }
+    for sound in 0..3 {
+        let left = core::sync::atomic::AtomicU32::new(sound);
+        let flawed = move |pod: &Pod, emit: &mut dyn FnMut(&str)| {
+            emit(pod.node);
+            left.store(left.load(Relaxed).checked_sub(1).expect("on purpose"), Relaxed);
+        };
+        assert!(panics(|| pods.add_index(flawed)), "{sound} calls");
+        pods.check();
+        assert!(pods.indexes.len() == 0 && pods.postings.values.len() == 0, "{sound} calls");
+    }
+    let by_node = pods.add_index(|pod: &Pod, emit: &mut dyn FnMut(&str)| emit(pod.node));
+    assert_eq!(pods.index_keys(by_node, "n1").count(), 3);
+}
+
 /// A closure may panic at any of its calls, also for an object for which it did not a moment ago.
 #[test]
 fn an_index_closure_that_panics_now_and_then_leaves_the_store_as_it_was() {
@@ -373,12 +394,12 @@ fn an_index_closure_that_panics_now_and_then_leaves_the_store_as_it_was() {
         let (left, mut pods) = (alloc::sync::Arc::new(core::sync::atomic::AtomicU32::new(u32::MAX)), Indexer::new());
         let calls = alloc::sync::Arc::clone(&left);
         let id = pods.add_index(move |pod: &Pod, emit: &mut dyn FnMut(&str)| {
-            let left = calls.load(core::sync::atomic::Ordering::Relaxed);
-            calls.store(left.checked_sub(1).expect("on purpose"), core::sync::atomic::Ordering::Relaxed);
+            let left = calls.load(Relaxed);
+            calls.store(left.checked_sub(1).expect("on purpose"), Relaxed);
             by_label(pod, emit);
         });
         pods.insert(pod("a", "", &["x", "y"]));
-        left.store(sound, core::sync::atomic::Ordering::Relaxed);
+        left.store(sound, Relaxed);
         let steps = [pod("a", "", &["y", "z"]), pod("b", "", &["x", "z"]), pod("a", "", &["x"])];
         let mut stored = alloc::vec![pod("a", "", &["x", "y"])];
         for step in steps {
@@ -387,7 +408,7 @@ fn an_index_closure_that_panics_now_and_then_leaves_the_store_as_it_was() {
                 stored.push(step);
             }
         }
-        left.store(u32::MAX, core::sync::atomic::Ordering::Relaxed);
+        left.store(u32::MAX, Relaxed);
         pods.check();
         assert_eq!(pods.len(), stored.len(), "{sound} calls");
         assert!(stored.iter().all(|pod| pods.get(pod.name) == Some(pod)), "{sound} calls");

@@ -1,9 +1,5 @@
-use super::super::access::Cache;
-use super::super::change::Change;
-use super::super::indexer::{IndexId, Indexer};
-use super::super::observer::{Observer, Position};
-use super::super::store_writer::{StoreWriter, StoreWriterIn};
-use super::{Snapshot, Store, StoreIn};
+use super::{Observer, Snapshot, Store, StoreIn, StoreWriter, StoreWriterIn, StreamStatus};
+use crate::cache::{Cache, Change, IndexId, Indexer};
 use crate::fifo::Delta;
 use crate::object::{LabelSelector, MetaBuilder, Object, ObjectHandle};
 use crate::storage::{Keyed, Versioned};
@@ -220,8 +216,9 @@ impl Observer for Heard {
         self.0.lock().unwrap().push("before".into());
     }
 
-    fn on_read(&self, streams: &mut dyn Iterator<Item = Position<'_>>) {
-        let positions = streams.map(|at| alloc::format!("{}@{}", at.changes, at.applied.map_or("", |it| it)));
+    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamStatus>) {
+        let positions =
+            streams.map(|at| alloc::format!("{}@{}", at.changes, at.applied.as_deref().unwrap_or_default()));
         self.0.lock().unwrap().extend(positions);
     }
 }

@@ -3,7 +3,7 @@
 use super::ReconcilerIn;
 use crate::controller::lifecycle::{SourceId, Stage};
 use crate::controller::notes::Notes;
-use crate::queue::{Added, Priority, RateLimiter};
+use crate::queue::{Added, Machine, Priority, RateLimiter};
 use crate::storage::{Heap, PassingTable, Slab, Timers, never_full};
 use crate::time::Instant;
 use core::hash::Hash;

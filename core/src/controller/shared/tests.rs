@@ -165,7 +165,7 @@ fn the_end_of_a_hold_wakes_a_worker_who_is_told_the_late_writes() {
     add(&controller, 1);
     let mut worker = Worker::new(take(&controller).finish_and_next(Outcome::Done, ["a"]));
     assert!(worker.poll().is_pending());
-    let Some(Ended::Held { until, .. }) = worker.next.ended() else { unreachable!() };
+    let Some(Ended::Held { until, .. }) = worker.next.finished() else { unreachable!() };
     assert_eq!(poll_due(&controller, 1), Due::At(until));
     millis.store(30_000, Relaxed);
     assert_eq!(poll_due(&controller, 30_000), Due::Idle);

@@ -75,7 +75,7 @@ fn state(pod: &Pod) -> String {
 }
 
 /// An item as a line.
-fn line(told: &Told<Pod>) -> String {
+fn line(told: &Told<Event<u32>>) -> String {
     match told {
         Told::Event(Event::Added { object, initial: true }) => format!("initially {}", state(object)),
         Told::Event(Event::Added { object, .. }) => format!("added {}", state(object)),

@@ -2,6 +2,7 @@ use super::*;
 use crate::queue::{ExponentialBackoff, WhileDelayed, WorkQueueIn};
 use crate::time::Instant;
 use alloc::vec::Vec;
+use core::hash::Hash;
 use core::time::Duration;
 
 crate::storage::in_both_memories!(

@@ -67,7 +67,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for ready keys.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.is_shutting_down() && self.is_empty() && self.running + self.held == 0
+        self.is_shutting_down() && self.is_empty() && self.running + self.stats.held == 0
     }
 
     /// The keys that were left undone, once the queue [is drained](Self::is_drained) or the drain's deadline has
@@ -115,5 +115,10 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             self.records[slot].phase = Phase::Idle;
             self.remove_if_blank(slot);
         }
+    }
+
+    #[cfg(feature = "alloc")]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.closing == Closing::Failed
     }
 }

@@ -99,9 +99,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
                 self.forget_slot(slot);
                 None
             }
-            Outcome::Retry => Some(self.retry(slot, Duration::ZERO)),
-            Outcome::RetryAfter(least) => Some(self.retry(slot, least)),
-            Outcome::Transient(least) => Some(self.retry_transient(slot, least)),
+            Outcome::Retry => Some(self.retry(slot, Duration::ZERO, false)),
+            Outcome::RetryAfter(least) => Some(self.retry(slot, least, false)),
+            Outcome::Transient(least) => Some(self.retry(slot, least, true)),
             Outcome::Terminal => {
                 self.give_up(slot);
                 None
@@ -111,31 +111,15 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
                 Some(self.requeue(slot, delay))
             }
             Outcome::Panicked => {
-                self.panics += 1;
-                Some(self.retry(slot, Duration::ZERO))
+                self.stats.panics += 1;
+                Some(self.retry(slot, Duration::ZERO, false))
             }
         }
     }
 
-    fn retry(&mut self, slot: Slot, least: Duration) -> Added {
-        let delay = self.count_failure(slot);
+    fn retry(&mut self, slot: Slot, least: Duration, is_transient: bool) -> Added {
+        let delay = self.count_failure(slot, is_transient);
         self.back_off(slot, delay.max(least))
-    }
-
-    fn retry_transient(&mut self, slot: Slot, least: Duration) -> Added {
-        let before = self.records[slot].failures;
-        let delay = self.count_failure(slot);
-        // A failure beyond the last number that can be counted is no transient one either.
-        self.records[slot].transient += self.records[slot].failures - before;
-        self.back_off(slot, delay.max(least))
-    }
-
-    /// Counts a failure, and returns its delay.
-    fn count_failure(&mut self, slot: Slot) -> Duration {
-        let failures = self.records[slot].failures;
-        let delay = self.limiter.delay(self.now, failures);
-        self.records[slot].failures = failures.saturating_add(1);
-        delay
     }
 
     /// Parks the key, unless it has changed since.
@@ -156,7 +140,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         let Phase::Running { is_held: is_held @ false, .. } = &mut self.records[slot].phase else { return };
         *is_held = true;
         self.running -= 1;
-        self.held += 1;
+        self.stats.held += 1;
         if let Some(Some(stopwatch)) = self.stopwatch.get_mut() {
             stopwatch.done(slot, self.now);
         }
@@ -165,7 +149,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     fn on_done(&mut self, slot: Slot) {
         self.on_worked(slot);
         let Phase::Running { then, .. } = self.records[slot].phase else { return };
-        self.held -= 1;
+        self.stats.held -= 1;
         match then {
             Then::Rest => {
                 self.records[slot].phase = Phase::Idle;

@@ -1,15 +1,56 @@
-//! How a key goes from one state to the next.
+//! How a key stands, and how it goes from one state to the next.
 
 use super::WorkQueueIn;
 use crate::queue::record::{Phase, Record, Then};
-use crate::queue::{Added, Discipline, RateLimiter, WhileDelayed};
+use crate::queue::{Added, Discipline, Job, RateLimiter, WhileDelayed};
 use crate::storage::sealed::HeapOnly;
-use crate::storage::{Mem, Slot};
+use crate::storage::{Linked, Mem, Slot};
 use crate::time::Instant;
 use core::hash::Hash;
 use core::time::Duration;
 
+/// What a queue knows of one key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// It is ready, or is ready again when its worker is done.
+    pub(crate) is_dirty: bool,
+    pub(crate) is_parked: bool,
+    /// When its delay ends.
+    pub(crate) due: Option<Instant>,
+    /// Whether the delay is the rate limiter's.
+    pub(crate) is_backing_off: bool,
+    pub(crate) failures: u32,
+}
+
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
+    /// How the key stands; `None` if the queue does not know it.
+    pub(crate) fn standing(&self, key: &K) -> Option<Standing> {
+        let record = &self.records[self.records.find(key)?];
+        Some(Standing {
+            is_dirty: matches!(record.phase, Phase::Ready | Phase::Running { then: Then::Again, .. }),
+            is_parked: record.is_parked(),
+            due: record.timer.map(|place| self.delays.due(place)),
+            is_backing_off: record.timer.is_some() && record.is_backing_off,
+            failures: record.failures,
+        })
+    }
+
+    /// Ends the delay of a key that is with a worker: the outcome of the work says when it is next due.
+    pub(crate) fn end_delay(&mut self, job: &Job) {
+        if let Some(place) = self.records[job.slot].timer {
+            self.delays.disarm(&mut self.records, place);
+        }
+    }
+
+    pub(crate) fn while_delayed(&self) -> WhileDelayed {
+        self.while_delayed
+    }
+
+    /// Whether the queue keeps anything of the key.
+    pub(crate) fn knows(&self, key: &K) -> bool {
+        self.records.find(key).is_some()
+    }
+
     /// The key's record, a blank one if it had none: the caller leaves a mark in it.
     #[inline]
     pub(super) fn try_record(&mut self, key: K) -> Result<Slot, M::Full<K>> {
@@ -21,8 +62,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     #[inline]
     pub(super) fn try_record_hashed(&mut self, key: K, hash: u32) -> Result<Slot, M::Full<K>> {
         let mark = |key: &K| self.discipline.mark(key);
-        let slot = self.records.try_entry_hashed(hash, key, mark, |key, mark| Record::new(key, hash, mark));
-        slot.map_err(|full| M::map_full(full, |record| record.key))
+        let slot =
+            self.records.try_entry_hashed(hash, key, mark, |key, mark| Linked::new(Record::new(key, hash, mark)));
+        slot.map_err(|full| M::map_full(full, |record| record.into_record().key))
     }
 
     /// Adds to the dirty set, as far as a delay of the key lets it.
@@ -34,7 +76,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             (Some(place), WhileDelayed::Promote) => self.delays.disarm(&mut self.records, place),
             (Some(_), WhileDelayed::KeepWaiting) if !record.is_backing_off => {}
             (Some(_), WhileDelayed::KeepWaiting) => {
-                self.merged += 1;
+                self.stats.merged += 1;
                 return Added::Merged;
             }
         }
@@ -46,7 +88,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     pub(super) fn mark(&mut self, slot: Slot) -> Added {
         match self.records[slot].phase {
             Phase::Ready | Phase::Running { then: Then::Again, .. } => {
-                self.merged += 1;
+                self.stats.merged += 1;
                 return Added::Merged;
             }
             Phase::Parked | Phase::Running { then: Then::Park, .. } => {
@@ -55,7 +97,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             }
             Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
         }
-        self.adds += 1;
+        self.stats.adds += 1;
         if let Some(Some(stopwatch)) = self.stopwatch.get_mut() {
             stopwatch.added(slot, self.now);
         }
@@ -76,14 +118,14 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     pub(super) fn delay(&mut self, now: Instant, slot: Slot, delay: Duration, is_backing_off: bool) -> Added {
         self.now = self.now.max(now);
-        self.retries += 1;
+        self.stats.retries += 1;
         if delay.is_zero() {
             return self.mark_now(slot);
         }
         let due = self.now + delay;
         if let Some(place) = self.records[slot].timer {
             if self.delays.due(place) <= due {
-                self.merged += 1;
+                self.stats.merged += 1;
                 return Added::Merged;
             }
             self.delays.disarm(&mut self.records, place);
@@ -96,27 +138,38 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// Keeps the key from being tried again and ends its delay. One that is to run again has changed since, and starts
     /// anew.
     pub(super) fn park(&mut self, slot: Slot) -> Added {
-        let record = &mut self.records[slot];
+        let record = &mut *self.records[slot];
         match &mut record.phase {
             Phase::Ready | Phase::Running { then: Then::Again, .. } => {
                 record.forget_failures();
-                self.merged += 1;
+                self.stats.merged += 1;
                 return Added::Merged;
             }
             Phase::Parked | Phase::Running { then: Then::Park, .. } => {}
             phase @ Phase::Idle => {
                 *phase = Phase::Parked;
-                self.parked += 1;
+                self.stats.parked += 1;
             }
             Phase::Running { then, .. } => {
                 *then = Then::Park;
-                self.parked += 1;
+                self.stats.parked += 1;
             }
         }
         if let Some(place) = record.timer {
             self.delays.disarm(&mut self.records, place);
         }
         Added::Parked
+    }
+
+    /// Counts a failure, and returns its delay.
+    pub(super) fn count_failure(&mut self, slot: Slot, is_transient: bool) -> Duration {
+        let record = &mut *self.records[slot];
+        let delay = self.limiter.delay(self.now, record.failures);
+        // A failure beyond the last number that can be counted is no transient one either.
+        let counted = u32::from(record.failures < u32::MAX);
+        record.failures += counted;
+        record.transient += if is_transient { counted } else { 0 };
+        delay
     }
 
     /// Delays a key whose failure was counted, or parks it. A token that was not needed goes back to the rate limiter.
@@ -147,17 +200,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             Phase::Running { then, .. } if *then == Then::Park => *then = Then::Rest,
             _ => return,
         }
-        self.parked -= 1;
-    }
-
-    /// Counts a failure, and returns the key's delay.
-    pub(super) fn try_count_failure(&mut self, now: Instant, key: K) -> Result<(Slot, Duration), M::Full<K>> {
-        self.now = self.now.max(now);
-        let failures = self.num_requeues(&key);
-        let delay = self.limiter.delay(self.now, failures);
-        let slot = self.try_record(key).inspect_err(|_| self.limiter.give_back())?;
-        self.records[slot].failures = failures.saturating_add(1);
-        Ok((slot, delay))
+        self.stats.parked -= 1;
     }
 
     /// For how long each key that is with a worker has been there.

@@ -1,7 +1,8 @@
 use super::*;
-use crate::queue::{ExponentialBackoff, TokenBucket};
+use crate::queue::{Added, ExponentialBackoff, TokenBucket};
 use crate::storage::{Fixed, Full, Heap};
 use alloc::vec::Vec;
+use core::time::Duration;
 
 crate::storage::in_both_memories!(
     a_key_added_many_times_is_handed_out_once,

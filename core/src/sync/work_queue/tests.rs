@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{ExponentialBackoff, Finished, Outcome, WhileDelayed};
+use crate::queue::{ExponentialBackoff, Finished, Lanes, Outcome, Priority, WhileDelayed};
 use crate::storage::Slot;
 use crate::sync::wakers::tests::{Wakes, counting};
 use crate::sync::{Due, JobGuard, StdLock};
@@ -431,7 +431,7 @@ fn a_shared_queue_hands_out_by_priority_where_it_has_lanes() {
     let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), 0);
     let queue = SharedWorkQueue::<u32, StdLock, _, _>::new(queue);
     queue.add(1);
-    queue.add_with_priority(2, Priority::High);
+    queue.update(|queue| queue.add_with_priority(2, Priority::High));
     let mut first = queue.get();
     let Poll::Ready(Some(job)) = Pin::new(&mut first).poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("two keys are ready")
@@ -713,13 +713,16 @@ fn a_queue_in_which_the_programs_code_panicked_has_failed_and_says_so() {
             Flaw::Drop => one.done(),
             Flaw::Limiter => _ = one.finish(at(0), Outcome::Retry),
         });
-        assert!(panicked && queue.has_failed() && queue.is_shutting_down() && queue.is_drained(), "{flaw:?}");
+        assert!(
+            panicked && queue.has_failed() && queue.read(|queue| queue.is_shutting_down()) && queue.is_drained(),
+            "{flaw:?}"
+        );
         assert_eq!((wakes.count(), followed.count()), (1, 1), "{flaw:?}: all that sleep are woken");
         assert!(matches!(poll(&waker), Poll::Ready(None)), "{flaw:?}: no key comes");
         assert_eq!(delays.poll_due(&mut Context::from_waker(&follows), at(5)), Due::Closed);
         queue.add(Flawed(1));
         assert_eq!(queue.add_after(at(0), Flawed(1), Duration::ZERO), Added::Closed);
-        assert_eq!((queue.len(), queue.stats().depth, queue.parked().len()), (0, 0, 0));
+        assert_eq!((queue.len(), queue.stats().depth, queue.read(|queue| queue.parked().count())), (0, 0, 0));
         assert_eq!(two.finish(at(0), Outcome::Retry), Finished::Ignored);
         drop(three);
         queue.shut_down();

@@ -1,5 +1,5 @@
-use super::super::{Cache, Change, Indexer, Note, Store, StoreWriter};
 use super::AwaitError;
+use crate::cache::{Cache, Change, Indexer, Note, Store, StoreWriter};
 use crate::fifo::Delta;
 use crate::object::{Key, MetaBuilder, Object, ObjectHandle, Uid};
 use crate::sync::wakers::tests::counting;

@@ -1,4 +1,3 @@
-use super::observer::Position;
 use super::waiting::{Decimal, Registration};
 use crate::object::{Version, digits};
 use crate::reflector::FailureReport;
@@ -26,6 +25,18 @@ pub struct StreamStatus {
     pub failure: Option<FailureReport>,
     /// Whether the informer was stopped or dropped.
     pub stopped: bool,
+}
+
+/// Hears of each read of a store, for a recorder of what its readers see, or a replay of it.
+///
+/// [`StoreWriterIn::observed_by`](super::StoreWriterIn::observed_by) sets it. The informer's own reads are not told.
+pub trait Observer: Send + Sync {
+    /// A read begins. The lock is open: the observer may let the informer write first.
+    fn before_read(&self);
+
+    /// A read sees the store where its streams are now, in the order of [`StoreIn::streams`](super::StoreIn::streams).
+    /// The lock is held, so this must be short, and must not read the store.
+    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamStatus>);
 }
 
 /// The part of a store that one informer writes, and the tasks that wait for it.
@@ -65,10 +76,6 @@ impl<K> Stream<K> {
     /// The tasks that waited in another stream wait in this one: they keep their places.
     pub(super) fn adopt(&mut self, other: Self) {
         self.versions = other.versions;
-    }
-
-    pub(super) fn position(&self) -> Position<'_> {
-        Position::new(self.status.changes, self.status.applied.as_ref())
     }
 
     /// Notes a version, and takes the wakers of the tasks that wait for it, or for one before it.

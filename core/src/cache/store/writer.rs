@@ -1,11 +1,9 @@
-use super::access::Cache;
-use super::change::Change;
+use super::StoreIn;
 use super::contents::Contents;
-use super::indexer::Indexer;
-use super::note::Note;
-use super::observer::Observer;
-use super::store::StoreIn;
-use super::stream::Scope;
+use super::stream::{Observer, Scope};
+use crate::cache::access::Cache;
+use crate::cache::change::{Change, Note};
+use crate::cache::indexer::Indexer;
 use crate::fanout::EventLog;
 use crate::object::{Key, ObjectHandle};
 use crate::storage::{Heap, Keyed, Mem, Slot, Versioned};
@@ -159,7 +157,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
         let Self { store, stream, has_room, woken, freed, .. } = self;
         store.cell.with(|contents| {
             let known = contents.apply(*stream, change, (woken, freed));
-            *has_room = contents.has_room();
+            *has_room = contents.log.has_room();
             Ok(known)
         })
     }
@@ -182,14 +180,14 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
 
     #[inline]
     fn has_room(&mut self) -> bool {
-        self.has_room = self.has_room || self.store.cell.read(Contents::has_room);
+        self.has_room = self.has_room || self.store.cell.read(|contents| contents.log.has_room());
         self.has_room
     }
 
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Self { store, has_room, held, .. } = self;
         let _waker = store.cell.with(|contents| {
-            *has_room = contents.has_room();
+            *has_room = contents.log.has_room();
             if *has_room { contents.held.remove(held) } else { contents.held.register(held, cx.waker()) }
         });
         if *has_room { Poll::Ready(()) } else { Poll::Pending }

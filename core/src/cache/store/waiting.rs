@@ -68,8 +68,10 @@ impl<K: Hash + Eq> Waiting<K> {
     where
         K: Clone,
     {
-        let sleepers = || Sleepers { key: key.clone(), wakers: Wakers::default() };
-        let slot = *registration.key.get_or_insert_with(|| never_full(self.keys.try_entry(key, sleepers)));
+        let slot = *registration.key.get_or_insert_with(|| {
+            let sleepers = || Sleepers { key: key.clone(), wakers: Wakers::default() };
+            self.keys.find(key).unwrap_or_else(|| never_full(self.keys.try_insert(sleepers())))
+        });
         self.keys[slot].wakers.register(&mut registration.sleeper, waker)
     }
 

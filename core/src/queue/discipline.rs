@@ -1,10 +1,85 @@
-use super::{Discipline, Records, sealed::Sealed};
-use crate::queue::record::Ready;
+//! The orders in which ready keys are handed out.
+
+use self::sealed::Sealed;
+use super::record::Record;
 use crate::storage::sealed::Empty;
-use crate::storage::{Initially, Keyed, Linked, Links, List, Mem, PassingTable, Slot};
+use crate::storage::{Initially, Keyed, Linked, List, Mem, PassingTable, Slot};
 use core::fmt;
-use core::hash::{BuildHasher, Hash, Hasher};
+use core::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
+
+/// The order in which a queue hands out ready keys: [`Fifo`] or [`Lanes`]. Sealed.
+///
+/// The counterpart of client-go's `Queue[T]` interface. It is a type, so that a queue pays only for its own discipline.
+pub trait Discipline<K>: Sealed {
+    /// The discipline's part of a key's record.
+    #[doc(hidden)]
+    type Mark: Default;
+    /// The ready keys.
+    #[doc(hidden)]
+    type Ready<M: Mem>: Empty;
+
+    /// The mark of a key of which nothing is known yet.
+    #[doc(hidden)]
+    fn mark(&self, key: &K) -> Self::Mark;
+
+    #[doc(hidden)]
+    fn len<M: Mem>(ready: &Self::Ready<M>) -> usize;
+
+    /// Adds a key that is not ready yet.
+    #[doc(hidden)]
+    fn push<M: Mem>(&self, ready: &mut Self::Ready<M>, records: &mut Records<K, Self::Mark, M>, slot: Slot);
+
+    /// Takes the next key out.
+    #[doc(hidden)]
+    fn pop<M: Mem>(&self, ready: &mut Self::Ready<M>, records: &mut Records<K, Self::Mark, M>) -> Option<Slot>;
+}
+
+/// The records of a queue whose discipline marks them.
+pub(super) type Records<K, T, M> = PassingTable<Linked<Record<K, T>, <M as Mem>::Slot>, M>;
+
+/// First come, first served: client-go's default queue.
+///
+/// ```
+/// use listwatch_core::WorkQueue;
+///
+/// let mut queue = WorkQueue::<&str>::default();
+/// ["b", "a", "b"].into_iter().for_each(|key| _ = queue.add(key));
+/// let order = std::iter::from_fn(|| {
+///     let job = queue.poll_job()?;
+///     let key = *queue.key(&job);
+///     queue.done(job);
+///     Some(key)
+/// });
+/// assert!(order.eq(["b", "a"]));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fifo;
+
+impl Sealed for Fifo {}
+
+impl<K> Discipline<K> for Fifo {
+    type Mark = ();
+    type Ready<M: Mem> = List;
+
+    #[inline]
+    fn mark(&self, _: &K) {}
+
+    #[inline]
+    fn len<M: Mem>(ready: &List) -> usize {
+        ready.len()
+    }
+
+    #[inline]
+    fn push<M: Mem>(&self, ready: &mut List, records: &mut Records<K, (), M>, slot: Slot) {
+        ready.push_back(records, slot);
+    }
+
+    #[inline]
+    fn pop<M: Mem>(&self, ready: &mut List, records: &mut Records<K, (), M>) -> Option<Slot> {
+        ready.pop_front(records)
+    }
+}
 
 /// Keys by priority, and by turns between groups of keys. Neither a busy group nor a busy priority starves the others.
 ///
@@ -20,7 +95,7 @@ use foldhash::fast::FixedState;
 ///    [raised](crate::queue::WorkQueueIn::try_add_with_priority) while it is ready joins its new priority as if it came
 ///    then.
 ///
-/// Without groups it is priority alone, and without priorities turns alone; without both it is [`Fifo`](super::Fifo).
+/// Without groups it is priority alone, and without priorities turns alone; without both it is [`Fifo`].
 ///
 /// ```
 /// use core::hash::Hash;
@@ -86,10 +161,7 @@ impl<K> Lanes<K> {
     }
 
     /// Takes a ready key out.
-    fn remove<M: Mem>(ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>, slot: Slot)
-    where
-        K: Hash + Eq,
-    {
+    fn remove<M: Mem>(ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>, slot: Slot) {
         let Some(lane) = records[slot].mark.lane.take() else { return };
         ready.lanes[lane].keys.unlink(records, slot);
         ready.len -= 1;
@@ -113,9 +185,7 @@ impl<K> Lanes<K> {
         records: &mut Records<K, Mark, M>,
         slot: Slot,
         priority: Priority,
-    ) where
-        K: Hash + Eq,
-    {
+    ) {
         let mark = &mut records[slot].mark;
         if mark.lane.is_none() || mark.priority == priority {
             mark.priority = priority;
@@ -157,10 +227,7 @@ impl<K> Discipline<K> for Lanes<K> {
         ready.len
     }
 
-    fn push<M: Mem>(&self, ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>, slot: Slot)
-    where
-        K: Hash + Eq,
-    {
+    fn push<M: Mem>(&self, ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>, slot: Slot) {
         let Mark { priority, group, .. } = records[slot].mark;
         let lane = ready.lane((priority, group));
         ready.lanes[lane].keys.push_back(records, slot);
@@ -168,10 +235,7 @@ impl<K> Discipline<K> for Lanes<K> {
         ready.len += 1;
     }
 
-    fn pop<M: Mem>(&self, ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>) -> Option<Slot>
-    where
-        K: Hash + Eq,
-    {
+    fn pop<M: Mem>(&self, ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>) -> Option<Slot> {
         let level = ready.next_level(self.aging.get() as u32)?;
         let turns = &mut ready.levels[level].turns;
         let lane = turns.pop_front(&mut ready.lanes)?;
@@ -194,7 +258,7 @@ pub struct Mark {
 /// The ready keys, by priority and group. There are never more lanes than keys, so they always find room.
 #[derive(Debug)]
 pub struct ReadyLanes<M: Mem> {
-    lanes: PassingTable<Lane, M>,
+    lanes: PassingTable<Linked<Lane>, M>,
     levels: [Level; 4],
     len: usize,
 }
@@ -203,28 +267,24 @@ pub struct ReadyLanes<M: Mem> {
 #[derive(Debug)]
 struct Lane {
     id: (Priority, u64),
-    keys: List<Ready>,
-    links: Links,
+    keys: List,
 }
 
 /// The lanes of one priority in the order of their turns.
 #[derive(Debug)]
 struct Level {
-    turns: List<Turn>,
+    turns: List,
     /// How many keys others were handed out since this one was served or empty.
     passed: u32,
 }
-
-/// The kind of list that holds the lanes of a priority.
-enum Turn {}
 
 impl<M: Mem> ReadyLanes<M> {
     fn lane(&mut self, id: (Priority, u64)) -> Slot {
         if let Some(lane) = self.lanes.find(&id) {
             return lane;
         }
-        let lane = Lane { id, keys: List::EMPTY, links: Links::default() };
-        let Ok(lane) = self.lanes.try_insert(lane) else { unreachable!("no more lanes than keys") };
+        let lane = Lane { id, keys: List::EMPTY };
+        let Ok(lane) = self.lanes.try_insert(Linked::new(lane)) else { unreachable!("no more lanes than keys") };
         self.levels[id.0 as usize].turns.push_back(&mut self.lanes, lane);
         lane
     }
@@ -264,14 +324,11 @@ impl Keyed for Lane {
     }
 }
 
-impl Linked<Turn> for Lane {
-    type Slot = Slot;
-
-    fn links(&mut self) -> &mut Links {
-        &mut self.links
-    }
-
-    fn next(&self) -> Option<Slot> {
-        self.links.next
-    }
+mod sealed {
+    #[allow(missing_debug_implementations, reason = "never constructed")]
+    pub trait Sealed {}
 }
+
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
+mod tests;

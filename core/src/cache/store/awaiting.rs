@@ -1,5 +1,5 @@
+use super::StoreIn;
 use super::contents::Sight;
-use super::store::StoreIn;
 use super::stream::{StreamStatus, version_of};
 use super::waiting::Registration;
 use crate::object::{Key, ObjectHandle, ParseVersionError, Uid, compare_versions};

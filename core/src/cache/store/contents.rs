@@ -1,8 +1,7 @@
-use super::change::{Change, transition};
-use super::indexer::Indexer;
-use super::note::Note;
 use super::stream::{Scope, Stream, StreamStatus};
 use super::waiting::{Registration, Waiting};
+use crate::cache::change::{Change, Note, transition};
+use crate::cache::indexer::Indexer;
 use crate::decode::DecodeErrorOf;
 use crate::fanout::EventLog;
 use crate::reflector::FailureReport;
@@ -102,11 +101,6 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
             first.adopt(whole);
         }
     }
-
-    /// Whether the log has room for the next change.
-    pub(super) fn has_room(&self) -> bool {
-        self.log.has_room()
-    }
 }
 
 impl<V: Keyed> Contents<V> {
@@ -170,7 +164,7 @@ impl<V: Keyed> Contents<V> {
     where
         V: Versioned<Key: Clone> + Clone,
     {
-        if self.held.is_empty() || !self.has_room() { Vec::new() } else { self.held.take_all() }
+        if self.held.is_empty() || !self.log.has_room() { Vec::new() } else { self.held.take_all() }
     }
 
     /// Every task that waits for an object.

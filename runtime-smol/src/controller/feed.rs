@@ -2,14 +2,13 @@
 
 use super::error::RunError;
 use super::report::Report;
-use super::source::{Distinct, FoundKeys, Keys, Mapper, Read, Source, add_found};
+use super::source::{Distinct, Following, FoundKeys, Keys, Mapper, Read, Source, add_found};
 use super::state::ControllerState;
 use crate::budget::Budget;
 use crate::caught::caught_call;
 use crate::informers::{HandleSynced, InformerHandle, StreamName, WhenDenied};
 use crate::mutex::Mutex;
 use async_executor::Task;
-use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -199,8 +198,8 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                 let _not_synced = ready.await;
             }
             let subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
-            let subscriber = Arc::new(Mutex::new(subscriber));
-            state.sources.add(&self.path, &subscriber);
+            let following = Arc::new(Following { source: Arc::clone(&self.path), subscriber: Mutex::new(subscriber) });
+            state.sources.add(&following);
             let (mut budget, mut outages) = (Budget::new(), Outages::default());
             let mut others = (self.source.denied == WhenDenied::GoOn).then(|| self.source.synced());
             loop {
@@ -212,7 +211,11 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                     if let Poll::Ready((stream, since)) = outages.poll_recovered(&self.source.handle, cx) {
                         return Poll::Ready(Turn::Recovered(stream, since));
                     }
-                    subscriber.lock().poll_next(state.clock.now(), cx).map(|told| told.map_or(Turn::End, Turn::of))
+                    following
+                        .subscriber
+                        .lock()
+                        .poll_next(state.clock.now(), cx)
+                        .map(|told| told.map_or(Turn::End, Turn::of))
                 });
                 match turn.await {
                     Turn::Changed(event) => {
@@ -295,6 +298,7 @@ impl Outages {
 ///
 /// After the removal no event of the source becomes a key; the keys that are queued stay. If the source had the last
 /// handle of its informer, the removal stops the watch.
+#[derive(Debug)]
 #[must_use = "the drop of an added source removes it"]
 pub struct AddedSource {
     path: Arc<str>,
@@ -357,12 +361,6 @@ async fn follow_added(added: Added, feed: Box<dyn Feed>) {
     };
     let followed = async { _ = zip(synced, feed.follow(Arc::clone(state), *source)).await };
     or(followed, run).await;
-}
-
-impl fmt::Debug for AddedSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AddedSource").field("path", &self.path).finish_non_exhaustive()
-    }
 }
 
 /// The informers that a controller was asked for, and the first mistake that was made.

@@ -235,7 +235,7 @@ impl Running<'static> {
         };
         let mut threads = Threads::default();
         threads.spawn(named(&name, "streams"), main).map_err(no_thread)?;
-        Ok(Started { handle, end, abort, _threads: threads })
+        Ok(Started { handle, end, _abort: abort, _threads: threads })
     }
 
     /// The controller as a future, which any executor runs. Streams and mappers run where it is polled, and the workers
@@ -281,12 +281,13 @@ impl fmt::Debug for Running<'_> {
 }
 
 /// A controller that runs on threads of its own. Dropped, it ends at once: reconciles are dropped with their requests.
+#[derive(Debug)]
 #[must_use = "dropping it ends the controller"]
 pub struct Started {
     handle: ControllerHandle,
     end: Receiver<Result<(), RunError>>,
-    /// Closed by the drop, before the threads are waited for.
-    abort: Sender<()>,
+    /// Dropped before the threads, which are waited for.
+    _abort: Sender<()>,
     _threads: Threads,
 }
 
@@ -304,18 +305,6 @@ impl Started {
     pub fn join(self) -> Result<(), RunError> {
         smol::block_on(self.end.recv())
             .unwrap_or_else(|_| Err(RunError::Panicked("the controller's thread panicked".into())))
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        self.abort.close();
-    }
-}
-
-impl fmt::Debug for Started {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Started").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::mutex::Mutex;
 use async_executor::Task;
 use core::future::poll_fn;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::Poll;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
 use listwatch_core::object::{ObjectHandle, Version};
@@ -106,7 +106,9 @@ impl<T> Mapped<T> {
         if self.is_worth_a_report(outages, &stream, failure) {
             let help = stream.help(failure.failure.class(), failure.operation);
             state.report(&Report::SourceFailed { source: &stream.to_string(), failure, help });
-            outages.begin(stream, state.clock.now());
+            if !is_reported(outages, &stream) {
+                outages.push((stream, state.clock.now()));
+            }
         }
     }
 
@@ -117,7 +119,7 @@ impl<T> Mapped<T> {
             _ if failure.retry_in.is_zero() => false,
             _ if self.source.handle.has_synced_stream(stream) => true,
             // The start waits for the resource, and says so once.
-            FailureClass::NotFound => !outages.has(stream),
+            FailureClass::NotFound => !is_reported(outages, stream),
             FailureClass::Forbidden if self.source.denied == WhenDenied::GoOn => true,
             // The start ends with an error that names the failure.
             _ => !class.requires_intervention(),
@@ -208,7 +210,11 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                         others = None;
                         return Poll::Ready(Turn::Synced);
                     }
-                    if let Poll::Ready((stream, since)) = outages.poll_recovered(&self.source.handle, cx) {
+                    let is_over = |(stream, since): &(StreamName, Instant)| {
+                        self.source.handle.poll_recovered(stream, *since, cx).is_ready()
+                    };
+                    if let Some(place) = outages.iter().position(is_over) {
+                        let (stream, since) = outages.swap_remove(place);
                         return Poll::Ready(Turn::Recovered(stream, since));
                     }
                     following
@@ -262,35 +268,11 @@ impl<T> Turn<T> {
     }
 }
 
-/// The streams of a source that were reported as failing: one entry each.
-#[derive(Default)]
-pub(super) struct Outages(Vec<(StreamName, Instant)>);
+/// The streams of a source that were reported as failing and have not recovered, each once, and since when.
+type Outages = Vec<(StreamName, Instant)>;
 
-impl Outages {
-    /// A failure of the stream was reported.
-    pub(super) fn begin(&mut self, stream: StreamName, now: Instant) {
-        if !self.has(&stream) {
-            self.0.push((stream, now));
-        }
-    }
-
-    /// Whether a failure of the stream was reported, and it has not recovered since.
-    pub(super) fn has(&self, stream: &StreamName) -> bool {
-        self.0.iter().any(|(known, _)| known == stream)
-    }
-
-    /// The next stream that has recovered, and since when it failed.
-    pub(super) fn poll_recovered<T>(
-        &mut self,
-        handle: &InformerHandle<T>,
-        cx: &Context<'_>,
-    ) -> Poll<(StreamName, Instant)> {
-        let over = |(stream, since): &(StreamName, Instant)| handle.poll_recovered(stream, *since, cx).is_ready();
-        match self.0.iter().position(over) {
-            Some(place) => Poll::Ready(self.0.swap_remove(place)),
-            None => Poll::Pending,
-        }
-    }
+fn is_reported(outages: &Outages, stream: &StreamName) -> bool {
+    outages.iter().any(|(known, _)| known == stream)
 }
 
 /// A source that was added to a controller by its handle: [`owns`](super::ControllerHandle::owns),

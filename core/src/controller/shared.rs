@@ -126,15 +126,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
     }
 }
 
-impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'_, K, Lk, C, W, L> {
-    /// The result of [`finish`](crate::controller::ReconcilerIn::finish), once the first poll has taken back an item.
-    #[must_use]
-    pub fn ended(&self) -> Option<Ended> {
-        self.answer()
-    }
-}
-
-impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a, K, Lk, C, W, L> {
+impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'_, K, Lk, C, W, L> {
     /// The key to reconcile.
     #[must_use]
     pub fn key(&self) -> &K {
@@ -182,14 +174,6 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a
     pub fn finish(self, outcome: Outcome, writes: impl Into<Vec<W>>) -> Ended {
         let writes = writes.into();
         self.give_back(|item| (item, outcome, writes)).unwrap_or(Ended::Finished(Finished::Ignored))
-    }
-
-    /// Gives the key back as [`finish`](Self::finish) does, and waits for the next key, under one lock.
-    ///
-    /// The first poll of the future gives the key back, or its drop if it is never polled.
-    pub fn finish_and_next(self, outcome: Outcome, writes: impl Into<Vec<W>>) -> NextReconcile<'a, K, Lk, C, W, L> {
-        let writes = writes.into();
-        self.give_back_and_wait(|item| (item, outcome, writes))
     }
 
     fn read<R: Default>(&self, read: impl FnOnce(&Reconciler<K, C, W, L>, &WorkItem) -> R) -> R {

@@ -331,8 +331,10 @@ impl Context {
 
     /// Whether the store of the object's informer lacks a write to it that was waited for too long.
     pub(super) fn is_outdated<T: Send + Sync + 'static>(&self, object: &Found<T>) -> bool {
-        let path = object.informer().resource().path();
-        self.0.timed_out.iter().any(|write| *write.source == *path && write.object == *object.key())
+        let (informer, path) = (object.informer().identity(), object.informer().resource().path());
+        let is_it = |write: &Write| *write.source == *path && write.object == *object.key();
+        let is_late = self.0.writes.lock().is_late(&informer, object.key());
+        is_late.unwrap_or_else(|| self.0.timed_out.iter().any(is_it))
     }
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.

@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use super::report::Report;
-use super::source::{Distinct, Following, FoundKeys, Keys, Mapper, Read, Source, add_found};
+use super::source::{Distinct, Following, FoundKeys, Keys, Mapper, Read, Source};
 use super::state::ControllerState;
 use crate::budget::Budget;
 use crate::caught::caught_call;
@@ -131,7 +131,7 @@ impl<T> Mapped<T> {
         let counts = caught_call(|| self.source.counts(old, new));
         if self.reported(state, new.key(), counts).unwrap_or(true) {
             let mut found = self.keys(state, old, Priority::Normal);
-            self.keys(state, new, Priority::Normal).into_iter().for_each(|(key, it)| add_found(&mut found, key, it));
+            found.merge(self.keys(state, new, Priority::Normal));
             self.add(state, found, new, kind);
         }
     }
@@ -161,7 +161,7 @@ impl<T> Mapped<T> {
     /// Adds keys because of a change whose newest state is `object`.
     fn add(&self, state: &ControllerState, found: FoundKeys, object: &ObjectHandle<T>, kind: CauseKind) {
         let cause = self.cause(kind, Some(object));
-        found.into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
+        found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
     }
 
     fn cause(&self, kind: CauseKind, object: Option<&ObjectHandle<T>>) -> Cause {

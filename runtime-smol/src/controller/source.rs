@@ -14,7 +14,7 @@ use listwatch_core::informer::Subscriber;
 use listwatch_core::object::{Object, ObjectHandle};
 use listwatch_core::queue::Priority;
 use listwatch_core::sync::StdLock;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 /// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where
@@ -181,13 +181,12 @@ pub struct Keys<'a> {
     _call: PhantomData<&'a ()>,
 }
 
-/// Distinct keys, each with its highest priority.
-pub(super) type FoundKeys = BTreeMap<Key, Priority>;
-
-/// Adds a key, unless it is there with a higher priority.
-pub(super) fn add_found(found: &mut FoundKeys, key: Key, priority: Priority) {
-    let known = found.entry(key).or_insert(priority);
-    *known = priority.max(*known);
+/// Distinct keys in the order in which they were found, each with its highest priority.
+#[derive(Debug, Default)]
+pub(super) struct FoundKeys {
+    keys: Vec<(Key, Priority)>,
+    /// The places of the keys.
+    places: HashMap<Key, usize>,
 }
 
 impl Keys<'_> {
@@ -203,11 +202,31 @@ impl Keys<'_> {
 
     /// Lets the controller reconcile `key` with this priority.
     pub fn add_with_priority(&mut self, key: impl Into<Key>, priority: Priority) {
-        add_found(&mut self.found, key.into(), priority);
+        self.found.add(key.into(), priority);
     }
 
     pub(super) fn into_found(self) -> FoundKeys {
         self.found
+    }
+}
+
+impl FoundKeys {
+    fn add(&mut self, key: Key, priority: Priority) {
+        let next = self.keys.len();
+        let place = *self.places.entry(key.clone()).or_insert(next);
+        match self.keys.get_mut(place) {
+            Some((_, known)) => *known = priority.max(*known),
+            None => self.keys.push((key, priority)),
+        }
+    }
+
+    /// Adds the keys of `other`.
+    pub(super) fn merge(&mut self, other: Self) {
+        other.keys.into_iter().for_each(|(key, priority)| self.add(key, priority));
+    }
+
+    pub(super) fn into_keys(self) -> Vec<(Key, Priority)> {
+        self.keys
     }
 }
 

@@ -267,6 +267,8 @@ impl Running<'static> {
     /// Dropping it ends everything: reconciles are dropped with their requests, watches that no other controller uses are
     /// closed, and the threads end. The drop waits 100 ms at most for reconciles that compute.
     ///
+    /// Under a simulated clock, drop it on the thread that polled it; elsewhere it leaks.
+    ///
     /// # Panics
     /// Under a simulated clock, if it is polled on two threads.
     #[expect(clippy::manual_async_fn, reason = "the bounds are promised")]

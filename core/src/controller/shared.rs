@@ -3,9 +3,9 @@ use super::cause::{Cause, Write};
 use super::lifecycle::Lifecycle;
 use super::record::{Ended, WorkItem};
 use super::report::KeyReport;
-use crate::queue::{Added, ExponentialBackoff, Finished, Machine, Outcome, Posted, Priority, RateLimiter};
+use crate::queue::{Added, ExponentialBackoff, Finished, Outcome, Posted, Priority, RateLimiter};
 use crate::sync::Lock;
-use crate::sync::dispatch::Dispatch;
+use crate::sync::dispatch::{Dispatch, Machine};
 use crate::sync::worker::{Follower, Lent, Shares, Wait};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
@@ -126,7 +126,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
     }
 }
 
-impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a, K, Lk, C, W, L> {
+impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'_, K, Lk, C, W, L> {
     /// The key to reconcile.
     #[must_use]
     pub fn key(&self) -> &K {
@@ -174,14 +174,6 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a
     pub fn finish(self, outcome: Outcome, writes: impl Into<Vec<W>>) -> Ended {
         let writes = writes.into();
         self.give_back(|item| (item, outcome, writes)).unwrap_or(Ended::Finished(Finished::Ignored))
-    }
-
-    /// Gives the key back as [`finish`](Self::finish) does, and waits for the next key, under one lock.
-    ///
-    /// The first poll of the future gives the key back, or its drop if it is never polled.
-    pub fn finish_and_next(self, outcome: Outcome, writes: impl Into<Vec<W>>) -> NextReconcile<'a, K, Lk, C, W, L> {
-        let writes = writes.into();
-        self.give_back_and_wait(|item| (item, outcome, writes))
     }
 
     fn read<R: Default>(&self, read: impl FnOnce(&Reconciler<K, C, W, L>, &WorkItem) -> R) -> R {

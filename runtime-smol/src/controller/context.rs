@@ -1,6 +1,6 @@
 //! What a reconcile works with.
 
-use super::memory::{Answer, Memory, ObjectId, is_there};
+use super::memory::{Answer, ObjectId, is_there};
 use super::obstacle;
 use super::state::ControllerState;
 use super::writes::{Expected, Writes, Written, version_in, version_of};
@@ -270,20 +270,15 @@ impl Context {
         StableHash::new().number(*seed).text(name)
     }
 
-    /// What the controller remembers of objects.
-    pub(super) fn memory(&self) -> &Memory {
-        &self.0.state.memory
-    }
-
     /// Whether the object is as after such an answer.
     pub(super) fn is_settled<T>(&self, object: &Found<T>, is_answer: impl Fn(&Answer) -> bool) -> bool {
-        ObjectId::of(object).is_some_and(|id| self.memory().has_answer(&id, is_answer))
+        ObjectId::of(object).is_some_and(|id| self.0.state.memory.has_answer(&id, is_answer))
     }
 
     /// Nothing is to be sent while the object is as after this answer.
     pub(super) fn settle<T: Send + Sync + 'static>(&self, object: &Found<T>, answer: Answer) {
         if let Some(id) = ObjectId::of(object) {
-            self.memory().add_answer(&id, answer, is_there(object));
+            self.0.state.memory.add_answer(&id, answer, is_there(object));
         }
     }
 
@@ -296,12 +291,7 @@ impl Context {
         }
     }
 
-    /// Reports that changes of the objects of this informer wake no owner, if that is so.
-    pub(super) fn warn_unfollowed<T>(&self, informer: &InformerHandle<T>) {
-        self.0.state.warn_unfollowed(self.key(), informer.resource().path());
-    }
-
-    /// The same about the key.
+    /// Warns the operator about the key.
     pub(super) fn warn_of_key(&self, reason: &str, message: &str) {
         self.0.state.warn(self.key(), None, reason, message);
     }
@@ -341,8 +331,10 @@ impl Context {
 
     /// Whether the store of the object's informer lacks a write to it that was waited for too long.
     pub(super) fn is_outdated<T: Send + Sync + 'static>(&self, object: &Found<T>) -> bool {
-        let path = object.informer().resource().path();
-        self.0.timed_out.iter().any(|write| *write.source == *path && write.object == *object.key())
+        let (informer, path) = (object.informer().identity(), object.informer().resource().path());
+        let is_it = |write: &Write| *write.source == *path && write.object == *object.key();
+        let is_late = self.0.writes.lock().is_late(&informer, object.key());
+        is_late.unwrap_or_else(|| self.0.timed_out.iter().any(is_it))
     }
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.
@@ -358,6 +350,7 @@ impl fmt::Debug for Context {
 }
 
 /// Reads past the cache; see [`Context::live`](super::Context::live).
+#[derive(Debug)]
 pub struct Live<'a>(&'a Context);
 
 impl Context {
@@ -401,12 +394,6 @@ impl Live<'_> {
             self.0.saw(kind, key, version);
         }
         Ok((Found::new(read?.into(), kind), response.body))
-    }
-}
-
-impl fmt::Debug for Live<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").finish_non_exhaustive()
     }
 }
 

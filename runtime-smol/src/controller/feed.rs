@@ -2,17 +2,16 @@
 
 use super::error::RunError;
 use super::report::Report;
-use super::source::{Distinct, FoundKeys, Keys, Mapper, Read, Source, add_found};
+use super::source::{Distinct, Following, FoundKeys, Keys, Mapper, Read, Source};
 use super::state::ControllerState;
 use crate::budget::Budget;
 use crate::caught::caught_call;
 use crate::informers::{HandleSynced, InformerHandle, StreamName, WhenDenied};
 use crate::mutex::Mutex;
 use async_executor::Task;
-use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::Poll;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
 use listwatch_core::object::{ObjectHandle, Version};
@@ -107,7 +106,9 @@ impl<T> Mapped<T> {
         if self.is_worth_a_report(outages, &stream, failure) {
             let help = stream.help(failure.failure.class(), failure.operation);
             state.report(&Report::SourceFailed { source: &stream.to_string(), failure, help });
-            outages.begin(stream, state.clock.now());
+            if !is_reported(outages, &stream) {
+                outages.push((stream, state.clock.now()));
+            }
         }
     }
 
@@ -118,7 +119,7 @@ impl<T> Mapped<T> {
             _ if failure.retry_in.is_zero() => false,
             _ if self.source.handle.has_synced_stream(stream) => true,
             // The start waits for the resource, and says so once.
-            FailureClass::NotFound => !outages.has(stream),
+            FailureClass::NotFound => !is_reported(outages, stream),
             FailureClass::Forbidden if self.source.denied == WhenDenied::GoOn => true,
             // The start ends with an error that names the failure.
             _ => !class.requires_intervention(),
@@ -130,7 +131,7 @@ impl<T> Mapped<T> {
         let counts = caught_call(|| self.source.counts(old, new));
         if self.reported(state, new.key(), counts).unwrap_or(true) {
             let mut found = self.keys(state, old, Priority::Normal);
-            self.keys(state, new, Priority::Normal).into_iter().for_each(|(key, it)| add_found(&mut found, key, it));
+            found.merge(self.keys(state, new, Priority::Normal));
             self.add(state, found, new, kind);
         }
     }
@@ -160,7 +161,7 @@ impl<T> Mapped<T> {
     /// Adds keys because of a change whose newest state is `object`.
     fn add(&self, state: &ControllerState, found: FoundKeys, object: &ObjectHandle<T>, kind: CauseKind) {
         let cause = self.cause(kind, Some(object));
-        found.into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
+        found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
     }
 
     fn cause(&self, kind: CauseKind, object: Option<&ObjectHandle<T>>) -> Cause {
@@ -199,8 +200,8 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                 let _not_synced = ready.await;
             }
             let subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
-            let subscriber = Arc::new(Mutex::new(subscriber));
-            state.sources.add(&self.path, &subscriber);
+            let following = Arc::new(Following { source: Arc::clone(&self.path), subscriber: Mutex::new(subscriber) });
+            state.sources.add(&following);
             let (mut budget, mut outages) = (Budget::new(), Outages::default());
             let mut others = (self.source.denied == WhenDenied::GoOn).then(|| self.source.synced());
             loop {
@@ -209,10 +210,18 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                         others = None;
                         return Poll::Ready(Turn::Synced);
                     }
-                    if let Poll::Ready((stream, since)) = outages.poll_recovered(&self.source.handle, cx) {
+                    let is_over = |(stream, since): &(StreamName, Instant)| {
+                        self.source.handle.poll_recovered(stream, *since, cx).is_ready()
+                    };
+                    if let Some(place) = outages.iter().position(is_over) {
+                        let (stream, since) = outages.swap_remove(place);
                         return Poll::Ready(Turn::Recovered(stream, since));
                     }
-                    subscriber.lock().poll_next(state.clock.now(), cx).map(|told| told.map_or(Turn::End, Turn::of))
+                    following
+                        .subscriber
+                        .lock()
+                        .poll_next(state.clock.now(), cx)
+                        .map(|told| told.map_or(Turn::End, Turn::of))
                 });
                 match turn.await {
                     Turn::Changed(event) => {
@@ -259,35 +268,11 @@ impl<T> Turn<T> {
     }
 }
 
-/// The streams of a source that were reported as failing: one entry each.
-#[derive(Default)]
-pub(super) struct Outages(Vec<(StreamName, Instant)>);
+/// The streams of a source that were reported as failing and have not recovered, each once, and since when.
+type Outages = Vec<(StreamName, Instant)>;
 
-impl Outages {
-    /// A failure of the stream was reported.
-    pub(super) fn begin(&mut self, stream: StreamName, now: Instant) {
-        if !self.has(&stream) {
-            self.0.push((stream, now));
-        }
-    }
-
-    /// Whether a failure of the stream was reported, and it has not recovered since.
-    pub(super) fn has(&self, stream: &StreamName) -> bool {
-        self.0.iter().any(|(known, _)| known == stream)
-    }
-
-    /// The next stream that has recovered, and since when it failed.
-    pub(super) fn poll_recovered<T>(
-        &mut self,
-        handle: &InformerHandle<T>,
-        cx: &Context<'_>,
-    ) -> Poll<(StreamName, Instant)> {
-        let over = |(stream, since): &(StreamName, Instant)| handle.poll_recovered(stream, *since, cx).is_ready();
-        match self.0.iter().position(over) {
-            Some(place) => Poll::Ready(self.0.swap_remove(place)),
-            None => Poll::Pending,
-        }
-    }
+fn is_reported(outages: &Outages, stream: &StreamName) -> bool {
+    outages.iter().any(|(known, _)| known == stream)
 }
 
 /// A source that was added to a controller by its handle: [`owns`](super::ControllerHandle::owns),
@@ -295,6 +280,7 @@ impl Outages {
 ///
 /// After the removal no event of the source becomes a key; the keys that are queued stay. If the source had the last
 /// handle of its informer, the removal stops the watch.
+#[derive(Debug)]
 #[must_use = "the drop of an added source removes it"]
 pub struct AddedSource {
     path: Arc<str>,
@@ -357,12 +343,6 @@ async fn follow_added(added: Added, feed: Box<dyn Feed>) {
     };
     let followed = async { _ = zip(synced, feed.follow(Arc::clone(state), *source)).await };
     or(followed, run).await;
-}
-
-impl fmt::Debug for AddedSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AddedSource").field("path", &self.path).finish_non_exhaustive()
-    }
 }
 
 /// The informers that a controller was asked for, and the first mistake that was made.

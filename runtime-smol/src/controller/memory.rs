@@ -5,7 +5,7 @@ use crate::mutex::Mutex;
 use core::hash::{BuildHasher, BuildHasherDefault, Hash};
 use listwatch_core::change::{Shows, View};
 use listwatch_core::object::{Meta, Uid, Version};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::DefaultHasher;
 
 /// An object, and its world: a cluster that was restored from another one's backup has the same uids.
@@ -46,16 +46,11 @@ struct Objects {
 struct Remembered {
     /// Of what was wanted that the object does not show, or shows otherwise.
     answers: Vec<Answer>,
-    /// Until the finalizer is removed, or some time after the object is gone.
-    clean_ups: Vec<CleanedBy>,
+    /// The finalizers, and whether the clean-up of each is over. Until the finalizer is removed, or some time after the object
+    /// is gone.
+    clean_ups: BTreeMap<Box<str>, bool>,
     /// Whether the store has the object.
     is_there: Box<dyn Fn() -> bool + Send>,
-}
-
-/// The clean-up of an object by one finalizer.
-struct CleanedBy {
-    finalizer: Box<str>,
-    is_over: bool,
 }
 
 /// What a reconcile finds that wants to clean up.
@@ -107,14 +102,12 @@ impl Memory {
         finalizer: &'m str,
         is_there: impl Fn() -> bool + Send + 'static,
     ) -> CleanUp<'m> {
-        self.with(object, is_there, |Remembered { clean_ups, .. }| {
-            match clean_ups.iter().find(|known| *known.finalizer == *finalizer) {
-                Some(known) if known.is_over => CleanUp::Over,
-                Some(_) => CleanUp::Running,
-                None => {
-                    clean_ups.push(CleanedBy { finalizer: finalizer.into(), is_over: false });
-                    CleanUp::Due(Reserved { memory: self, object: object.clone(), finalizer, is_over: false })
-                }
+        self.with(object, is_there, |Remembered { clean_ups, .. }| match clean_ups.get(finalizer) {
+            Some(true) => CleanUp::Over,
+            Some(false) => CleanUp::Running,
+            None => {
+                clean_ups.insert(finalizer.into(), false);
+                CleanUp::Due(Reserved { memory: self, object: object.clone(), finalizer, is_over: false })
             }
         })
     }
@@ -125,7 +118,7 @@ impl Memory {
         let _forgotten;
         let mut objects = self.0.lock();
         let Some(known) = objects.by_id.get_mut(object) else { return };
-        known.clean_ups.retain(|known| *known.finalizer != *finalizer);
+        known.clean_ups.remove(finalizer);
         if known.clean_ups.is_empty() && known.answers.is_empty() {
             _forgotten = objects.by_id.remove(object);
         }
@@ -142,7 +135,7 @@ impl Memory {
         let _gone;
         let mut objects = self.0.lock();
         _gone = objects.take_gone();
-        let new = || Remembered { answers: Vec::new(), clean_ups: Vec::new(), is_there: Box::new(is_there) };
+        let new = || Remembered { answers: Vec::new(), clean_ups: BTreeMap::new(), is_there: Box::new(is_there) };
         act(objects.by_id.entry(id.clone()).or_insert_with(new))
     }
 }
@@ -154,7 +147,7 @@ impl Objects {
         if self.by_id.len() <= FEW.max(2 * self.left) {
             return Vec::new();
         }
-        let is_over = |known: &Remembered| known.clean_ups.iter().all(|clean_up| clean_up.is_over);
+        let is_over = |known: &Remembered| known.clean_ups.values().all(|is_over| *is_over);
         let gone = self.by_id.extract_if(|_, known| is_over(known) && !(known.is_there)());
         let gone = gone.map(|(_, known)| known).collect();
         self.left = self.by_id.len();
@@ -167,8 +160,8 @@ impl Reserved<'_> {
     pub(super) fn finish(mut self) {
         self.is_over = true;
         let mut objects = self.memory.0.lock();
-        let known = objects.by_id.get_mut(&self.object).into_iter().flat_map(|known| &mut known.clean_ups);
-        known.filter(|known| *known.finalizer == *self.finalizer).for_each(|known| known.is_over = true);
+        let known = objects.by_id.get_mut(&self.object);
+        known.and_then(|known| known.clean_ups.get_mut(self.finalizer)).into_iter().for_each(|is_over| *is_over = true);
     }
 }
 

@@ -17,15 +17,15 @@ use super::threads::{Crew, Threads, named, no_thread, on_one_thread};
 use super::worker::Reconcile;
 use super::writes::Awaiting;
 use crate::clock::Clock;
-use crate::election::{Candidate, Election, Leadership};
+use crate::election::{Candidate, Election};
 use crate::informers::{Informers, World};
 use crate::stderr::Folded;
 use async_executor::{Executor, LocalExecutor};
 use core::fmt;
 use smol::channel::{Receiver, Sender, bounded};
 use smol::future::{or, pending};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Weak};
 use std::thread::{self, Scope};
 
 /// A controller that can run: its sources, and the function that reconciles.
@@ -60,9 +60,32 @@ impl<'a> Running<'a> {
         let candidate = candidate(settings.election.take(), informers.world());
         let leadership = candidate.iter().flatten().next().map(Candidate::leadership);
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
-        let (tasks, (stopping, stop)) = (Arc::new(Executor::new()), bounded(1));
-        let sides = Sides { own: Arc::downgrade(&own), tasks: Arc::downgrade(&tasks), stop: stopping };
-        let state = Arc::new(prepare(&mut settings, seed, informers, leadership, followed, sides));
+        let (tasks, (stopping, stop), clock) = (Arc::new(Executor::new()), bounded(1), informers.clock().clone());
+        let recorder = if informers.world().is_replay() { None } else { recorder(&settings.name, seed, &clock) };
+        let state = Arc::new(ControllerState {
+            name: settings.name.as_str().into(),
+            machine: settings.machine(&clock, seed),
+            clock,
+            seed,
+            informers,
+            leadership,
+            recorder,
+            reconciles: AtomicU64::new(0),
+            sources: Sources::default(),
+            tally: Tally::new(settings.workers),
+            followed,
+            memory: Memory::default(),
+            told: Told::default(),
+            obstacles: Obstacles::default(),
+            awaiting: Awaiting::default(),
+            blocking: Arc::default(),
+            on_report: settings.on_report.take(),
+            stderr: Folded::default(),
+            tasks: Arc::downgrade(&tasks),
+            sync_within: settings.sync_within,
+            own: Arc::downgrade(&own),
+            stop: stopping,
+        });
         // A recording has no other list.
         let audit_every = settings.audit_every.filter(|_| !state.informers.world().is_recording());
         let audits = audit_every.map(|period| audits(&state, period, all_of(&feeds, &reads)));
@@ -235,7 +258,7 @@ impl Running<'static> {
         };
         let mut threads = Threads::default();
         threads.spawn(named(&name, "streams"), main).map_err(no_thread)?;
-        Ok(Started { handle, end, abort, _threads: threads })
+        Ok(Started { handle, end, _abort: abort, _threads: threads })
     }
 
     /// The controller as a future, which any executor runs. Streams and mappers run where it is polled, and the workers
@@ -243,6 +266,8 @@ impl Running<'static> {
     ///
     /// Dropping it ends everything: reconciles are dropped with their requests, watches that no other controller uses are
     /// closed, and the threads end. The drop waits 100 ms at most for reconciles that compute.
+    ///
+    /// Under a simulated clock, drop it on the thread that polled it; elsewhere it leaks.
     ///
     /// # Panics
     /// Under a simulated clock, if it is polled on two threads.
@@ -281,12 +306,13 @@ impl fmt::Debug for Running<'_> {
 }
 
 /// A controller that runs on threads of its own. Dropped, it ends at once: reconciles are dropped with their requests.
+#[derive(Debug)]
 #[must_use = "dropping it ends the controller"]
 pub struct Started {
     handle: ControllerHandle,
     end: Receiver<Result<(), RunError>>,
-    /// Closed by the drop, before the threads are waited for.
-    abort: Sender<()>,
+    /// Dropped before the threads, which are waited for.
+    _abort: Sender<()>,
     _threads: Threads,
 }
 
@@ -304,63 +330,6 @@ impl Started {
     pub fn join(self) -> Result<(), RunError> {
         smol::block_on(self.end.recv())
             .unwrap_or_else(|_| Err(RunError::Panicked("the controller's thread panicked".into())))
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        self.abort.close();
-    }
-}
-
-impl fmt::Debug for Started {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Started").field("handle", &self.handle).finish_non_exhaustive()
-    }
-}
-
-/// What the state reaches of the streams' side.
-struct Sides {
-    own: Weak<OwnKind>,
-    tasks: Weak<Executor<'static>>,
-    stop: Sender<()>,
-}
-
-/// That of a controller which has not begun. The report function leaves the settings.
-fn prepare(
-    settings: &mut Settings,
-    seed: u64,
-    informers: Informers,
-    leadership: Option<Leadership>,
-    followed: Followed,
-    sides: Sides,
-) -> ControllerState {
-    let clock = informers.clock().clone();
-    let recorder = if informers.world().is_replay() { None } else { recorder(&settings.name, seed, &clock) };
-    let Sides { own, tasks, stop } = sides;
-    ControllerState {
-        name: settings.name.as_str().into(),
-        machine: settings.machine(&clock, seed),
-        clock,
-        seed,
-        informers,
-        leadership,
-        recorder,
-        reconciles: AtomicU64::new(0),
-        sources: Sources::default(),
-        tally: Tally::new(settings.workers),
-        followed,
-        memory: Memory::default(),
-        told: Told::default(),
-        obstacles: Obstacles::default(),
-        awaiting: Awaiting::default(),
-        blocking: Arc::default(),
-        on_report: settings.on_report.take(),
-        stderr: Folded::default(),
-        tasks,
-        sync_within: settings.sync_within,
-        own,
-        stop,
     }
 }
 

@@ -14,7 +14,7 @@ use listwatch_core::informer::Subscriber;
 use listwatch_core::object::{Object, ObjectHandle};
 use listwatch_core::queue::Priority;
 use listwatch_core::sync::StdLock;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 /// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where
@@ -173,6 +173,7 @@ pub(super) fn worlds<'r>(
 
 /// The keys that a mapper finds for one object. They go to the queue when the mapper returns, each once; if it panics,
 /// none of them does.
+#[derive(Debug)]
 pub struct Keys<'a> {
     found: FoundKeys,
     priority: Priority,
@@ -180,13 +181,12 @@ pub struct Keys<'a> {
     _call: PhantomData<&'a ()>,
 }
 
-/// Distinct keys, each with its highest priority.
-pub(super) type FoundKeys = BTreeMap<Key, Priority>;
-
-/// Adds a key, unless it is there with a higher priority.
-pub(super) fn add_found(found: &mut FoundKeys, key: Key, priority: Priority) {
-    let known = found.entry(key).or_insert(priority);
-    *known = priority.max(*known);
+/// Distinct keys in the order in which they were found, each with its highest priority.
+#[derive(Debug, Default)]
+pub(super) struct FoundKeys {
+    keys: Vec<(Key, Priority)>,
+    /// The places of the keys.
+    places: HashMap<Key, usize>,
 }
 
 impl Keys<'_> {
@@ -202,7 +202,7 @@ impl Keys<'_> {
 
     /// Lets the controller reconcile `key` with this priority.
     pub fn add_with_priority(&mut self, key: impl Into<Key>, priority: Priority) {
-        add_found(&mut self.found, key.into(), priority);
+        self.found.add(key.into(), priority);
     }
 
     pub(super) fn into_found(self) -> FoundKeys {
@@ -210,9 +210,23 @@ impl Keys<'_> {
     }
 }
 
-impl fmt::Debug for Keys<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").field("priority", &self.priority).finish_non_exhaustive()
+impl FoundKeys {
+    fn add(&mut self, key: Key, priority: Priority) {
+        let next = self.keys.len();
+        let place = *self.places.entry(key.clone()).or_insert(next);
+        match self.keys.get_mut(place) {
+            Some((_, known)) => *known = priority.max(*known),
+            None => self.keys.push((key, priority)),
+        }
+    }
+
+    /// Adds the keys of `other`.
+    pub(super) fn merge(&mut self, other: Self) {
+        other.keys.into_iter().for_each(|(key, priority)| self.add(key, priority));
+    }
+
+    pub(super) fn into_keys(self) -> Vec<(Key, Priority)> {
+        self.keys
     }
 }
 
@@ -254,48 +268,41 @@ pub struct SourceStatus {
     pub lag: Duration,
 }
 
-/// The sources that are followed now.
+/// The sources that are followed now, in the order of their begin.
 #[derive(Default)]
-pub(super) struct Sources(Mutex<Vec<Following>>);
+pub(super) struct Sources(Mutex<Vec<Weak<dyn Gauge>>>);
 
-struct Following {
-    source: Arc<str>,
-    gauge: Weak<dyn Gauge>,
+/// A source that is followed.
+pub(super) struct Following<T> {
+    pub(super) source: Arc<str>,
+    pub(super) subscriber: Mutex<Subscriber<ObjectHandle<T>, StdLock>>,
 }
 
-/// A subscriber of any type.
-pub(super) trait Gauge: Send + Sync {
-    /// Whether it has synced, its backlog, and its lag.
-    fn read(&self, now: Instant) -> (bool, usize, Duration);
+/// What a source of any type tells.
+trait Gauge: Send + Sync {
+    fn status(&self, now: Instant) -> SourceStatus;
 }
 
-impl<T: Send + Sync> Gauge for Mutex<Subscriber<ObjectHandle<T>, StdLock>> {
-    fn read(&self, now: Instant) -> (bool, usize, Duration) {
-        let subscriber = self.lock();
-        (subscriber.has_synced(), subscriber.backlog(), subscriber.lag(now))
+impl<T: Send + Sync> Gauge for Following<T> {
+    fn status(&self, now: Instant) -> SourceStatus {
+        let (source, subscriber) = (Arc::clone(&self.source), self.subscriber.lock());
+        let (has_synced, backlog, lag) = (subscriber.has_synced(), subscriber.backlog(), subscriber.lag(now));
+        SourceStatus { source, has_synced, backlog, lag }
     }
 }
 
 impl Sources {
-    /// Shows a source for as long as its subscriber is there.
-    pub(super) fn add(&self, source: &Arc<str>, gauge: &Arc<impl Gauge + 'static>) {
-        let gauge: Arc<dyn Gauge> = Arc::clone(gauge) as _;
-        let mut entries = self.0.lock();
-        entries.retain(|entry| entry.gauge.strong_count() > 0);
-        entries.push(Following { source: Arc::clone(source), gauge: Arc::downgrade(&gauge) });
+    /// Shows a source for as long as it is followed.
+    pub(super) fn add<T: Send + Sync + 'static>(&self, source: &Arc<Following<T>>) {
+        let source: Weak<dyn Gauge> = Arc::<Following<T>>::downgrade(source);
+        let mut sources = self.0.lock();
+        sources.retain(|source| source.strong_count() > 0);
+        sources.push(source);
     }
 
-    /// The sources, in the order of their begin.
     pub(super) fn status(&self, now: Instant) -> Vec<SourceStatus> {
-        let entries = self.0.lock();
-        let known = entries.iter().filter_map(|entry| Some((Arc::clone(&entry.source), entry.gauge.upgrade()?)));
-        let known: Vec<_> = known.collect();
         // Outside of the lock: the last share of a subscriber may be dropped here.
-        drop(entries);
-        let status = |(source, gauge): (_, Arc<dyn Gauge>)| {
-            let (has_synced, backlog, lag) = gauge.read(now);
-            SourceStatus { source, has_synced, backlog, lag }
-        };
-        known.into_iter().map(status).collect()
+        let sources: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
+        sources.iter().map(|source| source.status(now)).collect()
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn no_thread(error: io::Error) -> RunError {
 /// Threads that end by themselves after their stop was requested.
 ///
 /// Dropping it waits for them, 100 ms at most: a thread whose reconcile computes ends when that returns.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Threads(Vec<JoinHandle<()>>);
 
 impl Threads {

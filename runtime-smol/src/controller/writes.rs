@@ -170,6 +170,8 @@ pub(super) struct Writes {
     awaited: BTreeMap<Key, Vec<Expected>>,
     /// What was awaited before, too often.
     stale: BTreeMap<Key, Vec<Expected>>,
+    /// What was not shown in time before this reconcile: both of these.
+    late: Vec<(Informer, Key)>,
     /// The versions that were read live, each with its informer.
     seen: BTreeMap<Key, Vec<(Informer, Version)>>,
     /// How many are awaited.
@@ -185,8 +187,16 @@ const MOST_OF_ONE: usize = 16_384;
 impl Writes {
     /// Those of a reconcile that begins, with those of earlier ones.
     pub(super) fn new(awaited: Vec<Expected>, stale: Vec<Expected>) -> Self {
-        let count = awaited.len();
-        Self { awaited: by_object(awaited), stale: by_object(stale), count, ..Self::default() }
+        let (count, all) = (awaited.len(), awaited.iter().chain(&stale));
+        let late = all.map(|write| (Weak::clone(&write.informer), write.write.object.clone())).collect();
+        Self { awaited: by_object(awaited), stale: by_object(stale), late, count, ..Self::default() }
+    }
+
+    /// Whether a write to this object was not shown in time by the store of this informer. `None` if no late write has its
+    /// informer, as in a replay.
+    pub(super) fn is_late(&self, informer: &Informer, object: &Key) -> Option<bool> {
+        let is_it = |(known, late): &(Informer, Key)| known.ptr_eq(informer) && late == object;
+        (!self.late.is_empty()).then(|| self.late.iter().any(is_it))
     }
 
     /// An object was read live at this version.

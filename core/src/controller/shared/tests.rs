@@ -163,9 +163,9 @@ fn a_key_whose_writes_were_seen_wakes_a_worker_if_it_changed() {
 fn the_end_of_a_hold_wakes_a_worker_who_is_told_the_late_writes() {
     let (controller, millis) = running();
     add(&controller, 1);
-    let mut worker = Worker::new(take(&controller).finish_and_next(Outcome::Done, ["a"]));
+    let Ended::Held { until, .. } = take(&controller).finish(Outcome::Done, ["a"]) else { unreachable!() };
+    let mut worker = Worker::new(controller.next());
     assert!(worker.poll().is_pending());
-    let Some(Ended::Held { until, .. }) = worker.next.finished() else { unreachable!() };
     assert_eq!(poll_due(&controller, 1), Due::At(until));
     millis.store(30_000, Relaxed);
     assert_eq!(poll_due(&controller, 30_000), Due::Idle);
@@ -182,16 +182,6 @@ fn a_guard_that_is_dropped_counts_as_failed() {
     assert_eq!((report.state, report.failures), (KeyState::BackingOff { until: at(5) }, 1));
     assert_eq!(poll_due(&controller, 5), Due::Idle);
     assert_eq!(take(&controller).causes(), [("changed", at(0))]);
-}
-
-#[test]
-fn a_worker_that_leaves_gives_its_last_key_back() {
-    let (controller, _) = running();
-    add(&controller, 1);
-    let leaving = take(&controller).finish_and_next(Outcome::Done, []);
-    assert_eq!(controller.report().len(), 1);
-    drop(leaving);
-    assert_eq!(controller.report().len(), 0);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use crate::controller::error::ActError;
 use crate::controller::memory::{Act, Answer, Revision, hash_of};
 use crate::controller::owners::SAY_KIND;
 use crate::informers::{Found, InformerHandle};
-use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
 use listwatch_core::api::{Api, Patch};
@@ -18,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// A server-side apply: [`Context::apply`](crate::controller::Context::apply). It is sent when it is awaited.
+#[derive(Debug)]
 #[must_use = "nothing is applied until it is awaited"]
 pub struct Apply<'a, T> {
     body: Body<'a, T>,
@@ -160,11 +160,5 @@ fn drop_nulls(value: &mut Value) {
         }
         Value::Array(elements) => elements.iter_mut().for_each(drop_nulls),
         _ => {}
-    }
-}
-
-impl<T> fmt::Debug for Apply<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Apply").field("key", &self.body.key).field("force", &self.force).finish_non_exhaustive()
     }
 }

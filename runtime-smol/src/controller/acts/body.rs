@@ -5,6 +5,7 @@ use crate::controller::context::Context;
 use crate::controller::error::ActError;
 use crate::controller::owners::{add_controller, reference_to};
 use crate::informers::{Found, InformerHandle};
+use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::api::{Api, ApiCall};
 use listwatch_core::change::Desired;
@@ -23,7 +24,7 @@ pub(super) struct Body<'a, T> {
 }
 
 /// The owner that was named.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Owner {
     pub(super) uid: Option<Uid>,
     /// Such as `Foo web/foo`.
@@ -80,7 +81,7 @@ impl<'a, T> Body<'a, T> {
     /// Makes `owner` the controller of the object. If the owner is being deleted, the body is not sent.
     pub(super) fn owned_by<O>(mut self, owner: &Found<O>) -> Self {
         let reference = reference_to(owner, self.informer, &self.key);
-        self.cx.warn_unfollowed(self.informer);
+        self.cx.state().warn_unfollowed(self.cx.key(), self.informer.resource().path());
         self.owner = Some(owner.into());
         self.edited(|json, _| add_controller(owners(json)?, reference?))
     }
@@ -110,6 +111,13 @@ impl<'a, T> Body<'a, T> {
             }
             _ => Ok(json),
         }
+    }
+}
+
+/// Without what it says: that may be a secret.
+impl<T> fmt::Debug for Body<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").field("key", &self.key).finish_non_exhaustive()
     }
 }
 

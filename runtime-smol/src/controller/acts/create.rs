@@ -5,7 +5,6 @@ use super::patch::{Current, Decoded, is_gone, newest, unless_gone};
 use crate::controller::context::Context;
 use crate::controller::error::ActError;
 use crate::informers::{Found, InformerHandle};
-use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiError, DeleteOptions, PropagationPolicy};
@@ -14,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The creation of an object: [`Context::create`](crate::controller::Context::create). It is sent when it is awaited.
+#[derive(Debug)]
 #[must_use = "nothing is created until it is awaited"]
 pub struct Create<'a, T> {
     body: Body<'a, T>,
@@ -122,13 +122,8 @@ pub(super) async fn existing<T: Decoded>(
     }
 }
 
-impl<T> fmt::Debug for Create<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Create").field("key", &self.body.key).finish_non_exhaustive()
-    }
-}
-
 /// The deletion of an object: [`Context::delete`](crate::controller::Context::delete). It is sent when it is awaited.
+#[derive(Debug)]
 #[must_use = "nothing is deleted until it is awaited"]
 pub struct Delete<'a, T> {
     cx: &'a Context,
@@ -191,11 +186,5 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Delete<'a, 
                 deleted => deleted,
             }
         })
-    }
-}
-
-impl<T> fmt::Debug for Delete<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delete").field("key", self.object.key()).finish_non_exhaustive()
     }
 }

@@ -7,7 +7,6 @@ use crate::controller::context::Context;
 use crate::controller::error::ActError;
 use crate::controller::memory::{Act, Answer, Revision, hash_of};
 use crate::informers::{Found, InformerHandle};
-use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
 use listwatch_core::change::{Desired, Drift, Part, Wish};
@@ -17,6 +16,7 @@ use serde_json::Value;
 
 /// An object that is to exist: [`Context::ensure`](crate::controller::Context::ensure). Requests are sent when it is
 /// awaited.
+#[derive(Debug)]
 #[must_use = "nothing is created or changed until it is awaited"]
 pub struct Ensure<'a, T> {
     body: Body<'a, T>,
@@ -229,10 +229,4 @@ fn check_owner<T: Send + Sync + 'static>(
     let (key, kind) = (object.key().clone(), object.informer().title().to_owned());
     cx.wake_after(object);
     Err(ActError::NotControlled { key, kind, owner: owner.title.clone(), controller })
-}
-
-impl<T> fmt::Debug for Ensure<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ensure").field("key", &self.body.key).finish_non_exhaustive()
-    }
 }

@@ -82,7 +82,7 @@ async fn end<T: Decoded>(
     let Some(id) = ObjectId::of(object) else {
         return Err(ActError::refused(object.key(), "the object has no uid, by which its clean-up is known").into());
     };
-    let due = match cx.memory().begin_clean_up(&id, name, is_there(object)) {
+    let due = match cx.state().memory.begin_clean_up(&id, name, is_there(object)) {
         CleanUp::Due(due) => Some(due),
         CleanUp::Over => None,
         CleanUp::Running => {
@@ -98,7 +98,7 @@ async fn end<T: Decoded>(
         }
         remove(cx, &live, name).await?;
     }
-    cx.memory().forget_clean_up(&id, name);
+    cx.state().memory.forget_clean_up(&id, name);
     Ok(())
 }
 

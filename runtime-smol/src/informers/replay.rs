@@ -6,15 +6,14 @@ use crate::replay::Advance;
 use crate::witness;
 use core::any::Any;
 use listwatch_core::cache::{Observer, StreamStatus};
-use listwatch_core::decode::FromJson;
 use listwatch_core::object::Version;
 use listwatch_core::{Key, Resource, Store};
 use serde_json::Value;
 use std::sync::{Arc, Weak};
 
 /// A stream, and its place in the store.
-pub(super) struct Followed<T: FromJson> {
-    stream: Weak<Stream<T>>,
+pub(super) struct Followed<T> {
+    stream: Weak<Stream>,
     store: Store<T>,
     place: usize,
     resource: Resource,
@@ -34,14 +33,14 @@ pub(super) struct Whole {
     pub(super) _informer: Arc<dyn Any + Send + Sync>,
 }
 
-impl<T: FromJson> Followed<T> {
-    pub(super) fn new(stream: &Arc<Stream<T>>, store: &Store<T>, place: usize, again: Box<Again>) -> Self {
+impl<T> Followed<T> {
+    pub(super) fn new(stream: &Arc<Stream>, store: &Store<T>, place: usize, again: Box<Again>) -> Self {
         let (resource, whole) = (stream.resource().clone(), Mutex::default());
         Self { stream: Arc::downgrade(stream), store: store.clone(), place, resource, again, whole }
     }
 }
 
-impl<T: FromJson + Send + Sync> Advance for Followed<T> {
+impl<T: Send + Sync> Advance for Followed<T> {
     fn position(&self) -> (u64, Option<Version>) {
         let streams = self.store.streams();
         streams.get(self.place).map_or((0, None), |stream| (stream.changes, stream.applied.clone()))

@@ -235,8 +235,8 @@
 //!   owned kind are coalesced, the states between them are mapped too.
 //! - A controller that is behind holds up no stream that others share, unless it has a [mapper](Reconciler::maps) of
 //!   its own for it.
-//! - It starts when all its sources have synced, and reports that. It waits for a kind that is not installed yet (404), and ends at once
-//!   where a list is denied (403). [`RunError::NotSynced`] names each source and the reason.
+//! - It starts when all its sources have synced, and reports that. It waits for a kind that is not installed yet (404),
+//!   and ends at once where a list is denied (403). [`RunError::NotSynced`] names each source and the reason.
 //! - Where a source follows several namespaces, [`Source::start_without_denied`] starts without those that are denied.
 //! - After a [write](Context::write), the key waits until the store shows it. So a reconcile reads what the one before
 //!   it wrote.

@@ -339,7 +339,7 @@ async fn follow_added(added: Added, feed: Box<dyn Feed>) {
         if !informers.is_same(&state.informers) {
             informers.run().await;
         }
-        pending().await
+        pending::<()>().await;
     };
     let followed = async { _ = zip(synced, feed.follow(Arc::clone(state), *source)).await };
     or(followed, run).await;

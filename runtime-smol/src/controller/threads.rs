@@ -49,7 +49,7 @@ impl Threads {
     #[expect(clippy::disallowed_methods, reason = "threads of the system end in real time")]
     fn wait(&mut self, most: u32) {
         let are_over = || self.0.iter().all(JoinHandle::is_finished);
-        _ = (0..most).take_while(|_| !are_over()).for_each(|_| thread::sleep(Duration::from_millis(1)));
+        (0..most).take_while(|_| !are_over()).for_each(|_| thread::sleep(Duration::from_millis(1)));
         // The panic hook has reported a panic already.
         self.0.drain(..).filter(JoinHandle::is_finished).for_each(|thread| _ = thread.join());
     }

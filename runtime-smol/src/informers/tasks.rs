@@ -12,8 +12,8 @@ use smol::future::FutureExt;
 use std::sync::Arc;
 use std::task::Wake;
 
-/// The tasks, and the futures that run them. A clone has the same.
-#[derive(Clone, Default)]
+/// The tasks, and the futures that run them.
+#[derive(Default)]
 pub(super) struct Tasks {
     executor: Arc<Executor<'static>>,
     /// The runners; those wait that found no task, and were not woken since.
@@ -38,7 +38,11 @@ impl Tasks {
     /// never done.
     pub(super) fn run(&self) -> impl Future<Output = ()> + Send + use<> {
         let (executor, runner, tasks) = (Arc::clone(&self.executor), self.runners.join(), Arc::downgrade(&self.tasks));
-        poll_fn(move |cx| poll_runner(&runner, cx.waker(), tasks.strong_count().max(1), || executor.try_tick()))
+        poll_fn(move |cx| {
+            // Without the one that each task's is a clone of.
+            let ticks = tasks.strong_count().saturating_sub(1).max(1);
+            poll_runner(&runner, cx.waker(), ticks, || executor.try_tick())
+        })
     }
 
     pub(super) fn runners(&self) -> &Arc<Waiting> {

@@ -29,7 +29,7 @@
 //! | [`object`] | key, metadata, versions, label selectors; conditions, names by hash | [`Key`], [`Meta`], [`Object`] |
 //! | [`request`] | the requests of the list-watch protocol; names of resources | [`Resource`], [`Request`] |
 //! | [`framing`], [`decode`] | from bytes to frames, from frames to objects | [`Framer`], [`Decoder`] |
-//! | `projection` | fields of objects while their bytes arrive, in fixed memory (feature `fixed`) | `projection!`, `Projector` |
+//! | `projection` | fields of objects while their bytes arrive, in fixed memory (feature `fixed`) | `projection!`, `decode::Projector` |
 //! | [`transport`] | where bytes come from | [`ListerWatcher`] |
 //! | [`saved`] | a cache that outlives its program | [`Writing`](saved::Writing), [`Saved`](saved::Saved), [`Flash`](saved::Flash) |
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
@@ -80,7 +80,7 @@
 //! | `json` | the decoder of any serde type, and what needs it: `Informer`, store, API. Needs an allocator, not `std` |
 //! | `lz4` | `Lz4`, a codec of [`Packed`](decode::Packed) objects, which a cache keeps compressed |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
-//! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), the decoder (`Projector`), the informer |
+//! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), the decoder (`ProjectedJson`), the informer |
 //! | `stream` | an adapter from a `futures_core::Stream` to a transport |
 //! | `embedded-io` | errors of `embedded_io`, as errors of a transport |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |

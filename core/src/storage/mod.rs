@@ -1,7 +1,7 @@
 //! The memory of the machines: on the heap, or of a fixed capacity.
 //!
 //! A container is an array of records, which are addressed by slots. The order of a queue, of timers or of the objects of
-//! an index value is in links *inside* the records. So lists, timers and tables are arithmetic on slots, written once for
+//! an index value is in links *beside* the records. So lists, timers and tables are arithmetic on slots, written once for
 //! both memories. [`Mem`] names the differences: the array of the records, with the index that finds them by their hash;
 //! a text and a function; the form of a slot. [`Heap`] and [`Fixed`] are its only implementations.
 //!

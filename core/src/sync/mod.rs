@@ -6,8 +6,8 @@
 //! There are two kinds of code.
 //!
 //! Functions that a program hands over to be called: reconciles, mappers, handlers, index functions, marks, predicates,
-//! a `Deserialize`, a transport. A machine calls them before it changes anything. If one panics, the call panics with
-//! it, and the machine is as before. The caller can go on.
+//! a `Deserialize`, a transport. A machine calls them before it changes anything, or takes back what it has changed. If
+//! one panics, the call panics with it, and the machine is as before. The caller can go on.
 //!
 //! Code that runs where a machine is being changed: a key's or an object's `Hash`, `Eq`, `Clone` and `Drop`, group
 //! functions, rate limiters, clocks, and wakers. It must not panic. If it does:

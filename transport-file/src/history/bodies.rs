@@ -53,7 +53,7 @@ pub(super) enum PageEnd {
     /// The list is complete.
     Complete(Told),
     /// The list goes on under this token.
-    Continued(String, BodyReader),
+    Continued(String, Box<BodyReader>),
     /// The body is no list, or not whole.
     Broken,
 }
@@ -138,7 +138,8 @@ impl BodyReader {
         if !metadata.r#continue.is_empty() {
             let part = Part::Page(Page { first: self.objects.len(), ..Page::default() });
             let (objects, weight) = (self.objects, self.weight);
-            return PageEnd::Continued(metadata.r#continue, Self { objects, weight, ..Self::new(Framing::List, part) });
+            let rest = Self { objects, weight, ..Self::new(Framing::List, part) };
+            return PageEnd::Continued(metadata.r#continue, Box::new(rest));
         }
         // What kubectl saves has no version of its own.
         let newest = || self.objects.iter().map(|object| object.version).max().unwrap_or(0);

@@ -161,7 +161,7 @@ impl Clients {
                 // Those of another list that began at the same time.
                 self.drop_pages(&scope);
                 self.memory.take(list.weight())?;
-                self.continued.insert(scope, (token, list));
+                self.continued.insert(scope, (token, *list));
             }
             PageEnd::Broken => {}
         }

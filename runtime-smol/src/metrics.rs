@@ -20,13 +20,13 @@
 //! a query with `rate` takes for a restart. Of two that have one name, the second is labelled `name#2`.
 
 mod controllers;
+mod encoder;
 mod scrape;
 mod streams;
-mod text;
 
-pub use scrape::Metrics;
 #[cfg(feature = "endpoint")]
-pub(crate) use text::{Form, named};
+pub(crate) use encoder::{bound, named};
+pub use scrape::Metrics;
 
 /// A dashboard for Grafana, to be imported.
 pub const DASHBOARD: &str = include_str!("metrics/dashboard.json");

@@ -6,7 +6,7 @@ use super::probes::{Checks, Recent, probed};
 use super::snapshot::{snapshot, stream_line};
 use crate::caught::caught_call;
 use crate::clock::Clock;
-use crate::metrics::{Form, Metrics};
+use crate::metrics::{Metrics, bound};
 use crate::served::{Site, is_for_this_server};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -15,6 +15,8 @@ use hyper::header::{
     ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
+use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -135,7 +137,7 @@ impl Shared {
                 answer(StatusCode::OK, OPENMETRICS, self.openmetrics.get(&self.clock, text))
             }
             "/metrics" => {
-                let text = || self.metrics.encode_as(Form::Prometheus).into();
+                let text = || classic(&self.metrics.encode()).into();
                 answer(StatusCode::OK, PROMETHEUS, self.prometheus.get(&self.clock, text))
             }
             DEBUG => self.debug(request.uri().query().unwrap_or_default(), &accepted, obstacles),
@@ -194,6 +196,29 @@ pub(super) fn answer(status: StatusCode, content_type: &'static str, body: impl 
     response
 }
 
+/// The same series in the older format: a counter's family has the name of its series, there is neither an end nor a
+/// unit, and a bound is written as `1` instead of `1.0`, as programs of Go do.
+fn classic(openmetrics: &str) -> String {
+    let counters: HashSet<&str> =
+        openmetrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let mut text = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
+        let mut parts = line.splitn(4, ' ');
+        let _infallible = match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some("#"), Some(what @ ("HELP" | "TYPE")), Some(family), Some(rest)) if counters.contains(family) => {
+                writeln!(text, "# {what} {family}_total {rest}")
+            }
+            _ => match bound(line) {
+                Some((before, bound, after)) => {
+                    writeln!(text, "{before}{}{after}", bound.strip_suffix(".0").unwrap_or(bound))
+                }
+                None => writeln!(text, "{line}"),
+            },
+        };
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +234,21 @@ mod tests {
         assert!(!accepts("*/*", "application/openmetrics-text"));
         assert!(!accepts("application/openmetrics-text; q=0, text/plain", "application/openmetrics-text"));
         assert!(accepts("text/html, application/json", JSON));
+    }
+
+    #[test]
+    fn a_bound_without_a_fraction_has_no_point() {
+        let openmetrics = "a_bucket{le=\"1.0\",x=\"1.0\"} 2\na_bucket{le=\"+Inf\"} 3\nb{x=\"1.0\"} 1\n";
+        assert_eq!(classic(openmetrics), openmetrics.replace("le=\"1.0\"", "le=\"1\""));
+    }
+
+    #[test]
+    fn a_counter_is_named_as_its_series() {
+        let openmetrics = "# HELP a Of a.\n# TYPE a counter\na_total{x=\"# HELP a b\"} 1\n# HELP b Of b.\n# TYPE b gauge\n\
+                           # UNIT b s\nb 2\n# EOF\n";
+        let text = "# HELP a_total Of a.\n# TYPE a_total counter\na_total{x=\"# HELP a b\"} 1\n# HELP b Of b.\n# TYPE b \
+                    gauge\nb 2\n";
+        assert_eq!(classic(openmetrics), text);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use super::text::{Form, Text, named};
+use super::encoder::{Families, named, with_bounds_of_go};
 use super::{controllers, streams};
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
@@ -7,6 +7,10 @@ use crate::controller::{ControllerHandle, Running};
 use crate::informers::StreamStatus;
 use crate::informers::{Informers, WeakInformers};
 use crate::mutex::Mutex;
+use core::fmt;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::registry::Registry;
 use std::sync::Arc;
 
 /// The controllers and informers that are measured. A clone measures the same ones.
@@ -19,10 +23,10 @@ use std::sync::Arc;
 /// metrics.add_controller(&handle); // also before it has a controller
 /// assert!(metrics.encode().ends_with("# EOF\n"));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Metrics(Arc<Mutex<Measured>>);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 struct Measured {
     controllers: Vec<ControllerHandle>,
     informers: Vec<WeakInformers>,
@@ -59,20 +63,10 @@ impl Metrics {
     /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
     #[must_use]
     pub fn encode(&self) -> String {
-        self.encode_as(Form::OpenMetrics)
-    }
-
-    pub(crate) fn encode_as(&self, form: Form) -> String {
-        let measured = self.measured();
-        let mut controllers: Vec<_> = measured.controllers.iter().filter_map(ControllerHandle::reading).collect();
-        let mut asked: Vec<_> = measured.informers.iter().filter_map(WeakInformers::asked).collect();
-        let streams: Vec<_> = measured.informers.iter().flat_map(WeakInformers::status).collect();
-        asked.extend(controllers.iter_mut().filter_map(|it| it.asked.take()));
-        let mut text = Text::new(form);
-        controllers::write(&mut text, &named(controllers, |it| it.name.to_string()));
-        streams::write(&mut text, &named(streams, |it| it.name.to_string()));
-        streams::write_requests(&mut text, asked.into_iter());
-        text.finish()
+        let (mut registry, mut encoded) = (Registry::default(), String::new());
+        registry.register_collector(Box::new(self.clone()));
+        text::encode(&mut encoded, &registry).expect("a string takes all text");
+        with_bounds_of_go(&encoded)
     }
 
     /// The controllers that live.
@@ -97,5 +91,26 @@ impl Metrics {
     /// the program in it.
     fn measured(&self) -> Measured {
         self.0.lock().clone()
+    }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let measured = self.measured();
+        let mut controllers: Vec<_> = measured.controllers.iter().filter_map(ControllerHandle::reading).collect();
+        let mut asked: Vec<_> = measured.informers.iter().filter_map(WeakInformers::asked).collect();
+        let streams: Vec<_> = measured.informers.iter().flat_map(WeakInformers::status).collect();
+        asked.extend(controllers.iter_mut().filter_map(|it| it.asked.take()));
+        let mut families = Families(encoder);
+        controllers::encode(&mut families, &named(controllers, |it| it.name.to_string()))?;
+        let streams = named(streams, |it| it.name.to_string());
+        streams::encode(&mut families, &streams)?;
+        streams::encode_requests(&mut families, asked.into_iter())
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
     }
 }

@@ -1,7 +1,8 @@
-//! The families of list-and-watch streams, and of all requests.
+//! The families of streams, of their drift audits, and of the requests of clients.
 
-use super::text::{Of, Text, flag, number};
+use super::encoder::{Families, Labels, number};
 use crate::informers::{Asked, StreamStatus};
+use core::fmt;
 use core::time::Duration;
 use listwatch_core::informer::{InformerStatus, SavedAge};
 use listwatch_core::object::Version;
@@ -10,49 +11,78 @@ use std::sync::Arc;
 
 const STATES: [&str; 8] = ["idle", "listing", "streaming", "delivering", "synced", "restored", "failing", "stopped"];
 
-pub(super) fn write(text: &mut Text, streams: &[(String, StreamStatus)]) {
-    let mut of = text.of(&["stream"], streams);
-    of.by(["listwatch_stream_state", "state"], "1 for the state of the stream, 0 for the others", |it| {
-        STATES.map(|state| (state, flag(it.status.name() == state))).to_vec()
+pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
+    let states = streams.iter().flat_map(|(name, it)| {
+        STATES.map(|state| {
+            let mut labels = stream(name);
+            labels.push(("state", state.to_owned()));
+            (labels, f64::from(u8::from(state_of(&it.status) == state)))
+        })
     });
+    families.gauge("listwatch_stream_state", "1 for the state of the stream, 0 for the others", states)?;
+    let ages = streams.iter().filter_map(|(name, it)| Some((stream(name), age_of(&it.status)?.as_secs_f64())));
     let help = "Seconds since the last event or bookmark of a synced stream, the save of a restored one, or the begin of \
                 a list or an outage";
-    of.each("listwatch_stream_age_seconds", help, |it| Some(age_of(&it.status)?.as_secs_f64()));
+    families.gauge("listwatch_stream_age_seconds", help, ages)?;
+    let of = |read: fn(&StreamStatus) -> Option<&Version>| {
+        streams.iter().filter_map(move |(name, it)| {
+            // Versions are compared as numbers since Kubernetes 1.35. Any other text is left out.
+            Some((stream(name), read(it)?.to_string().parse::<u64>().ok()? as f64))
+        })
+    };
     let help = "Resource version up to which every change was received";
-    of.each("listwatch_stream_received_version", help, |it| numeric(it.received.as_ref()?));
+    families.gauge("listwatch_stream_received_version", help, of(received))?;
     let help = "Resource version up to which every change is in the cache";
-    of.each("listwatch_stream_applied_version", help, |it| numeric(it.applied.as_ref()?));
-    of.each("listwatch_stream_undecodable_objects", "Objects that could not be decoded", |it| Some(it.undecodable));
-    of.each("listwatch_stream_panics", "Panics of the program's code in the stream", |it| Some(it.panics));
-    let by_class = |it: &StreamStatus, which: usize| {
-        let counts = it.failures.iter().map(|(class, counts)| (format!("{class:?}"), counts[which]));
-        counts.filter(|(_, count)| *count > 0).collect::<Vec<_>>()
+    families.gauge("listwatch_stream_applied_version", help, of(applied))?;
+    let undecodable = streams.iter().map(|(name, it)| (stream(name), it.undecodable));
+    families.counter("listwatch_stream_undecodable_objects", "Objects that could not be decoded", undecodable)?;
+    let panics = streams.iter().map(|(name, it)| (stream(name), it.panics));
+    families.counter("listwatch_stream_panics", "Panics of the program's code in the stream", panics)?;
+    counted(families, streams)?;
+    let held = streams.iter().map(|(name, it)| (stream(name), it.held_back.unwrap_or_default().as_secs_f64()));
+    let help = "Seconds that a subscriber has held the stream back; 0 if none does";
+    families.gauge("listwatch_stream_held_back_seconds", help, held)?;
+    audits(families, streams)
+}
+
+fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
+    let by_reason = |which: usize| {
+        streams.iter().flat_map(move |(name, it)| {
+            it.failures.iter().filter(move |(_, counts)| counts[which] > 0).map(move |(class, counts)| {
+                let mut labels = stream(name);
+                labels.push(("reason", format!("{class:?}")));
+                (labels, counts[which])
+            })
+        })
     };
     let help = "Failures of lists and watches by their class";
-    of.by(["listwatch_stream_failures", "reason"], help, |it| by_class(it, 0));
+    families.counter("listwatch_stream_failures", help, by_reason(0))?;
     let help = "Watches after which the whole state was read again, by the class of the failure";
-    of.by(["listwatch_stream_relists", "reason"], help, |it| by_class(it, 1));
+    families.counter("listwatch_stream_relists", help, by_reason(1))?;
+    let bytes = streams.iter().map(|(name, it)| (stream(name), it.received_bytes));
     let help = "Bytes of lists and watches, after a transport has decompressed them";
-    of.each("listwatch_stream_received_bytes", help, |it| Some(it.received_bytes));
-    of.each("listwatch_stream_objects", "Objects in the store of the stream", |it| it.objects.map(number));
-    let help = "Seconds that a subscriber has held the stream back; 0 if none does";
-    of.each("listwatch_stream_held_back_seconds", help, |it| Some(it.held_back.unwrap_or_default().as_secs_f64()));
-    audits(of);
+    families.counter("listwatch_stream_received_bytes", help, bytes)?;
+    let objects = streams.iter().filter_map(|(name, it)| Some((stream(name), number(it.objects?))));
+    families.gauge("listwatch_stream_objects", "Objects in the store of the stream", objects)
 }
 
-fn audits(mut of: Of<'_, StreamStatus>) {
-    of.by(["listwatch_stream_audits", "result"], "Drift audits by their result", |it| it.audits.by_result().into());
-    let help = "Objects in which the store differed from the server at the last drift audit that compared them";
-    of.by(["listwatch_stream_drifted_objects", "kind"], help, |it| {
-        let Some(found) = it.audits.found() else { return Vec::new() };
-        let kinds = [("missing", found.missing), ("extra", found.extra), ("stale", found.stale)];
-        kinds.map(|(kind, objects)| (kind, number(objects))).to_vec()
-    });
-    let help = "Seconds since the end of the last drift audit";
-    of.each("listwatch_stream_audit_age_seconds", help, |it| it.audit_age.map(|age| age.as_secs_f64()));
+fn stream(name: &str) -> Labels {
+    vec![("stream", name.to_owned())]
 }
 
-/// For how long the state has lasted.
+pub(crate) fn state_of(status: &InformerStatus) -> &'static str {
+    match status {
+        InformerStatus::Listing { .. } => "listing",
+        InformerStatus::Streaming { .. } => "streaming",
+        InformerStatus::Delivering { .. } => "delivering",
+        InformerStatus::Synced { .. } => "synced",
+        InformerStatus::Restored { .. } => "restored",
+        InformerStatus::Failing { .. } => "failing",
+        InformerStatus::Stopped => "stopped",
+        _ => "idle",
+    }
+}
+
 fn age_of(status: &InformerStatus) -> Option<Duration> {
     match status {
         InformerStatus::Synced { age, .. } | InformerStatus::Restored { age: SavedAge::Known(age) } => Some(*age),
@@ -63,13 +93,45 @@ fn age_of(status: &InformerStatus) -> Option<Duration> {
     }
 }
 
-/// Versions are compared as numbers since Kubernetes 1.35. Any other text is left out.
-fn numeric(version: &Version) -> Option<f64> {
-    Some(version.parse::<u64>().ok()? as f64)
+fn received(stream: &StreamStatus) -> Option<&Version> {
+    match &stream.status {
+        InformerStatus::Synced { received, .. } => received.as_ref(),
+        _ => stream.received.as_ref(),
+    }
 }
 
-/// The requests of worlds, each world once.
-pub(super) fn write_requests(text: &mut Text, asked: impl Iterator<Item = Asked>) {
+fn applied(stream: &StreamStatus) -> Option<&Version> {
+    match &stream.status {
+        InformerStatus::Synced { applied, .. } => applied.as_ref(),
+        _ => stream.applied.as_ref(),
+    }
+}
+
+fn audits(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
+    let results = streams.iter().flat_map(|(name, it)| {
+        it.audits.by_result().into_iter().map(|(result, count)| {
+            let mut labels = stream(name);
+            labels.push(("result", result.to_owned()));
+            (labels, count)
+        })
+    });
+    families.counter("listwatch_stream_audits", "Drift audits by their result", results)?;
+    let found = streams.iter().filter_map(|(name, it)| Some((name, it.audits.found()?)));
+    let drifted = found.flat_map(|(name, found)| {
+        [("missing", found.missing), ("extra", found.extra), ("stale", found.stale)].map(|(kind, objects)| {
+            let mut labels = stream(name);
+            labels.push(("kind", kind.to_owned()));
+            (labels, number(objects))
+        })
+    });
+    let help = "Objects in which the store differed from the server at the last drift audit that compared them";
+    families.gauge("listwatch_stream_drifted_objects", help, drifted)?;
+    let ages = streams.iter().filter_map(|(name, it)| Some((stream(name), it.audit_age?.as_secs_f64())));
+    families.gauge("listwatch_stream_audit_age_seconds", "Seconds since the end of the last drift audit", ages)
+}
+
+/// Each client once, though several controllers send by it.
+pub(super) fn encode_requests(families: &mut Families<'_>, asked: impl Iterator<Item = Asked>) -> fmt::Result {
     let mut clients = Vec::<Asked>::new();
     for it in asked {
         if !clients.iter().any(|known| Arc::ptr_eq(&known.requests, &it.requests)) {
@@ -87,5 +149,5 @@ pub(super) fn write_requests(text: &mut Text, asked: impl Iterator<Item = Asked>
         let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
         (vec![("code", code), ("host", host), ("method", method.to_owned())], count)
     });
-    text.family("rest_client_requests", "Requests by the status of their answers", series);
+    families.counter("rest_client_requests", "Requests by the status of their answers", series)
 }

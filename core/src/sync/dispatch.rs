@@ -1,6 +1,6 @@
 use super::inbox::{Inbox, release};
 use super::wakers::{Wakers, wake_each};
-use super::{Due, Lock, Shared};
+use super::{Lock, Shared};
 use crate::queue::{Machine, Posted};
 use crate::storage::Slot;
 use crate::time::Instant;
@@ -9,6 +9,17 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::task::{Poll, Waker};
+
+/// The time until which a task that follows the delays can sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Until this time, or until the task is woken.
+    At(Instant),
+    /// Until the task is woken, because no key is delayed.
+    Idle,
+    /// For ever, because the queue is shut down, and [nothing is left to wait for](crate::queue::WorkQueueIn::drained).
+    Closed,
+}
 
 /// A machine behind a lock of the kind `Lk`, and the wakers of those that wait for it.
 ///

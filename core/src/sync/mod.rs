@@ -38,6 +38,7 @@ mod work_queue;
 #[cfg(feature = "alloc")]
 pub(crate) mod worker;
 
+pub use dispatch::Due;
 #[cfg(feature = "critical-section")]
 pub use lock::CriticalSectionLock;
 #[cfg(feature = "spin")]
@@ -48,7 +49,7 @@ pub use std_lock::StdLock;
 #[cfg(feature = "alloc")]
 pub use work_queue::{Delays, Get, JobGuard, SharedWorkQueue};
 #[cfg(feature = "alloc")]
-pub use worker::{Due, Follower, Lent, Shares, Wait};
+pub use worker::{Follower, Lent, Shares, Wait};
 
 use core::fmt;
 

@@ -2,7 +2,7 @@
 //! timeouts. The machines name them: [`Get`](super::Get), [`JobGuard`](super::JobGuard), [`Delays`](super::Delays).
 
 use super::Lock;
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, Due};
 use crate::queue::Machine;
 use crate::storage::Slot;
 use crate::time::Instant;
@@ -117,17 +117,6 @@ impl<S: Shares<Machine: Machine<Told: fmt::Debug>>> fmt::Debug for Lent<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lent").field("told", &self.told).finish_non_exhaustive()
     }
-}
-
-/// The time until which a task that follows the delays can sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// Until this time, or until the task is woken.
-    At(Instant),
-    /// Until the task is woken, because no key is delayed.
-    Idle,
-    /// For ever, because the queue is shut down, and [nothing is left to wait for](crate::queue::WorkQueueIn::drained).
-    Closed,
 }
 
 /// The place of a task that follows the timeouts of a shared machine.

@@ -21,7 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("storage", &["time", "random"]),
     ("object", &["time", "random", "storage"]),
     ("framing", &[]),
-    ("projection", &["text", "storage::Keyed", "storage::Versioned", "framing"]),
+    ("projection", &["text", "storage::Keyed", "storage::Versioned", "object::Version", "framing"]),
     ("request", &["time", "text", "object"]),
     ("transport", &["time", "text", "request"]),
     (

@@ -277,7 +277,7 @@ mod worker;
 mod writes;
 
 #[cfg(feature = "file")]
-pub use crate::replay::{Divergence, DivergenceKind, Findings, REPLAY_WRITES, Writes, WritesError};
+pub use crate::replay::{Divergence, DivergenceKind, Findings, REPLAY_KEY, REPLAY_WRITES, Writes, WritesError};
 pub use acts::{Apply, Create, Delete, Ensure};
 pub use context::{Context, Live};
 pub use error::{ActError, Error, Reconciled, RunError};

@@ -41,6 +41,10 @@ use writes::{Line as Written, WritesFile};
 /// it, no controller runs in the world of a real cluster.
 pub const REPLAY_WRITES: &str = "LISTWATCH_REPLAY_WRITES";
 
+/// The environment variable with the key of the hashes that stand for the values of Secrets in that file: 32 hexadecimal
+/// digits. `listwatch replay --against` draws a key for each comparison. Without one, writes of Secrets are not compared.
+pub const REPLAY_KEY: &str = "LISTWATCH_REPLAY_KEY";
+
 /// A tape that is replayed. All parts of its world share it.
 pub(crate) struct Replay {
     tape: Playback,
@@ -53,6 +57,8 @@ pub(crate) struct Replay {
 struct Kept {
     path: PathBuf,
     start: Option<TapeStart>,
+    /// That of the hashes of values.
+    key: Option<[u64; 2]>,
     /// There is one when the first controller begins.
     file: Mutex<Option<WritesFile>>,
 }
@@ -78,6 +84,13 @@ pub(crate) fn writes_path() -> Option<PathBuf> {
     std::env::var_os(REPLAY_WRITES).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
+/// The key that [`REPLAY_KEY`] has.
+fn writes_key() -> Option<[u64; 2]> {
+    let digits = std::env::var(REPLAY_KEY).ok().filter(|digits| digits.len() == 32)?;
+    let half = |digits: &str| u64::from_str_radix(digits, 16).ok();
+    Some([half(digits.get(..16)?)?, half(digits.get(16..)?)?])
+}
+
 impl Replay {
     pub(crate) fn new(playback: &Playback) -> Self {
         let state = State {
@@ -92,7 +105,7 @@ impl Replay {
             waiting: Vec::new(),
         };
         let (state, streams) = (Mutex::new(state), Mutex::default());
-        let kept = |path| Kept { path, start: playback.start().cloned(), file: Mutex::default() };
+        let kept = |path| Kept { path, start: playback.start().cloned(), key: writes_key(), file: Mutex::default() };
         Self { tape: playback.transport(), state, streams, writes: writes_path().map(kept) }
     }
 
@@ -167,8 +180,8 @@ impl Replay {
     /// The reconcile is over, with this outcome unless it was cut off.
     pub(crate) fn end(&self, reconcile: &Replayed, outcome: Option<String>) {
         let (recorded, wrote) = reconcile.take_writes(outcome);
-        if self.writes.is_some() {
-            let _ends_the_replay = self.keep(&Written::Reconcile(wrote.withheld().into()));
+        if let Some(kept) = &self.writes {
+            let _ends_the_replay = self.keep(&Written::Reconcile(wrote.withheld(kept.key).into()));
         }
         let found = recorded.compare(wrote);
         let mut state = self.state();

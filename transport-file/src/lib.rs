@@ -8,6 +8,7 @@
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
+//! | compare the values of Secrets by hashes alone | [`hash_values`], [`HashedBy`] |
 //! | name the kinds that Kubernetes has | [`kinds`] |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
@@ -74,7 +75,7 @@ pub use memory::weight;
 pub use playback::{
     Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, SentCall, Step, StepKind, Steps, Summary, Tally,
 };
-pub use recording::{RecordedCalls, Recorder, RecorderConfig, Tape};
+pub use recording::{HashedBy, RecordedCalls, Recorder, RecorderConfig, Tape, hash_values};
 
 #[cfg(test)]
 mod tests {

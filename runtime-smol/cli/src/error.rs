@@ -41,6 +41,8 @@ pub(crate) enum CommandError {
     Signals(io::Error),
     /// The comparison found differences.
     WritesDiffer,
+    /// The comparison found no difference, and left out this many writes of Secrets.
+    WritesNotCompared(u64),
     /// The file is no tape of a controller.
     NoReconciles(PathBuf),
     /// The arguments do not fit together.
@@ -179,6 +181,11 @@ impl fmt::Display for CommandError {
                 fault.as_ref().map_or(Ok(()), |fault| write!(f, ", where it is cut: {fault}"))
             }
             Self::WritesDiffer => f.write_str("the writes differ"),
+            Self::WritesNotCompared(writes) => write!(
+                f,
+                "{writes} writes of Secrets were not compared; compare two builds, or make a tape with the values by \
+                 `World::recorded_with_secrets_to`"
+            ),
             Self::NoReconciles(file) => write!(
                 f,
                 "{}: no controller recorded itself on it, so there are no writes to compare; \

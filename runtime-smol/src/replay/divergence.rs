@@ -33,6 +33,8 @@ pub struct Findings {
     pub not_compared: u64,
     /// The reconciles that were not compared, because the tape goes on for more than 64 MiB before they end.
     pub too_long: u64,
+    /// The writes of Secrets and tokens that were not compared, because hashes stand for their values, and not of one key.
+    pub secrets_not_compared: u64,
     /// The differences that follow from earlier ones. They are in none of the counts above.
     ///
     /// The tape stays the truth after a difference. So a program that wants another state of an object finds its wish
@@ -125,6 +127,7 @@ pub(crate) struct Beginning {
 pub(super) struct Found {
     pub(super) beginning: Beginning,
     pub(super) same: u64,
+    pub(super) secrets_not_compared: u64,
     pub(super) is_inexact: bool,
     /// Its end was not looked for.
     pub(super) is_too_long: bool,
@@ -161,10 +164,11 @@ const SHORT: usize = 512;
 const LONG: usize = 4096;
 
 impl Findings {
-    /// Whether the controller made the writes of the tape, and no others.
+    /// Whether the controller made the writes of the tape, and no others. Writes that
+    /// [were not compared](Self::secrets_not_compared) may be others.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.total() == 0
+        self.total() == 0 && self.secrets_not_compared == 0
     }
 
     /// All differences, with those that follow from others.
@@ -178,7 +182,7 @@ impl Findings {
     }
 
     pub(super) fn add(&mut self, found: Found, diverged: &mut Diverged) {
-        let Found { beginning, same, is_inexact, is_too_long, divergences } = found;
+        let Found { beginning, same, secrets_not_compared, is_inexact, is_too_long, divergences } = found;
         self.reconciles += 1;
         if is_too_long {
             self.too_long += 1;
@@ -189,6 +193,7 @@ impl Findings {
             return;
         }
         self.same += same;
+        self.secrets_not_compared += secrets_not_compared;
         let divergences: Vec<_> = divergences.into_iter().map(|it| (diverged.follows(&it), it)).collect();
         for (follows, Difference { kind, object, .. }) in divergences {
             *if follows { &mut self.follows } else { self.count(&kind) } += 1;
@@ -235,7 +240,7 @@ impl Diverged {
 impl fmt::Display for Counts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Findings { reconciles, same, missing, additional, different, outcomes, .. } = self.0;
-        let Findings { follows, not_compared, too_long, breaks_off, has_hashes, .. } = self.0;
+        let Findings { follows, secrets_not_compared, not_compared, too_long, breaks_off, has_hashes, .. } = self.0;
         write!(f, "replayed {reconciles} reconciles: {same} writes are the same")?;
         if self.0.is_same() {
             f.write_str(", and no other was made")?;
@@ -247,6 +252,9 @@ impl fmt::Display for Counts<'_> {
         }
         if *follows > 0 {
             write!(f, "; {follows} more follow from them")?;
+        }
+        if *secrets_not_compared > 0 {
+            write!(f, "; {secrets_not_compared} writes of Secrets were not compared")?;
         }
         if *not_compared > 0 {
             write!(f, "; {not_compared} reconciles were not compared, because others read between their reads")?;

@@ -131,7 +131,7 @@ impl Replayed {
             return Ticket::Never;
         }
         let known = self.replay.newest(&request.path);
-        call.hashed = is_confidential(&call.target);
+        call.hashed = is_confidential(&call.target) && !live.has_values();
         live.made_up.any = true;
         if !is_write && known.is_none() {
             let detail = format!("the tape has no answer to GET {}", call.target);
@@ -178,7 +178,7 @@ impl Replayed {
         let outcome = recorded.outcome.as_ref().zip(outcome).map(|(recorded, outcome)| told(recorded, outcome));
         let (sent, made_up, is_inexact) = (core::mem::take(&mut live.sent), live.made_up, live.is_inexact);
         let (beginning, is_too_long) = (recorded.beginning.clone(), recorded.is_too_long);
-        (recorded, Wrote { beginning, sent, outcome, made_up, is_inexact, is_too_long })
+        (recorded, Wrote { beginning, sent, outcome, made_up, is_inexact, is_too_long, is_of_tape: false })
     }
 }
 
@@ -188,6 +188,14 @@ impl Live {
         if let Some(Reply::Answered(answer)) = &mut self.record.calls[place].reply {
             self.made_up.any |= plausible::lay_over(answer, request);
         }
+    }
+
+    /// Whether the tape has the values of the Secrets and tokens that the reconcile wrote.
+    fn has_values(&self) -> bool {
+        self.record
+            .calls
+            .iter()
+            .any(|call| !call.sent.hashed && is_write(&call.sent) && is_confidential(&call.sent.target))
     }
 
     /// The answer that follows is a guess.

@@ -2,10 +2,12 @@
 
 use listwatch_core::api::{ApiRequest, Method};
 use listwatch_core::request::is_confidential;
-use listwatch_transport_file::SentCall;
+use listwatch_transport_file::{HashedBy, SentCall};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Stands for a body in a file of writes, if there is no key for hashes. No JSON is this.
+pub(super) const WITHHELD: &[u8] = b"withheld";
 /// How many characters of a value are told.
 const LONGEST: usize = 80;
 /// How many fields of a request are told.
@@ -101,33 +103,39 @@ pub(super) fn path(target: &str) -> &str {
     target.split_once('?').map_or(target, |(path, _)| path)
 }
 
-/// Whether the body is not there to be compared: where a tape has hashes, a file of writes has no body.
+/// Whether the body is not there to be compared: without a key, a file of writes has none where a tape has hashes.
 fn is_left_out(call: &SentCall) -> bool {
-    call.hashed && call.body.is_empty()
+    call.hashed && call.body == WITHHELD
 }
 
-/// The fields in which a request differs from the recorded one: `spec.replicas 2 → 3`. A body that is left out is none.
+/// What differs between two requests.
+pub(super) struct Compared {
+    /// The fields: `spec.replicas 2 → 3`.
+    pub(super) fields: Vec<String>,
+    /// Whether all of them could be compared.
+    pub(super) is_whole: bool,
+}
+
+/// The fields in which a request differs from the recorded one.
 pub(super) fn differences(recorded: &SentCall, replayed: &SentCall) -> Vec<String> {
-    if is_left_out(recorded) || is_left_out(replayed) {
-        return Vec::new();
+    Compared::of(recorded, replayed, true).fields
+}
+
+impl Compared {
+    /// Compares two requests, of which the old one may be of a tape. No value is equal to the hash that a tape has of it.
+    pub(super) fn of(old: &SentCall, new: &SentCall, is_of_tape: bool) -> Self {
+        let is_secret = is_confidential(&new.target);
+        let mut fields = Fields { told: Vec::new(), left: 0, is_secret, is_of_tape, is_whole: true };
+        fields.compare_calls(old, new);
+        let is_whole = fields.is_whole;
+        Self { fields: fields.end(), is_whole }
     }
-    let mut fields = Fields { told: Vec::new(), left: 0, is_secret: is_confidential(&replayed.target) };
-    let (Query(before), Query(after)) = (Query::of(&recorded.target), Query::of(&replayed.target));
-    let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
-    let join = |values: Option<&Vec<&str>>| values.map(|values| Value::from(values.join(",")));
-    for name in names {
-        fields.compare(&format!("?{name}"), join(before.get(name)).as_ref(), join(after.get(name)).as_ref());
-    }
-    if let (Some(before), after) = (&recorded.content_type, &replayed.content_type) {
-        let after = after.as_deref().map(Value::from);
-        fields.compare("content-type", Some(&Value::from(&**before)), after.as_ref());
-    }
-    match (Body::of(&recorded.body), Body::of(&replayed.body)) {
-        (Body::Json(before), Body::Json(after)) => fields.compare("", Some(&before), Some(&after)),
-        (before, after) if before != after => fields.tell("the body changed".to_owned()),
-        _ => {}
-    }
-    fields.end()
+}
+
+/// Whether the old value is a hash of the tape's key and the new one a hash of another key, so that nobody knows.
+fn is_unknown(old: &Value, new: &Value) -> bool {
+    let by = |value: &Value| value.as_str().and_then(HashedBy::of);
+    (old.is_number() || by(old) == Some(HashedBy::Tape)) && by(new) == Some(HashedBy::Replay)
 }
 
 /// The fields that a request sends: `spec.replicas 3`. Those of a Secret are none.
@@ -135,7 +143,7 @@ pub(super) fn fields(sent: &SentCall) -> Vec<String> {
     if is_confidential(&sent.target) || sent.body.is_empty() {
         return Vec::new();
     }
-    let mut fields = Fields { told: Vec::new(), left: 0, is_secret: false };
+    let mut fields = Fields { told: Vec::new(), left: 0, is_secret: false, is_of_tape: false, is_whole: true };
     match Body::of(&sent.body) {
         Body::Json(body) => fields.tell_all("", &body),
         Body::Bytes(bytes) => fields.tell(format!("a body of {} bytes", bytes.len())),
@@ -148,9 +156,39 @@ struct Fields {
     left: usize,
     /// Whether the values are never told.
     is_secret: bool,
+    /// Whether the old request is of a tape.
+    is_of_tape: bool,
+    /// Whether all fields could be compared.
+    is_whole: bool,
 }
 
 impl Fields {
+    fn compare_calls(&mut self, old: &SentCall, new: &SentCall) {
+        let (Query(before), Query(after)) = (Query::of(&old.target), Query::of(&new.target));
+        let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
+        let join = |values: Option<&Vec<&str>>| values.map(|values| Value::from(values.join(",")));
+        for name in names {
+            self.compare(&format!("?{name}"), join(before.get(name)).as_ref(), join(after.get(name)).as_ref());
+        }
+        if let (Some(before), after) = (&old.content_type, &new.content_type) {
+            let after = after.as_deref().map(Value::from);
+            self.compare("content-type", Some(&Value::from(&**before)), after.as_ref());
+        }
+        if is_left_out(old) || is_left_out(new) {
+            self.is_whole = false;
+            return;
+        }
+        let text = |bytes: &[u8]| Value::from(String::from_utf8_lossy(bytes));
+        match (Body::of(&old.body), Body::of(&new.body)) {
+            (Body::Json(before), Body::Json(after)) => self.compare("", Some(&before), Some(&after)),
+            (Body::Bytes(before), Body::Bytes(after)) if self.is_of_tape && is_unknown(&text(before), &text(after)) => {
+                self.is_whole = false;
+            }
+            (before, after) if before != after => self.tell("the body changed".to_owned()),
+            _ => {}
+        }
+    }
+
     fn compare(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
         match (before, after) {
             (before, after) if before == after => {}
@@ -165,6 +203,7 @@ impl Fields {
                     self.compare(&format!("{path}[{place}]"), before.get(place), after.get(place));
                 }
             }
+            (Some(before), Some(after)) if self.is_of_tape && is_unknown(before, after) => self.is_whole = false,
             _ if self.is_secret => self.tell(format!("{path} changed")),
             (Some(before), Some(after)) => self.tell(format!("{path} {} → {}", shown(before), shown(after))),
             (Some(before), None) => self.tell(format!("{path} {} → absent", shown(before))),

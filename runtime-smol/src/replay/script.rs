@@ -225,7 +225,8 @@ impl Record {
     pub(super) fn take_writes(&mut self) -> Wrote {
         let sent = self.calls.drain(..).map(|call| call.sent).filter(is_write).collect();
         let (beginning, outcome, is_too_long) = (self.beginning.clone(), self.outcome.clone(), self.is_too_long);
-        Wrote { beginning, sent, outcome, made_up: MadeUp::default(), is_inexact: false, is_too_long }
+        let made_up = MadeUp::default();
+        Wrote { beginning, sent, outcome, made_up, is_inexact: false, is_too_long, is_of_tape: true }
     }
 
     fn add(&mut self, line: u64, kind: StepKind) -> Option<LineKind> {

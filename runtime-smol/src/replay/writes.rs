@@ -3,11 +3,14 @@
 //! The file has a line that tells the tape, and one for each reconcile, each controller that begins and each that ends.
 //!
 //! ```text
-//! {"writes":2,"started":"2026-11-20T10:41:52.123Z","server":"https://…","cluster":"<uid>","seed":42}
+//! {"writes":3,"started":"2026-11-20T10:41:52.123Z","server":"https://…","cluster":"<uid>","seed":42}
 //! {"controller":"foos"}
 //! {"reconcile":12,"line":340,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"sent":[{"method":"PATCH","target":"/…","body":"{…}",…}],"outcome":"done",…}
 //! {"over":"foos"}
 //! ```
+//!
+//! In the body of a write of a Secret or a token, hashes stand for the values, unless the tape has these. Their key is in
+//! the environment variable [`REPLAY_KEY`](super::REPLAY_KEY). Without it, `withheld` stands for the body.
 
 use super::divergence::{Beginning, Diverged, Findings, Found};
 use super::script::{LineKind, Script};
@@ -177,7 +180,7 @@ impl WritesError {
 }
 
 /// The version of the form.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A line of the file.
 #[derive(Debug, Deserialize, Serialize)]

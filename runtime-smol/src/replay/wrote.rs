@@ -1,8 +1,8 @@
 //! What one reconcile wrote, and how that differs from what it wrote elsewhere.
 
 use super::divergence::{Beginning, Difference, DivergenceKind, Found};
-use super::requests::{self, Sought, is_write};
-use listwatch_transport_file::SentCall;
+use super::requests::{self, Compared, Sought, is_write};
+use listwatch_transport_file::{SentCall, hash_values};
 use serde::{Deserialize, Serialize};
 
 /// The requests of a reconcile that are compared.
@@ -20,6 +20,9 @@ pub(super) struct Wrote {
     pub(super) is_inexact: bool,
     /// The end of it on the tape was not looked for.
     pub(super) is_too_long: bool,
+    /// A tape has it, and no replay.
+    #[serde(skip)]
+    pub(super) is_of_tape: bool,
 }
 
 /// The answers that the replay made up for a reconcile.
@@ -39,17 +42,19 @@ impl MadeUp {
 }
 
 impl Wrote {
-    /// The same without bodies that are confidential.
-    pub(super) fn withheld(&self) -> Self {
+    /// The same with hashes of this key in place of confidential values. Without a key, no confidential body is left.
+    pub(super) fn withheld(&self, key: Option<[u64; 2]>) -> Self {
         let mut wrote = self.clone();
-        wrote.sent.iter_mut().filter(|call| call.hashed).for_each(|call| call.body.clear());
+        for call in wrote.sent.iter_mut().filter(|call| call.hashed && !call.body.is_empty()) {
+            call.body = key.map_or_else(|| requests::WITHHELD.to_vec(), |key| hash_values(key, &call.body));
+        }
         wrote
     }
 
     /// What differs in the new one.
     pub(super) fn compare(&self, new: Self) -> Found {
         let (places, used) = places(&self.sent, &new.sent);
-        let (mut same, mut divergences) = (0, Vec::new());
+        let (mut same, mut secrets_not_compared, mut divergences) = (0, 0, Vec::new());
         let (is_guess, is_made_up) = (new.made_up.is_behind(None), new.made_up.any);
         for (number, (call, place)) in new.sent.into_iter().zip(places).enumerate() {
             let is_behind = new.made_up.is_behind(Some(number)) || self.made_up.is_behind(place);
@@ -64,10 +69,11 @@ impl Wrote {
                 divergences.push(difference(DivergenceKind::Additional { method, target, fields }));
                 continue;
             };
-            let fields = requests::differences(&self.sent[place], &call);
+            let Compared { fields, is_whole } = Compared::of(&self.sent[place], &call, self.is_of_tape);
             match (is_write(&call), fields.is_empty()) {
                 (false, _) => {}
-                (true, true) => same += 1,
+                (true, true) if is_whole => same += 1,
+                (true, true) => secrets_not_compared += 1,
                 (true, false) => divergences.push(difference(DivergenceKind::Different { method, target, fields })),
             }
         }
@@ -84,6 +90,7 @@ impl Wrote {
         Found {
             beginning: new.beginning,
             same,
+            secrets_not_compared,
             is_inexact: self.is_inexact || new.is_inexact,
             is_too_long: self.is_too_long || new.is_too_long,
             divergences,
@@ -147,6 +154,7 @@ mod tests {
             made_up: MadeUp::default(),
             is_inexact: false,
             is_too_long: false,
+            is_of_tape: true,
         }
     }
 

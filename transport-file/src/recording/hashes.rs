@@ -7,15 +7,68 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Mutex, PoisonError};
+
+/// Puts keyed hashes in place of the values in the body of a write of a Secret or a token. Two processes with one key make
+/// the same hashes. Hashes that a tape has in place of values stay as they are.
+///
+/// ```
+/// use listwatch_transport_file::{HashedBy, hash_values};
+///
+/// let hashed = |key| hash_values(key, br#"{"kind":"Secret","stringData":{"name":"hunter2"}}"#);
+/// assert!(hashed([1, 2]) == hashed([1, 2]) && hashed([1, 2]) != hashed([1, 3]));
+/// let secret: serde_json::Value = serde_json::from_slice(&hashed([1, 2]))?;
+/// let name = secret["stringData"]["name"].as_str().unwrap_or_default();
+/// assert_eq!(HashedBy::of(name), Some(HashedBy::Replay));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[must_use]
+pub fn hash_values(key: [u64; 2], body: &[u8]) -> Vec<u8> {
+    Hashes { key: HashKey::Shared(key), known: Mutex::default() }.body(body)
+}
+
+/// Who put a hash in place of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashedBy {
+    /// A tape, by a key that nothing keeps.
+    Tape,
+    /// A replay, by [`hash_values`].
+    Replay,
+}
+
+impl HashedBy {
+    /// Who made the hash that this text is, as it stands or in base64; `None` for other texts.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let decoded = BASE64_STANDARD.decode(text);
+        let value = decoded.as_deref().unwrap_or(text.as_bytes());
+        [Self::Tape, Self::Replay].into_iter().find(|by| {
+            let digits = value.strip_prefix(by.prefix().as_bytes());
+            digits.is_some_and(|digits| digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit))
+        })
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Tape => "keyed-hash-",
+            Self::Replay => "replayed-hash-",
+        }
+    }
+}
 
 /// Replaces values in confidential bodies. Equal values have equal hashes, in base64 or as text.
 pub(super) struct Hashes {
-    /// std's SipHash with a key of the system, which nothing writes.
-    key: RandomState,
+    key: HashKey,
     /// The beginnings of the last values in several forms, by which an annotation that repeats one is found.
     known: Mutex<VecDeque<Vec<u8>>>,
+}
+
+enum HashKey {
+    /// std's SipHash with a key of the system, which nothing writes.
+    Drawn(RandomState),
+    /// SipHash with a key that another process has too.
+    Shared([u64; 2]),
 }
 
 /// A confidential answer whose values are hashed piece by piece: each event of a watch, or the whole of another body.
@@ -64,7 +117,7 @@ const SHORT: usize = 4;
 
 impl Hashes {
     pub(super) fn new() -> Self {
-        Self { key: RandomState::new(), known: Mutex::default() }
+        Self { key: HashKey::Drawn(RandomState::new()), known: Mutex::default() }
     }
 
     /// The body with hashes. One that is no JSON becomes a hash as a whole.
@@ -82,7 +135,7 @@ impl Hashes {
             Value::Object(fields) => self.hide_fields(part.of(fields), fields),
             Value::Array(elements) => elements.iter_mut().for_each(|element| self.hide(part, element)),
             Value::String(text) => *text = self.text(part, text),
-            Value::Number(number) if !part.is_plain() => *value = self.number(&number.to_string()).into(),
+            Value::Number(number) if !part.is_plain() => *value = self.number(&number.to_string()),
             Value::Number(_) | Value::Bool(_) | Value::Null => {}
         }
     }
@@ -101,7 +154,7 @@ impl Hashes {
 
     fn text(&self, part: Part, text: &str) -> String {
         match part {
-            _ if text.is_empty() || part.is_plain() => text.to_owned(),
+            _ if text.is_empty() || part.is_plain() || self.keeps(text) => text.to_owned(),
             Part::Annotations if matches!(text, "true" | "false") || !self.repeats(text.as_bytes()) => text.to_owned(),
             Part::Data => {
                 let value = BASE64_STANDARD.decode(text).unwrap_or_else(|_| text.into());
@@ -116,13 +169,21 @@ impl Hashes {
     }
 
     fn hash(&self, value: &[u8]) -> String {
-        let [high, low] = [0_u8, 1].map(|half| self.key.hash_one((half, value)));
-        format!("keyed-hash-{high:016x}{low:016x}")
+        let [high, low] = [0, 1].map(|half| self.key.hash(half, value));
+        format!("{}{high:016x}{low:016x}", self.key.by().prefix())
     }
 
-    /// The hash of a number, which fits into an `i32`.
-    fn number(&self, number: &str) -> u64 {
-        self.key.hash_one((2_u8, number)) >> 33
+    /// The hash of a number: on a tape one that fits into an `i32`, elsewhere a text.
+    fn number(&self, number: &str) -> Value {
+        match self.key.by() {
+            HashedBy::Tape => (self.key.hash(2, number.as_bytes()) >> 33).into(),
+            HashedBy::Replay => self.hash(number.as_bytes()).into(),
+        }
+    }
+
+    /// Whether this is the hash of a tape, which a replayed program read as a value.
+    fn keeps(&self, text: &str) -> bool {
+        self.key.by() == HashedBy::Replay && HashedBy::of(text) == Some(HashedBy::Tape)
     }
 
     fn know(&self, value: &[u8]) {
@@ -142,6 +203,28 @@ impl Hashes {
     fn repeats(&self, text: &[u8]) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().any(|value| *value == text || value.len() >= SHORT && memmem::find(text, value).is_some())
+    }
+}
+
+impl HashKey {
+    fn by(&self) -> HashedBy {
+        match self {
+            Self::Drawn(_) => HashedBy::Tape,
+            Self::Shared(_) => HashedBy::Replay,
+        }
+    }
+
+    fn hash(&self, part: u8, value: &[u8]) -> u64 {
+        match self {
+            Self::Drawn(key) => key.hash_one((part, value)),
+            #[expect(deprecated, reason = "std's other hashers take no key")]
+            Self::Shared([first, second]) => {
+                let mut hasher = std::hash::SipHasher::new_with_keys(*first, *second);
+                hasher.write(&[part]);
+                hasher.write(value);
+                hasher.finish()
+            }
+        }
     }
 }
 

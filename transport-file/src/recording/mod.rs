@@ -13,5 +13,6 @@ mod writer;
 
 pub use calls::RecordedCalls;
 pub use config::RecorderConfig;
+pub use hashes::{HashedBy, hash_values};
 pub use recorder::Recorder;
 pub use tape::Tape;

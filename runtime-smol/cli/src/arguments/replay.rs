@@ -41,7 +41,8 @@ With --against, the tape is one of a controller that recorded itself (World::rec
 gets the tape's path in place of each {} of its arguments, or as its last one, plays the tape as its
 world, and writes what it sends to the file that $LISTWATCH_REPLAY_WRITES names; a world does so by
 itself. Its standard output is not read, and of its standard error the last line, if it fails. The
-exit status is 0 if the writes are the same, and 3 if they are not.";
+exit status is 0 if the writes are the same, 3 if they are not, and 1 if writes of Secrets were not
+compared, because the tape has hashes in place of their values. Two builds are always compared.";
 
 /// Play a recording through reflector, queue, cache and workers
 #[derive(Args)]

@@ -263,6 +263,30 @@ fn the_values_of_secrets_are_not_told() {
 }
 
 #[test]
+fn a_changed_secret_differs_although_the_tape_has_hashes_in_place_of_values() {
+    let tape = Scratch::path(".jsonl");
+    record(tape.as_ref(), &["b"], |config| config.include_secrets(false));
+    let run = against(&tape, &["recorded", "changed"], &["-o", "json"]);
+    assert_eq!(run.error(3), "the writes differ");
+    let found = json_of(&run);
+    let of_the_secret =
+        found["divergences"].as_array().unwrap().iter().find(|it| it["target"].to_string().contains("secrets"));
+    assert_eq!(of_the_secret.unwrap()["fields"], json!(["data.copy changed"]), "{found}");
+    let same = against(&tape, &["changed", "changed"], &[]).output();
+    assert!(same.contains("2 writes are the same, and no other was made"), "{same}");
+}
+
+#[test]
+fn a_secret_of_which_the_tape_has_hashes_alone_is_not_compared() {
+    let tape = Scratch::path(".jsonl");
+    record(tape.as_ref(), &["b"], |config| config.include_secrets(false));
+    let run = against(&tape, &["recorded"], &[]);
+    assert!(run.error(1).starts_with("1 writes of Secrets were not compared; compare two builds"), "{run:?}");
+    assert!(run.stdout.contains("1 writes are the same") && run.stdout.contains("1 writes of Secrets"), "{run:?}");
+    assert_eq!(json_of(&against(&tape, &["recorded"], &["-o", "json"]))["isSame"], json!(false));
+}
+
+#[test]
 fn programs_that_do_not_replay_the_tape_are_one_clear_error_each() {
     let tape = tape(&["a", "b"]);
     let other = format!("{}.other", tape.as_ref().display());

@@ -12,6 +12,7 @@ use listwatch::text::Printable;
 use listwatch::{Clock, Executor, run};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
 /// The differences that people get; programs get all that are kept.
@@ -39,7 +40,11 @@ pub(super) fn against(options: &ReplayOptions) -> Result<(), CommandError> {
         Err(error) if !error.is_closed_pipe() => return Err(error),
         _ => {}
     }
-    if findings.is_same() { Ok(()) } else { Err(CommandError::WritesDiffer) }
+    match findings.secrets_not_compared {
+        _ if findings.is_same() => Ok(()),
+        writes if differences(&findings) == 0 => Err(CommandError::WritesNotCompared(writes)),
+        _ => Err(CommandError::WritesDiffer),
+    }
 }
 
 /// The programs: the old one, if there are two, and the new one.
@@ -55,13 +60,15 @@ fn builds(options: &ReplayOptions) -> Result<Vec<Build<'_>>, CommandError> {
 
 fn compare(options: &ReplayOptions, tape: &Playback, builds: &[Build<'_>]) -> Result<Findings, CommandError> {
     let room = Room::new().map_err(CommandError::NoRoom)?;
+    // The hasher's seed is of the system, and nothing keeps it.
+    let key = format!("{:016x}{:016x}", RandomState::new().hash_one(0), RandomState::new().hash_one(1));
     let clock = Clock::real();
     let mut stop = stop(&clock, None).map_err(CommandError::Signals)?;
     let mut all = run(&clock, &Executor::new(), async {
         let mut all = Vec::new();
         for (number, build) in builds.iter().enumerate() {
             let path = room.0.join(format!("writes-{number}"));
-            all.push(build.replay(&options.file, &path, options.within, &mut stop).await?);
+            all.push(build.replay(&options.file, (path.as_path(), key.as_str()), options.within, &mut stop).await?);
         }
         Ok::<_, CommandError>(all)
     })?;
@@ -79,6 +86,11 @@ fn compare(options: &ReplayOptions, tape: &Playback, builds: &[Build<'_>]) -> Re
     })
 }
 
+/// All differences, with those that follow from others.
+fn differences(findings: &Findings) -> u64 {
+    findings.missing + findings.additional + findings.different + findings.outcomes + findings.follows
+}
+
 /// Counts, and the differences in the order of the tape.
 fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -> Vec<u8> {
     let names: Vec<_> = builds.iter().map(|build| Printable::new(&build.name).to_string()).collect();
@@ -87,8 +99,7 @@ fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings
     for divergence in findings.divergences.iter().take(SHOWN).skip(1) {
         let _a_string_takes_all = writeln!(text, "{divergence}");
     }
-    let more = findings.missing + findings.additional + findings.different + findings.outcomes + findings.follows;
-    let more = more.saturating_sub(SHOWN as u64);
+    let more = differences(findings).saturating_sub(SHOWN as u64);
     if more > 0 {
         let _a_string_takes_all = writeln!(text, "and {more} more; -o json has up to a thousand");
     }
@@ -96,7 +107,7 @@ fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings
 }
 
 fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -> Vec<u8> {
-    let Findings { reconciles, same, missing, additional, different, outcomes, .. } = findings;
+    let Findings { reconciles, same, missing, additional, different, secrets_not_compared, outcomes, .. } = findings;
     let Findings { follows, not_compared, too_long, breaks_off, has_hashes, .. } = findings;
     let name = |build: Option<&Build<'_>>| build.map(|build| hide_credentials(build.program.0.join(" ")));
     let (new, old) = (builds.last(), builds.first().filter(|_| builds.len() > 1));
@@ -106,7 +117,13 @@ fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -
         "new": name(new),
         "isSame": findings.is_same(),
         "reconciles": reconciles,
-        "writes": { "same": same, "missing": missing, "additional": additional, "different": different },
+        "writes": {
+            "same": same,
+            "missing": missing,
+            "additional": additional,
+            "different": different,
+            "notCompared": secrets_not_compared,
+        },
         "outcomes": outcomes,
         "follows": follows,
         "notCompared": not_compared,

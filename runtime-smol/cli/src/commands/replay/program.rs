@@ -4,7 +4,7 @@ use crate::arguments::Program;
 use crate::error::CommandError;
 use crate::system::stop::Stop;
 use listwatch::Clock;
-use listwatch::controller::{REPLAY_WRITES, Writes};
+use listwatch::controller::{REPLAY_KEY, REPLAY_WRITES, Writes};
 use smol::future::or;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -56,18 +56,18 @@ struct Tail {
 }
 
 impl Build<'_> {
-    /// Lets the program replay the tape.
+    /// Lets the program replay the tape, with a file for its writes and the key of the hashes in it.
     ///
     /// # Errors
     /// It does not start, is ended by a signal, or does not end within the time.
     pub(super) async fn replay(
         &self,
         tape: &Path,
-        writes: &Path,
+        (writes, key): (&Path, &str),
         within: Duration,
         stop: &mut Stop,
     ) -> Result<Replayed, CommandError> {
-        let mut running = self.start(tape, writes)?;
+        let mut running = self.start(tape, writes, key)?;
         let clock = Clock::real();
         let ended = running.wait(&clock, within, stop).await;
         let (why, is_whole) = match &ended {
@@ -90,14 +90,14 @@ impl Build<'_> {
         Ok(Replayed { writes, ended: why })
     }
 
-    fn start(&self, tape: &Path, writes: &Path) -> Result<Running, CommandError> {
+    fn start(&self, tape: &Path, writes: &Path, key: &str) -> Result<Running, CommandError> {
         let Program(words) = self.program;
         let mut arguments = words.iter().skip(1).map(|word| with_tape(word, tape)).collect::<Vec<OsString>>();
         if !words.iter().skip(1).any(|word| word.contains(TAPE)) {
             arguments.push(tape.into());
         }
         let mut command = Command::new(&words[0]);
-        command.args(arguments).env(REPLAY_WRITES, writes);
+        command.args(arguments).env(REPLAY_WRITES, writes).env(REPLAY_KEY, key);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.error(format!("it cannot be started: {error}")))?;
         let tail = Tail::default();

@@ -47,7 +47,7 @@ pub enum CaptureErrorKind {
     Record,
     /// A record is in the wrong place, such as a response without a request, or lines are missing or out of order.
     Order,
-    /// The capture contains neither lists nor watches.
+    /// The capture contains neither lists nor watches, or the list has other kinds than the one that is requested.
     NothingToPlay,
     /// Whole objects are requested, and metadata alone was recorded.
     MetadataOnly,

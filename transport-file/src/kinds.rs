@@ -69,7 +69,7 @@ impl ServedKind {
     /// The group; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        group_of(&self.api_version)
     }
 
     /// The version without the group.
@@ -163,6 +163,20 @@ impl Kinds {
         self.by_name.contains_key(name) || name.rsplit_once('/').is_some_and(|(version, _)| !is_built_in(version))
     }
 
+    /// Whether an object of this version and kind is certainly none of a collection. In one group that is not Kubernetes'
+    /// own, a plural tells no kind with certainty.
+    pub(crate) fn excludes(&self, collection: &str, api_version: &str, kind: &str) -> bool {
+        let Some((version, plural)) = collection.rsplit_once('/') else { return false };
+        if api_version.is_empty() {
+            return false;
+        }
+        let (asked, group) = (group_of(version), group_of(api_version));
+        // Groups of Kubernetes share some kinds, such as the Event.
+        let are_built_in = [asked, group].into_iter().all(|group| self.by_name.values().any(|it| it.group() == group));
+        let of_asked = self.by_name.values().find(|it| it.group() == asked && it.plural == plural);
+        if asked == group || are_built_in { of_asked.is_some_and(|it| it.kind != kind) } else { true }
+    }
+
     /// The kind of a collection. In a group that is not Kubernetes' own, an unknown one is guessed by the plural, and is not
     /// added.
     pub fn of_collection(&self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
@@ -189,6 +203,11 @@ impl Kinds {
         // A kind that was guessed by its plural has its name from now on.
         Some(self.add(ServedKind::guessed(api_version, kind, &plural, namespaced)))
     }
+}
+
+/// The group of a version; empty for the core group.
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Whether all kinds of a version are known, because it is Kubernetes' own.
@@ -290,6 +309,25 @@ mod tests {
         assert_eq!(kinds.of_object("example.com/v1", "WebApp").map(|kind| kind.name()), Some(name.into()));
         kinds.keep(&guessed);
         assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("WebApp".into()));
+    }
+
+    #[test]
+    fn an_object_is_of_no_collection_of_another_group_or_another_known_kind() {
+        let kinds = Kinds::new();
+        for (collection, version, kind, is_excluded) in [
+            ("demo.io/v1/shares", "v1", "ConfigMap", true),
+            ("v1/secrets", "v1", "ConfigMap", true),
+            ("v1/secrets", "demo.io/v1", "Secret", true),
+            ("demo.io/v1/shares", "other.io/v1", "Share", true),
+            ("v1/configmaps", "v1", "ConfigMap", false),
+            ("autoscaling/v1/horizontalpodautoscalers", "autoscaling/v2", "HorizontalPodAutoscaler", false),
+            ("events.k8s.io/v1/events", "v1", "Event", false),
+            ("demo.io/v1/oxen", "demo.io/v1", "Ox", false),
+            ("demo.io/v2/shares", "demo.io/v1", "Share", false),
+            ("v1/secrets", "", "ConfigMap", false),
+        ] {
+            assert_eq!(kinds.excludes(collection, version, kind), is_excluded, "{collection} {version} {kind}");
+        }
     }
 
     #[test]

@@ -77,7 +77,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [`summary`](Self::summary) and [`resources`](Self::resources) read the whole capture, in the same memory. A request
 /// without a recorded response reads it to its end.
 ///
-/// A watch log and a list answer for any resource. Of a watch log one event is in memory, and of a list one buffer. If a
+/// A watch log answers for any resource. A list does so too, unless all of its objects are certainly of other kinds; then
+/// [`error`](Self::error) reports these. Of a watch log one event is in memory, and of a list one buffer. If a
 /// server ended a watch of the log by an error, the next watch goes on behind it. A list in between shows the objects up to
 /// there, for which their keys are in memory.
 pub struct Playback {

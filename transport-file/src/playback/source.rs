@@ -3,10 +3,10 @@
 use super::answer::Answer;
 use super::config::PlaybackConfig;
 use super::logged_state::LoggedState;
-use crate::body::{ListBody, WatchLog};
-use crate::capture::{Index, Taken};
+use crate::body::{ListBody, WatchLog, foreign_kinds};
+use crate::capture::{Collection, Index, Taken};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::file::FileCursor;
+use crate::file::{FileCursor, Source};
 use listwatch_core::request::{Query, Request};
 use std::path::Path;
 
@@ -68,7 +68,10 @@ impl AnswerSource {
             (Self::Capture(index), _) => return capture_reply(index, request, config),
             (_, Query::WatchList) => return Lookup::Refused(Answer::unsupported_watch_list()),
             (Self::Bodies(bodies), Query::List) => match (bodies.list.take_if(|_| is_first_page), &bodies.log) {
-                (Some(_), None) => Some(Answer::list(ListBody::default())),
+                (Some(_), None) => match foreign_list(request, cursor) {
+                    Some(error) => return Lookup::Refusal(error),
+                    None => Some(Answer::list(ListBody::default())),
+                },
                 (Some(events), Some(log)) => match LoggedState::of(log, events, cursor) {
                     Ok(state) => Some(Answer::state(state)),
                     Err(error) => return Lookup::Refusal(error),
@@ -117,6 +120,20 @@ fn capture_reply(index: &Index, request: &Request, config: PlaybackConfig) -> Lo
     let is_refused = exchange.is_refused();
     let answer = Answer::recorded(exchange, index.clone(), config);
     if is_refused { Lookup::Refused(answer) } else { Lookup::Answered(answer) }
+}
+
+/// The error of a list in which nothing is of the resource. Whether it can be read is told when it is played.
+fn foreign_list(request: &Request, cursor: &FileCursor) -> Option<CaptureError> {
+    let collection = Collection::parse(request.resource.path())?.name;
+    let kinds = foreign_kinds(&mut Source::open(cursor.path()).ok()?, &collection);
+    if kinds.is_empty() {
+        return None;
+    }
+    let (version, plural) = collection.rsplit_once('/')?;
+    let group = version.split_once('/').map_or_else(String::new, |(group, _)| format!(".{group}"));
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    let message = format!("has {kinds} objects, and none of {plural}{group}; give a file that has them");
+    Some(CaptureError::new(cursor.path(), None, Fault::new(CaptureErrorKind::NothingToPlay, message)))
 }
 
 fn metadata_only(path: &Path, line: u64) -> CaptureError {

@@ -36,6 +36,34 @@ fn a_list_is_one_answer_with_the_bytes_of_the_file() {
 }
 
 #[test]
+fn a_list_whose_objects_are_all_of_other_kinds_is_refused() {
+    const SHARES: &str = "/apis/demo.example.com/v1/namespaces/web/shares";
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{}}"#;
+    let share = r#"{"apiVersion":"demo.example.com/v1","kind":"Share","metadata":{}}"#;
+    let by_kubectl = |items: &[&str]| format!(r#"{{"apiVersion":"v1","items":[{}],"kind":"List"}}"#, items.join(","));
+    let by_server = r#"{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{}}]}"#.to_owned();
+    let items_first = r#"{"items":[{"metadata":{}}],"kind":"ConfigMapList","apiVersion":"v1"}"#.to_owned();
+    let maps = [by_kubectl(&[map, map]), by_server, items_first];
+    for list in &maps {
+        for (path, name) in [(SHARES, "shares.demo.example.com"), ("/api/v1/secrets", "secrets")] {
+            let mut player = Player::new(file(list));
+            assert_eq!(player.ask(path).ending, Ending::Over, "{list}");
+            let error = player.playback.error().unwrap();
+            let message = format!("has ConfigMap objects, and none of {name}; give a file that has them");
+            assert_eq!((error.kind(), error.message()), (CaptureErrorKind::NothingToPlay, &*message));
+        }
+    }
+    let mixed = by_kubectl(&[map, share]);
+    let unknown = by_kubectl(&[r#"{"metadata":{}}"#]);
+    let plays = maps.iter().map(|list| (list, "/api/v1/configmaps"));
+    let plays = plays.chain([(&mixed, SHARES), (&mixed, "/api/v1/configmaps"), (&unknown, SHARES), (&maps[0], "/x")]);
+    for (list, path) in plays {
+        let mut player = Player::new(file(list));
+        assert_eq!(player.ask(path).text(), list, "{path}");
+    }
+}
+
+#[test]
 fn a_saved_page_has_no_next_one() {
     let page = r#"{"kind":"PodList","metadata":{"continue":"x"},"items":[]}"#;
     let mut player = Player::new(file(page));

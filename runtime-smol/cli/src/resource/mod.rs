@@ -65,6 +65,20 @@ pub(crate) async fn found_anew(cluster: &Cluster, options: &FollowOptions, name:
     Some(selected(find(wanted.kind, scope, &discovery).ok()?, options, &wanted))
 }
 
+/// The error of a name in full, with its version, that the server does not know. `None` if it knows the name, or does not
+/// tell.
+pub(crate) async fn unknown(cluster: &Cluster, name: &str) -> Option<ResourceError> {
+    let wanted = Wanted::read(name).ok()?;
+    let (collection, plural) = (wanted.collection?, name.rsplit('/').next()?);
+    let client = HangUp(cluster.client().ok()?);
+    let discovery = discovery::discovered_once(client.0.clone()).await?;
+    if discovery.resources().is_empty() {
+        return None;
+    }
+    let is_known = discovery.resources().iter().any(|kind| kind.resource() == collection);
+    (!is_known).then(|| not_found(name, plural, &discovery))
+}
+
 /// The parts of a name that was typed.
 struct Wanted<'a> {
     name: &'a str,
@@ -174,12 +188,7 @@ fn placed<'a>(collection: &Resource, scope: Scope<'a>, discovery: &Discovery) ->
 }
 
 fn find<'a>(name: &str, scope: Scope<'a>, discovery: &Discovery) -> Result<Found<'a>, ResourceError> {
-    let Some(kind) = discovery.find(name) else {
-        let name = name.to_owned();
-        let (similar, unavailable) = (similar(&name, discovery.resources()), discovery.unavailable());
-        let unavailable = unavailable.iter().map(|(path, _)| path.clone()).collect();
-        return Err(ResourceError::Unknown { name, similar, unavailable, behind: None });
-    };
+    let Some(kind) = discovery.find(name) else { return Err(not_found(name, name, discovery)) };
     if !kind.verbs.iter().any(|verb| verb == "watch") {
         return Err(ResourceError::Unwatchable(full_name(kind)));
     }
@@ -187,6 +196,13 @@ fn find<'a>(name: &str, scope: Scope<'a>, discovery: &Discovery) -> Result<Found
         Scope::Given(_) if !kind.namespaced => Err(ResourceError::NotNamespaced(full_name(kind))),
         _ => Ok(Found { collection: kind.resource(), namespace: scope.namespace().filter(|_| kind.namespaced) }),
     }
+}
+
+/// The error of a name, with the resources whose names are near to this one.
+fn not_found(name: &str, near: &str, discovery: &Discovery) -> ResourceError {
+    let unavailable = discovery.unavailable().iter().map(|(path, _)| path.clone()).collect();
+    let similar = similar(near, discovery.resources());
+    ResourceError::Unknown { name: name.to_owned(), similar, unavailable, behind: None }
 }
 
 fn full_name(kind: &ApiResource) -> String {

@@ -162,6 +162,21 @@ fn a_name_that_nothing_has_is_told_with_what_may_be_meant() {
 }
 
 #[test]
+fn a_full_name_that_the_server_does_not_have_is_told_with_what_may_be_meant() {
+    let server = Server::of(|path| match path.split('?').next().unwrap_or(path) {
+        "/api" | "/apis" => answer(path),
+        _ => refusal(404, "NotFound", "the server could not find the requested resource"),
+    });
+    for name in ["apps/v2/deployments", "v1/deployments", "apps/v1/deploymens"] {
+        let expected = format!("the server has no resource `{name}` (did you mean apps/v1/deployments?)");
+        assert_eq!(watch(&server, name).error(1), expected);
+    }
+    // The server has it, and still answers that it has not.
+    let known = watch(&server, "apps/v1/deployments");
+    assert!(known.error(1).contains("could not find the requested resource"), "{known:?}");
+}
+
+#[test]
 fn what_cannot_be_watched_or_has_no_namespace_is_told() {
     let server = server();
     assert!(watch(&server, "bindings").error(1).starts_with("v1/bindings cannot be watched: "));

@@ -13,7 +13,7 @@ use crate::output::progress::Progress;
 use crate::output::shown::Shown;
 use crate::report::reason::detailed;
 use crate::report::undecodable;
-use crate::resource::found_anew;
+use crate::resource::{found_anew, unknown};
 use crate::system::stop::Stop;
 use listwatch::decode::Row;
 use listwatch::http::Cluster;
@@ -81,7 +81,9 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
         loop {
             match self.next(stop).await {
                 Wakeup::Event(index, event) => {
-                    self.on_event(index, &event)?;
+                    if let Err(error) = self.on_event(index, &event) {
+                        return Err(self.named_in_full(index, &event, error, stop).await);
+                    }
                     if is_not_found(&event) && or(stopped(stop), self.find_anew(index)).await {
                         return Ok(());
                     }
@@ -200,6 +202,29 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
             self.followed[index].go_on_with(found);
         }
         false
+    }
+
+    /// The error of a refusal. If the server does not know a name that was given in full, the error says what it has.
+    async fn named_in_full(
+        &self,
+        index: usize,
+        event: &Event<Row<T>>,
+        error: CommandError,
+        stop: &mut Stop,
+    ) -> CommandError {
+        if !is_not_found(event) || !matches!(error, CommandError::Refused(_)) {
+            return error;
+        }
+        let late = async {
+            self.clock.sleep(PATIENCE).await;
+            None
+        };
+        let stopped = async {
+            stop.await;
+            None
+        };
+        let missing = or(unknown(self.cluster, &self.followed[index].name), or(stopped, late)).await;
+        missing.map_or(error, CommandError::Resource)
     }
 
     /// Follows a resource anew, whose server refuses a table instead of answering with objects.

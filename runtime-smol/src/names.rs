@@ -42,12 +42,9 @@ impl StreamName {
 
     /// What an operator can do about a failure of this class, where there is a command to begin with.
     pub(crate) fn help(&self, class: FailureClass, operation: Operation) -> Option<String> {
-        match (class, self.parts().group) {
-            (FailureClass::Forbidden, _) => Some(format!("check with `{}`", self.access_check(operation))),
-            (FailureClass::NotFound, "") => Some("check with `kubectl api-resources`".to_owned()),
-            (FailureClass::NotFound, group) => {
-                Some(format!("is the CRD installed? check with `kubectl api-resources --api-group={group}`"))
-            }
+        match class {
+            FailureClass::Forbidden => Some(format!("check with `{}`", self.access_check(operation))),
+            FailureClass::NotFound => Some(self.parts().missing_help()),
             _ => None,
         }
     }
@@ -136,6 +133,26 @@ impl<'p> Collection<'p> {
         if group.is_empty() { (*plural).to_owned() } else { format!("{plural}.{group}") }
     }
 
+    /// What an operator can do if the server does not know the collection. Kubernetes' own groups need no CRD.
+    fn missing_help(&self) -> String {
+        let Self { group, version, plural, .. } = self;
+        match *group {
+            "" if version.is_empty() => "check with `kubectl api-resources`".to_owned(),
+            "" => {
+                format!("is \"{version}\" the version, and \"{plural}\" the plural? check with `kubectl api-resources`")
+            }
+            group if !group.contains('.') || group.ends_with(".k8s.io") => format!(
+                "is \"{}\" the version, and \"{plural}\" the plural? \
+                 check with `kubectl api-resources --api-group={group}`",
+                self.api_version()
+            ),
+            group => format!(
+                "is the CRD installed, and are version and plural right? \
+                 check with `kubectl api-resources --api-group={group}`"
+            ),
+        }
+    }
+
     /// What an operator can do if the server has no such resource.
     pub(crate) fn help(&self) -> String {
         let Self { plural, group, .. } = self;
@@ -192,6 +209,30 @@ mod tests {
 
     mod collection {
         use super::super::*;
+
+        #[test]
+        fn a_collection_that_the_server_does_not_know_needs_a_crd_only_outside_of_the_groups_of_kubernetes() {
+            for (path, help) in [
+                ("/api/v2/pods", "is \"v2\" the version, and \"pods\" the plural? check with `kubectl api-resources`"),
+                (
+                    "/apis/apps/v2/deployments",
+                    "is \"apps/v2\" the version, and \"deployments\" the plural? \
+                     check with `kubectl api-resources --api-group=apps`",
+                ),
+                (
+                    "/apis/networking.k8s.io/v1/ingress",
+                    "is \"networking.k8s.io/v1\" the version, and \"ingress\" the plural? \
+                     check with `kubectl api-resources --api-group=networking.k8s.io`",
+                ),
+                (
+                    "/apis/example.com/v1/foos",
+                    "is the CRD installed, and are version and plural right? \
+                     check with `kubectl api-resources --api-group=example.com`",
+                ),
+            ] {
+                assert_eq!(Collection::of(path).unwrap().missing_help(), help);
+            }
+        }
 
         #[test]
         fn the_parts_are_those_of_the_path() {

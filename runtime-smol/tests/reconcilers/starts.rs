@@ -172,7 +172,8 @@ fn a_controller_waits_for_a_kind_that_is_not_installed_yet() {
     assert_eq!(site.play(site.controller(&closed), Duration::from_secs(120)), Ok(()));
     let told = site.log.take();
     let [missing, rest @ ..] = &told[..] else { panic!("{told:?}") };
-    let hint = "is the CRD installed? check with `kubectl api-resources --api-group=example.com`";
+    let hint = "is the CRD installed, and are version and plural right? \
+                check with `kubectl api-resources --api-group=example.com`";
     assert!(missing.ends_with(hint), "{missing}");
     let recovered = "foos.example.com in namespace closed: recovered after ";
     let (recovered, rest): (Vec<_>, Vec<_>) = rest.iter().partition(|line| line.starts_with(recovered));
@@ -187,7 +188,8 @@ fn a_kind_that_is_never_installed_ends_the_start_at_its_deadline() {
     let closed = site.informer(&["closed"]);
     let ended = site.play(site.controller(&closed).sync_within(SOON), 2 * SOON);
     let text = "foos.example.com in namespace closed did not sync: status 404: not for you\n\
-                help: is the CRD installed? check with `kubectl api-resources --api-group=example.com`";
+                help: is the CRD installed, and are version and plural right? \
+                check with `kubectl api-resources --api-group=example.com`";
     assert_eq!(ended.unwrap_err().to_string(), text);
 }
 

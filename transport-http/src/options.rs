@@ -257,9 +257,14 @@ impl ClusterOptions {
             Some(settings) => self.build(settings),
             None => {
                 let tried: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-                let tried = if tried.is_empty() { "~/.kube/config".to_owned() } else { tried.join(", ") };
+                let tried = match (&tried[..], listed.is_some()) {
+                    ([], _) => "there is no ~/.kube/config".to_owned(),
+                    ([file], true) => format!("KUBECONFIG names {file}, which does not exist"),
+                    (files, true) => format!("KUBECONFIG names {}, which do not exist", files.join(", ")),
+                    (files, false) => format!("there is no {}", files.join(", ")),
+                };
                 Err(ConfigError::missing(format!(
-                    "no cluster is configured: there is no {tried}, and this is no pod with a service account; \
+                    "no cluster is configured: {tried}, and this is no pod with a service account; \
                      set KUBECONFIG to the path of a kubeconfig"
                 )))
             }

@@ -61,6 +61,9 @@ impl Source {
         let unopened = |cause| error(format!("cannot be opened: {cause}; check the path and the permissions"));
         // Opening a pipe blocks until another process writes to it.
         let metadata = path.metadata().map_err(unopened)?;
+        if metadata.is_dir() {
+            return Err(error("is a folder; give a file".into()));
+        }
         if !metadata.is_file() {
             return Err(error("is no regular file, which is needed to read it twice; save it to one first".into()));
         }

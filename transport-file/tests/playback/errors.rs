@@ -143,7 +143,8 @@ fn a_capture_without_lists_and_watches_says_so() {
 fn what_is_not_there_or_no_regular_file_is_named() {
     for (path, from, to) in [
         ("/nonexistent/capture.jsonl", "cannot be opened: ", "; check the path and the permissions"),
-        (env!("CARGO_TARGET_TMPDIR"), "is no regular file", "; save it to one first"),
+        (env!("CARGO_TARGET_TMPDIR"), "is a folder", "; give a file"),
+        ("/dev/null", "is no regular file", "; save it to one first"),
     ] {
         let error = Playback::from_file(path).unwrap_err();
         assert_eq!((error.kind(), error.line(), error.path()), (Kind::Io, None, Path::new(path)));

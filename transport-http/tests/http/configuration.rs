@@ -130,7 +130,8 @@ fn where_there_is_nothing_the_error_says_what_was_tried() {
     let error = inferred(&files, &[("KUBECONFIG", listed(&[&missing]))]).unwrap_err();
     assert!(error.is_missing());
     let error = error.to_string();
-    assert!(error.contains("nowhere/config") && error.contains("set KUBECONFIG"), "{error}");
+    let named = format!("KUBECONFIG names {}, which does not exist", missing.display());
+    assert!(error.contains(&named) && error.contains("set KUBECONFIG"), "{error}");
     let pod = [("KUBERNETES_SERVICE_HOST", "10.0.0.1".to_owned()), ("KUBERNETES_SERVICE_PORT", "443".to_owned())];
     let error = inferred(&files, &pod).unwrap_err();
     assert!(!error.is_missing(), "there is a pod");

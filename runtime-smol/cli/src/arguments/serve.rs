@@ -47,7 +47,7 @@ pub(crate) struct ServeOptions {
     pub(crate) writable: bool,
 
     /// The port; 0 for any that is free
-    #[arg(long, default_value_t = 8001, help_heading = "Server")]
+    #[arg(long, default_value_t = 8001, value_parser = port, help_heading = "Server")]
     pub(crate) port: u16,
 
     /// The address; any other than a loopback one shows the recording to the network
@@ -71,6 +71,10 @@ fn moment(text: &str) -> Result<Moment, &'static str> {
     let date = || text.parse().ok().map(Moment::Date);
     let found = duration(text).ok().map(Moment::After).or_else(date);
     found.ok_or("give a time such as 12s or 1h30m, a date such as 2026-11-22T02:00:00Z, or `end`")
+}
+
+fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "give a number from 0 to 65535")
 }
 
 fn ip(text: &str) -> Result<IpAddr, String> {

@@ -85,6 +85,14 @@ fn an_address_with_a_port_is_refused_with_the_port_option() {
 }
 
 #[test]
+fn a_port_that_is_no_number_or_too_large_is_refused_with_what_it_may_be() {
+    for port in ["80x", "70000", "-1"] {
+        let error = parsed(&format!("serve x.jsonl --port={port}")).err().unwrap();
+        assert!(error.contains("give a number from 0 to 65535"), "{error}");
+    }
+}
+
+#[test]
 fn every_option_of_watch_is_taken() {
     let arguments = "watch apps/v1/deployments --context c --kubeconfig k -n web -l app=a --field-selector x=y --type \
         value --print store --format json --show-secrets --no-watch-list --keep-trying --for 90s";

@@ -38,6 +38,7 @@ mod work_queue;
 #[cfg(feature = "alloc")]
 pub(crate) mod worker;
 
+#[cfg(feature = "alloc")]
 pub use dispatch::Due;
 #[cfg(feature = "critical-section")]
 pub use lock::CriticalSectionLock;

@@ -249,9 +249,11 @@ mod tests {
     fn a_thread_that_panicked_is_a_failure_behind_what_it_delivered() {
         let (sender, mut receiver) = new::<()>();
         sender.data(b"a".to_vec());
-        drop(sender);
+        // It waits until there is room for the failure.
+        let thread = thread::spawn(|| drop(sender));
         let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 4]);
         assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(1)));
+        thread.join().unwrap();
         assert!(matches!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::End(Err(_)))));
     }
 

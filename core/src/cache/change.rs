@@ -19,7 +19,7 @@ pub struct Change<'a, V> {
     /// When the informer applies it.
     pub at: Instant,
     /// The version up to which the cache has every change with this one, if that is a new version. (A version without a
-    /// change is a [`Note::Applied`](super::Note::Applied).)
+    /// change is a [`Note::Applied`].)
     pub applied: Option<&'a Version>,
 }
 

@@ -78,8 +78,8 @@ impl<R: Keyed, M: Mem, A: Places<R, M>> Table<R, M, A> {
         Ok(slot)
     }
 
-    /// As [`try_entry`](Self::try_entry), of an owned key and for a caller that has its [`hash`](Self::hash). `prepare`
-    /// runs before the table changes, because it may panic.
+    /// Finds the record of a key, or adds one, for a caller that has the key's [`hash`](Self::hash). `prepare` runs
+    /// before the table changes, because it may panic.
     #[inline]
     pub(crate) fn try_entry_hashed<T: Default>(
         &mut self,

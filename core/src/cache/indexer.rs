@@ -199,7 +199,11 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// capacity.
     #[doc(alias = "update")]
     pub fn try_insert(&mut self, object: V) -> Result<Option<V>, M::Full<V>> {
-        self.try_store(object).map(|(_, known)| known)
+        let hash = self.objects.hash(object.key());
+        match self.objects.find_hashed(hash, object.key()) {
+            Some(slot) => self.try_update(slot, object).map(Some),
+            None => self.try_insert_new(hash, object).map(|_| None),
+        }
     }
 
     /// Removes the object under `key` and returns it (client-go `Delete`).
@@ -375,15 +379,6 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         values.filter(move |key| key.index == id.0).map(|key| &*key.text)
     }
 
-    /// Stores an object, and returns its slot and the object that it replaces.
-    fn try_store(&mut self, object: V) -> Result<(Slot, Option<V>), M::Full<V>> {
-        let hash = self.objects.hash(object.key());
-        match self.objects.find_hashed(hash, object.key()) {
-            Some(slot) => self.try_update(slot, object).map(|known| (slot, Some(known))),
-            None => self.try_insert_new(hash, object).map(|slot| (slot, None)),
-        }
-    }
-
     fn try_update(&mut self, slot: Slot, object: V) -> Result<V, M::Full<V>> {
         let head = self.objects[slot].postings;
         if !self.postings.is_unchanged(head, &all_values::<V, M>(&self.indexes, &object)) {
@@ -489,7 +484,7 @@ impl<V: Keyed> IndexerIn<V, Heap> {
     pub fn replace(&mut self, objects: impl IntoIterator<Item = V>) {
         let mut stays = Vec::new();
         for object in objects {
-            let (slot, _) = never_full(self.try_store(object));
+            let slot = self.store(object);
             stays.resize(stays.len().max(slot.index() + 1), false);
             stays[slot.index()] = true;
         }
@@ -499,6 +494,18 @@ impl<V: Keyed> IndexerIn<V, Heap> {
                 self.remove_at(slot);
             }
             at = self.objects.next_used(at);
+        }
+    }
+
+    /// Stores an object, and returns its slot.
+    fn store(&mut self, object: V) -> Slot {
+        let hash = self.objects.hash(object.key());
+        match self.objects.find_hashed(hash, object.key()) {
+            Some(slot) => {
+                never_full(self.try_update(slot, object));
+                slot
+            }
+            None => never_full(self.try_insert_new(hash, object)),
         }
     }
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 /// How many messages wait for the task, before the thread waits. One has up to 64 KiB.
+#[cfg(not(loom))]
 const LIMIT: usize = 1;
 
 /// Makes a pipe for one response, which ends with a `T`.

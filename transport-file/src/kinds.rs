@@ -206,7 +206,7 @@ impl Kinds {
 }
 
 /// The group of a version; empty for the core group.
-fn group_of(api_version: &str) -> &str {
+pub(crate) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 

@@ -172,7 +172,8 @@ impl Findings {
     }
 
     /// All differences, with those that follow from others.
-    pub(crate) fn total(&self) -> u64 {
+    #[must_use]
+    pub fn total(&self) -> u64 {
         self.missing + self.additional + self.different + self.outcomes + self.follows
     }
 

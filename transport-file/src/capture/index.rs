@@ -476,7 +476,7 @@ mod tests {
         let (_, left, _) = index.counts();
         assert_eq!((left.of(None), left.of(Some(Query::List))), (0, 0));
         let behind = STEPS.get() - ahead;
-        assert!(behind < 10 * count, "{behind} steps");
+        assert!(behind < 8 * count, "{behind} steps");
         std::fs::remove_file(&path).unwrap();
     }
 

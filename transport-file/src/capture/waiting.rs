@@ -137,9 +137,13 @@ impl Waiting {
     }
 
     fn first_of(&mut self, key: Key, reader: &Reader) -> Result<Option<Arc<Exchange>>, CaptureError> {
-        count_step();
         let from = self.asked.get(&key).copied().unwrap_or(0);
+        let newest = self.blocks.len().saturating_sub(NEWEST);
         for place in 0..self.blocks.len() {
+            // No older block has one.
+            if place == newest {
+                count_step();
+            }
             let Block { until, content, .. } = &self.blocks[place];
             if *until <= from || !content.may_have(key) {
                 continue;

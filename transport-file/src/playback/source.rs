@@ -7,6 +7,7 @@ use crate::body::{ListBody, WatchLog, foreign_kinds};
 use crate::capture::{Collection, Index, Taken};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, Source};
+use crate::kinds::group_of;
 use listwatch_core::request::{Query, Request};
 use std::path::Path;
 
@@ -130,9 +131,9 @@ fn foreign_list(request: &Request, cursor: &FileCursor) -> Option<CaptureError> 
         return None;
     }
     let (version, plural) = collection.rsplit_once('/')?;
-    let group = version.split_once('/').map_or_else(String::new, |(group, _)| format!(".{group}"));
-    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
-    let message = format!("has {kinds} objects, and none of {plural}{group}; give a file that has them");
+    let (group, kinds) = (group_of(version), kinds.into_iter().collect::<Vec<_>>().join(", "));
+    let dot = if group.is_empty() { "" } else { "." };
+    let message = format!("has {kinds} objects, and none of {plural}{dot}{group}; give a file that has them");
     Some(CaptureError::new(cursor.path(), None, Fault::new(CaptureErrorKind::NothingToPlay, message)))
 }
 

@@ -192,11 +192,7 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
         if self.recorded.is_some() || *refused {
             return false;
         }
-        let late = async {
-            self.clock.sleep(PATIENCE).await;
-            None
-        };
-        let found = or(found_anew(self.cluster, self.options, name), late).await;
+        let found = self.in_time(found_anew(self.cluster, self.options, name)).await;
         if let Some(found) = found.filter(|found| found != resource) {
             self.report(index, format_args!("the server has it at {} now", Printable::new(found.path())));
             self.followed[index].go_on_with(found);
@@ -215,16 +211,21 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
         if !is_not_found(event) || !matches!(error, CommandError::Refused(_)) {
             return error;
         }
-        let late = async {
-            self.clock.sleep(PATIENCE).await;
-            None
-        };
         let stopped = async {
             stop.await;
             None
         };
-        let missing = or(unknown(self.cluster, &self.followed[index].name), or(stopped, late)).await;
+        let missing = self.in_time(or(unknown(self.cluster, &self.followed[index].name), stopped)).await;
         missing.map_or(error, CommandError::Resource)
+    }
+
+    /// What a server tells of its resources, if it does so in time.
+    async fn in_time<R>(&self, told: impl Future<Output = Option<R>>) -> Option<R> {
+        let late = async {
+            self.clock.sleep(PATIENCE).await;
+            None
+        };
+        or(told, late).await
     }
 
     /// Follows a resource anew, whose server refuses a table instead of answering with objects.

@@ -42,7 +42,7 @@ pub(super) fn against(options: &ReplayOptions) -> Result<(), CommandError> {
     }
     match findings.secrets_not_compared {
         _ if findings.is_same() => Ok(()),
-        writes if differences(&findings) == 0 => Err(CommandError::WritesNotCompared(writes)),
+        writes if findings.total() == 0 => Err(CommandError::WritesNotCompared(writes)),
         _ => Err(CommandError::WritesDiffer),
     }
 }
@@ -86,11 +86,6 @@ fn compare(options: &ReplayOptions, tape: &Playback, builds: &[Build<'_>]) -> Re
     })
 }
 
-/// All differences, with those that follow from others.
-fn differences(findings: &Findings) -> u64 {
-    findings.missing + findings.additional + findings.different + findings.outcomes + findings.follows
-}
-
 /// Counts, and the differences in the order of the tape.
 fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -> Vec<u8> {
     let names: Vec<_> = builds.iter().map(|build| Printable::new(&build.name).to_string()).collect();
@@ -99,7 +94,7 @@ fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings
     for divergence in findings.divergences.iter().take(SHOWN).skip(1) {
         let _a_string_takes_all = writeln!(text, "{divergence}");
     }
-    let more = differences(findings).saturating_sub(SHOWN as u64);
+    let more = findings.total().saturating_sub(SHOWN as u64);
     if more > 0 {
         let _a_string_takes_all = writeln!(text, "and {more} more; -o json has up to a thousand");
     }

@@ -266,11 +266,12 @@ impl Shared {
 
     fn note<T: FromJson>(&self, events: &SharedEvents<T, StreamTransport>) {
         let (informer, now) = (events.driver().informer(), self.clock().now());
-        self.board.note(informer.poll_synced(now), informer.status(now));
         self.board.note_waits_for(events.driver().transport().waits_for());
         if informer.cache().namespace().is_none() {
             self.board.note_objects(informer.cache().read(Indexer::len));
         }
+        // The last one, as it wakes those that read the others.
+        self.board.note(informer.poll_synced(now), informer.status(now));
     }
 
     /// Drops what the program gave.

@@ -23,6 +23,9 @@
 //!
 //! If a file is truncated or garbled, everything before the fault is played, and [`Playback::error`] names the line.
 //!
+//! A later version of this crate reads the tapes that this one writes, and captures of other programs. If a line of a later
+//! tape means something else, its first line has a higher number, and this version refuses it as a whole.
+//!
 //! The smallest program polls a capture. An informer of `listwatch-core` does so by itself.
 //!
 //! ```

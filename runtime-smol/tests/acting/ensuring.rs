@@ -358,6 +358,34 @@ fn a_key_is_tried_at_once_when_its_obstacle_is_gone() {
 }
 
 #[test]
+fn an_obstacle_beyond_those_that_one_key_may_await_is_reported() {
+    let stage = Stage::new();
+    let names: Vec<_> = (0..65).map(|number| format!("a-{number}")).collect();
+    for name in &names {
+        let mut other = part(Some(("bar", "u9")), 1);
+        other["metadata"]["name"] = json!(name);
+        stage.create(PARTS, &other);
+    }
+    let lines = Arc::<Mutex<Vec<String>>>::default();
+    let said = Arc::clone(&lines);
+    let controller =
+        Controller::new("sample", stage.world().on_report_line(move |line| said.lock().unwrap().push(line.into())));
+    let (foos, parts) = (controller.informer::<crate::acting::stage::Foo>(), controller.informer::<Part>());
+    let ended = controller.reconciles(&foos).owns(&parts).run(async |cx, key: Key| {
+        let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
+        for name in &names {
+            assert!(cx.ensure(&parts, key.sibling(name), &size_2()).owned_by(&foo).await.is_err(), "{name}");
+        }
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    let told: Vec<_> =
+        lines.lock().unwrap().iter().filter(|line| line.contains("ObstacleNotAwaited")).cloned().collect();
+    let why = "too many objects are awaited; no key is reconciled when Part web/a-64 moves";
+    assert_eq!(told, [format!("sample: web/foo: ObstacleNotAwaited: {why}")]);
+}
+
+#[test]
 fn an_owner_that_is_being_deleted_gets_no_object_that_the_collector_would_delete() {
     let stage = Stage::new();
     let metadata = |name| json!({ "name": name, "finalizers": ["x/y"], "deletionTimestamp": "2026-01-01T00:00:00Z" });

@@ -487,3 +487,36 @@ fn a_failure_says_that_its_retry_waits_for_the_writes() {
         assert_eq!(reports.take()[0], said);
     }
 }
+
+#[test]
+fn a_write_beyond_those_that_a_reconcile_may_await_and_one_beyond_those_that_are_followed_are_reported() {
+    let (stage, log, reports) = (Stage::late(10_000 * LATE), Log::default(), Log::default());
+    ["a", "b"].into_iter().for_each(|key| stage.put(key));
+    let (known, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
+    let controller = stage.controller().on_report(move |_, report| said.note_report(report));
+    let controller = controller.calls(async move |cx, key: Key| {
+        let (is_first, most) = if key.name() == "a" { (true, 16_385) } else { (false, 1) };
+        if !is_first && noted.len() == 0 {
+            return Ok(Outcome::RequeueAfter(Duration::from_millis(1)));
+        }
+        if cx.timed_out_writes().is_empty() {
+            for number in 0..most {
+                let name = format!("{}-{number}", key.name());
+                cx.write(&known, parts().create(&part(&key.sibling(&name)))).await?;
+            }
+            noted.note("wrote");
+        }
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.until(|| log.len() == 2).await;
+        stage.sleep(SOON).await;
+    });
+    assert_eq!(ended, Ok(()));
+    let why = "too many writes are awaited; the key waits for its longest time, whether or not they are shown";
+    let expected = [
+        "web/a: WriteNotAwaited: the write of web/a-16384 is one of too many in one reconcile".to_owned(),
+        format!("web/b: WriteNotFollowed: {why}"),
+    ];
+    assert_eq!(reports.take()[..2], expected);
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +60,8 @@ func follow(exchange *Exchange) (*Told, error) {
 			return nil, err
 		}
 	}
+	// What follows from the last act is told at its time.
+	synctest.Wait()
 	for _, object := range informer.GetStore().List() {
 		stage.told.Store = append(stage.told.Store, key(object)+" "+state(object).Version)
 	}

@@ -271,6 +271,7 @@ mod replay;
 mod run;
 mod stable_hash;
 mod stderr;
+mod task_group;
 mod waiting;
 #[cfg(feature = "file")]
 mod witness;

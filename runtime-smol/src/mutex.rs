@@ -18,6 +18,10 @@ impl<T: ?Sized> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[cfg(test)]
     pub(crate) fn is_locked(&self) -> bool {
         self.0.try_lock().is_err()

@@ -7,7 +7,6 @@
 use super::context::Context;
 use super::state::ControllerState;
 use super::writes::Expected;
-use async_executor::Task;
 use core::time::Duration;
 use listwatch_core::controller::{Cause, CauseKind, Ended, HoldId, ReconcileGuard, Write};
 use listwatch_core::queue::{Outcome, Priority};
@@ -62,8 +61,7 @@ impl ControllerState {
                 state.follow_one(&key, hold, number, until, &expected).await;
                 drop(place);
             };
-            // Without the streams' side, the controller has ended.
-            self.spawn(followed).into_iter().for_each(Task::detach);
+            self.spawn_detached(followed);
         }
     }
 

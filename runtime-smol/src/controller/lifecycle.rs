@@ -10,6 +10,7 @@ use super::source::{Distinct, Read};
 use super::state::ControllerState;
 use crate::audit::{AuditConfig, AuditSchedule, Audits};
 use crate::informers::{HandleSynced, Informers};
+use crate::task_group::TaskGroup;
 use crate::workers::{Unfinished, WorkerStates, follow};
 use async_executor::{Executor, Task};
 use core::future::poll_fn;
@@ -35,7 +36,7 @@ pub(super) struct Streams {
     /// Closed when the controller is to end.
     pub(super) stop: Receiver<()>,
     /// What runs beside the life of the controller. Dropped, all of it ends.
-    pub(super) tasks: Arc<Executor<'static>>,
+    pub(super) tasks: Arc<TaskGroup>,
     /// The election, if there is one.
     pub(super) elected: Result<Option<Elected>, RunError>,
     /// The audits of the caches, if there is a schedule.
@@ -70,7 +71,9 @@ impl Streams {
         let syncing = syncing.into_iter().map(|synced| synced.within(state.sync_within)).collect();
         let feeds = spawn_feeds(&tasks, state, feeds);
         let timeouts = tasks.spawn(follow_timeouts(Arc::clone(state), own).boxed());
-        audits.into_iter().for_each(|audits| tasks.spawn(report_audits(Arc::clone(state), audits).boxed()).detach());
+        audits
+            .into_iter()
+            .for_each(|audits| tasks.detach(tasks.spawn(report_audits(Arc::clone(state), audits).boxed())));
         let events = Events::begin(state, &tasks);
         let life = async {
             let mut elected = elected.as_mut();
@@ -82,7 +85,7 @@ impl Streams {
             ending.drain(end, drain, timeouts, elected.as_deref(), events).await
         };
         for informers in worlds.clone() {
-            tasks.spawn(async move { informers.run().await }.boxed()).detach();
+            tasks.detach(tasks.spawn(async move { informers.run().await }.boxed()));
         }
         tasks.run(life).await
     }

@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::election::{Candidate, Election};
 use crate::informers::{Informers, World};
 use crate::stderr::Folded;
+use crate::task_group::TaskGroup;
 use async_executor::{Executor, LocalExecutor};
 use core::fmt;
 use smol::channel::{Receiver, Sender, bounded};
@@ -60,7 +61,7 @@ impl<'a> Running<'a> {
         let candidate = candidate(settings.election.take(), informers.world());
         let leadership = candidate.iter().flatten().next().map(Candidate::leadership);
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
-        let (tasks, (stopping, stop), clock) = (Arc::new(Executor::new()), bounded(1), informers.clock().clone());
+        let (tasks, (stopping, stop), clock) = (Arc::new(TaskGroup::default()), bounded(1), informers.clock().clone());
         let recorder = if informers.world().is_replay() { None } else { recorder(&settings.name, seed, &clock) };
         let state = Arc::new(ControllerState {
             name: settings.name.as_str().into(),

@@ -14,8 +14,9 @@ use crate::informers::Informers;
 use crate::mutex::Mutex;
 use crate::recorder::Recorder;
 use crate::stderr::Folded;
+use crate::task_group::TaskGroup;
 use crate::waiting::Waiting;
-use async_executor::{Executor, Task};
+use async_executor::Task;
 use core::time::Duration;
 use listwatch_core::controller::{Cause, Lifecycle, SharedReconciler};
 use listwatch_core::queue::{ExponentialBackoff, Priority};
@@ -57,7 +58,7 @@ pub(super) struct ControllerState {
     pub(super) on_report: Option<OnReport>,
     pub(super) stderr: Folded,
     /// What the streams' side runs. It has the executor.
-    pub(super) tasks: Weak<Executor<'static>>,
+    pub(super) tasks: Weak<TaskGroup>,
     /// For how long a source may sync.
     pub(super) sync_within: Duration,
     /// The streams' side has it.
@@ -77,6 +78,13 @@ impl ControllerState {
     /// Lets the streams' side run a task. Dropped, the task ends. `None` if the controller has ended.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<Task<()>> {
         Some(self.tasks.upgrade()?.spawn(task))
+    }
+
+    /// Lets the streams' side run a task until it is over, unless the controller has ended.
+    pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(tasks) = self.tasks.upgrade() {
+            tasks.detach(tasks.spawn(task));
+        }
     }
 
     /// The output of `future`; none if it takes longer.

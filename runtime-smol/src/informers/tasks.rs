@@ -1,10 +1,10 @@
 //! The streams' tasks, which any number of futures run.
 //!
-//! [`Executor::run`] notifies one of the futures that run it, and no other until that one was polled. Here a future may
+//! [`Executor::run`](async_executor::Executor::run) notifies one of the futures that run it, and no other until that one was polled. Here a future may
 //! be kept and not polled, and its thread may block in a program's code. So every task wakes all of them.
 
+use crate::task_group::TaskGroup;
 use crate::waiting::{Wait, Waiting};
-use async_executor::Executor;
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -15,7 +15,7 @@ use std::task::Wake;
 /// The tasks, and the futures that run them.
 #[derive(Default)]
 pub(super) struct Tasks {
-    executor: Arc<Executor<'static>>,
+    group: Arc<TaskGroup>,
     /// The runners; those wait that found no task, and were not woken since.
     runners: Arc<Waiting>,
     /// Each task that is not over has a clone.
@@ -30,18 +30,18 @@ impl Tasks {
             task.await;
             drop(counted);
         };
-        self.executor.spawn(announced(task, Arc::clone(&self.runners)).boxed()).detach();
+        self.group.detach(self.group.spawn(announced(task, Arc::clone(&self.runners)).boxed()));
         self.runners.wake_by_ref();
     }
 
     /// Runs tasks while it is polled: about one step of each, and then other tasks of this thread get their turn. It is
     /// never done.
     pub(super) fn run(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (executor, runner, tasks) = (Arc::clone(&self.executor), self.runners.join(), Arc::downgrade(&self.tasks));
+        let (group, runner, tasks) = (Arc::clone(&self.group), self.runners.join(), Arc::downgrade(&self.tasks));
         poll_fn(move |cx| {
             // Without the one that each task's is a clone of.
             let ticks = tasks.strong_count().saturating_sub(1).max(1);
-            poll_runner(&runner, cx.waker(), ticks, || executor.try_tick())
+            poll_runner(&runner, cx.waker(), ticks, || group.try_tick())
         })
     }
 
@@ -51,7 +51,7 @@ impl Tasks {
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.executor.is_empty()
+        self.group.is_empty()
     }
 }
 

@@ -35,6 +35,7 @@ const RUNTIME: &[&str] = &[
     "names",
     "reactor",
     "stable_hash",
+    "task_group",
     "waiting",
     "witness",
     "attended",

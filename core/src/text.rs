@@ -1,9 +1,11 @@
 //! Makes text from servers and files safe to print.
 
+mod counted;
 mod shared;
 #[cfg(any(feature = "json", feature = "fixed"))]
 mod unescape;
 
+pub use counted::Counted;
 pub use shared::SharedText;
 #[cfg(feature = "fixed")]
 pub(crate) use unescape::BadString;

@@ -29,5 +29,8 @@ fn an_informer_without_an_executor_shows_what_failed_and_asks_again() {
     ]);
     let [(20, failed), (later, undecodable), (synced, _)] = &told[..] else { panic!("{told:?}") };
     assert!(failed.contains("no etcd; next attempt in"), "{failed}");
-    assert!(undecodable.starts_with("a: invalid type") && later == synced && *later > 800, "{told:?}");
+    assert!(
+        undecodable.starts_with("a: `status.phase` does not fit: invalid type") && later == synced && *later > 800,
+        "{told:?}"
+    );
 }

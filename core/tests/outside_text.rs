@@ -91,7 +91,7 @@ fn what_cannot_be_decoded_is_told_in_short_printable_text() {
 }
 
 #[test]
-fn a_long_quotation_is_cut_and_keeps_its_place_in_the_frame() {
+fn a_long_quotation_is_cut_behind_the_path_of_its_field() {
     #[derive(Debug, serde::Deserialize)]
     struct Pod {
         #[expect(dead_code, reason = "it never decodes")]
@@ -101,5 +101,8 @@ fn a_long_quotation_is_cut_and_keeps_its_place_in_the_frame() {
     let frame = format!(r#"{{"metadata":{{"name":"a"}},"replicas":"{}"}}"#, "x".repeat(5_000));
     let undecodable = Decoder::default().item::<Pod>(frame.as_bytes(), &ListMeta::default()).unwrap_err();
     let told = undecodable.to_string();
-    assert!(told.contains("xxx…") && told.ends_with(" at line 1 column 5038"), "{told}");
+    assert!(
+        told.starts_with("a: `replicas` does not fit: invalid type: string \"xxx") && told.ends_with("xxx…"),
+        "{told}"
+    );
 }

@@ -4,7 +4,7 @@ use crate::error::{CaptureErrorKind, Fault};
 use crate::memory::{weight_of_key, weight_of_text};
 use core::fmt;
 use listwatch_core::Key;
-use listwatch_core::text::Printable;
+use listwatch_core::text::{Counted, Printable};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -188,8 +188,9 @@ impl Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { count, first } = self;
-        let s = if *count == 1 { "" } else { "s" };
-        write!(f, "{count} state{s} of objects cannot be read and are left out; the first is {first}")
+        let states =
+            Counted(*count, "state of objects cannot be read and is", "states of objects cannot be read and are");
+        write!(f, "{states} left out; the first is {first}")
     }
 }
 

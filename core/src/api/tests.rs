@@ -109,7 +109,7 @@ fn the_reason_for_a_secret_that_cannot_be_read_quotes_nothing_of_it() {
     for (name, is_quoted) in [("v1/secrets", false), ("v1/configmaps", true)] {
         let resource = Resource::named(name).unwrap().in_namespace("n");
         let error = Api::<Numbers>::new(&resource).get("a").send(&server).unwrap_err().to_string();
-        assert_eq!((error.contains("aHVudGVyMg"), error.contains("withheld")), (is_quoted, !is_quoted), "{error}");
+        assert_eq!((error.contains("aHVudGVyMg"), error.contains("never shown")), (is_quoted, !is_quoted), "{error}");
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::api::ApiError;
 use crate::object::{Key, Version};
-use crate::text::Printable;
+use crate::text::{Counted, Printable};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -136,9 +136,9 @@ const SHOWN: usize = 5;
 
 impl fmt::Display for AuditReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let version = Printable::new(&self.version);
+        let (version, objects) = (Printable::new(&self.version), Counted(self.objects, "object", "objects"));
         match (self.verdict(), &self.reached) {
-            (Verdict::Clean, _) => write!(f, "no drift at version {version}: {} objects", self.objects)?,
+            (Verdict::Clean, _) => write!(f, "no drift at version {version}: {objects}")?,
             (Verdict::Drifted, _) => write!(f, "drift at version {version}:")?,
             (Verdict::Behind, Some(reached)) => {
                 write!(f, "behind: the store is at version {}, the server at {version}:", Printable::new(reached))?;
@@ -152,7 +152,7 @@ impl fmt::Display for AuditReport {
             separator = ", ";
         }
         if self.total() > 0 {
-            write!(f, " of {} objects", self.objects)?;
+            write!(f, " of {objects}")?;
         }
         if self.undecodable > 0 {
             write!(f, "; {} could not be decoded", self.undecodable)?;

@@ -1,5 +1,5 @@
 use crate::request::WITHHELD;
-use crate::text::Printable;
+use crate::text::{Counted, Printable};
 use alloc::string::{String, ToString};
 use core::fmt;
 
@@ -93,8 +93,9 @@ impl fmt::Display for ChangeErrorKind {
             Self::Filtered { shown, raw } => {
                 return write!(
                     f,
-                    "the type shows {shown} elements, and the object has {raw}: change the list by a type that shows \
-                     all of it, or send a patch"
+                    "the type shows {}, and the object has {raw}: change the list by a type that shows all of it, or \
+                     send a patch",
+                    Counted(*shown, "element", "elements")
                 );
             }
             Self::Unknown(field) => {

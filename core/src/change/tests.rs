@@ -886,5 +886,5 @@ fn an_error_without_values_quotes_nothing_of_the_object() {
     let error = super::Desired::new(&json!({ "type": "x" })).unwrap().lay_over_as::<Ports>(&raw).unwrap_err();
     assert!(error.to_string().contains("hunter2"), "{error}");
     let error = error.without_values().to_string();
-    assert!(error.contains("withheld") && !error.contains("hunter2"), "{error}");
+    assert!(error.contains("never shown") && !error.contains("hunter2"), "{error}");
 }

@@ -8,6 +8,8 @@ use crate::object::Version;
 #[cfg(feature = "fixed")]
 use crate::projection::Problem;
 use crate::request::Query;
+#[cfg(feature = "alloc")]
+use crate::request::WITHHELD;
 use crate::storage::Keyed;
 use crate::text::{Printable, SharedText};
 use crate::transport::ResponseHead;
@@ -186,15 +188,30 @@ pub struct DecodeErrorOf<K> {
 pub enum Reason {
     /// A decoder's own words.
     Text(SharedText),
+    /// A field has another type, or another value, than the program's: its path, such as `spec.containers[0].image`, and
+    /// what is wrong with it.
+    Field(SharedText, SharedText),
     /// A projection's problem.
     #[cfg(feature = "fixed")]
     Problem(Problem),
+}
+
+impl Reason {
+    /// The reason without any value: a decoder's words may quote one.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn without_values(self) -> Self {
+        match self {
+            Self::Field(path, _) => Self::Field(path, WITHHELD.into()),
+            _ => WITHHELD.into(),
+        }
+    }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => Printable::new(text).fmt(f),
+            Self::Field(path, why) => write!(f, "`{}` does not fit: {}", Printable::new(path), Printable::new(why)),
             #[cfg(feature = "fixed")]
             Self::Problem(problem) => problem.fmt(f),
         }

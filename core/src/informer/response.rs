@@ -9,7 +9,7 @@ use crate::object::{Version, is_older};
 use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
 #[cfg(feature = "alloc")]
-use crate::request::{WITHHELD, is_confidential};
+use crate::request::is_confidential;
 use crate::storage::{Keyed, KnownObjects, Mem};
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 
@@ -225,11 +225,11 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         }
     }
 
-    /// The error without what the decoder says of a Secret. A projection quotes no value.
+    /// The error without what the decoder says of a value, if it is a Secret's. A projection quotes none.
     fn without_secrets(&self, error: DecodeErrorOf<KeyOf<D>>) -> DecodeErrorOf<KeyOf<D>> {
         #[cfg(feature = "alloc")]
         if is_confidential(self.reflector.resource().path()) {
-            return DecodeErrorOf { error: WITHHELD.into(), ..error };
+            return DecodeErrorOf { error: error.error.without_values(), ..error };
         }
         error
     }

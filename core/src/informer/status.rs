@@ -7,7 +7,7 @@ use crate::decode::Decode;
 use crate::object::Version;
 use crate::reflector::{FailureClass, Outage, Phase};
 use crate::storage::Mem;
-use crate::text::Printable;
+use crate::text::{Counted, Printable};
 use crate::time::{Instant, Span};
 use core::fmt;
 use core::task::Poll;
@@ -144,9 +144,17 @@ impl fmt::Display for InformerStatus {
             }
             Self::Listing { elapsed, items, synced } | Self::Streaming { elapsed, items, synced } => {
                 let what = if matches!(self, Self::Listing { .. }) { "listing" } else { "streaming the state" };
-                write!(f, "{what}{} for {}, {items} items so far", again(*synced), Span(*elapsed))
+                write!(
+                    f,
+                    "{what}{} for {}, {} so far",
+                    again(*synced),
+                    Span(*elapsed),
+                    Counted(*items, "item", "items")
+                )
             }
-            Self::Delivering { queued } => write!(f, "listed; {queued} events are queued"),
+            Self::Delivering { queued } => {
+                write!(f, "listed; {}", Counted(*queued, "event is queued", "events are queued"))
+            }
             Self::Synced { age, overdue, received, applied } => {
                 write!(f, "synced")?;
                 if let Some(applied) = applied.as_ref().or(received.as_ref()) {
@@ -168,8 +176,7 @@ impl fmt::Display for InformerStatus {
                 if let Some(status @ 1..) = status {
                     write!(f, " (status {status})")?;
                 }
-                let plural = if *attempts == 1 { "" } else { "s" };
-                write!(f, ", {attempts} attempt{plural}, ")?;
+                write!(f, ", {}, ", Counted(*attempts, "attempt", "attempts"))?;
                 match next_try {
                     Some(next) if next.as_secs() == 0 => f.write_str("next in under 1 s")?,
                     Some(next) => write!(f, "next in {}", Span(*next))?,

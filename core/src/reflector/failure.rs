@@ -2,7 +2,7 @@
 
 use crate::decode::Status;
 use crate::object::Version;
-use crate::text::Printable;
+use crate::text::{Counted, Printable};
 use crate::time::Span;
 use crate::transport::{TransportError, TransportErrorKind};
 use core::fmt;
@@ -334,7 +334,8 @@ impl fmt::Display for Failure {
             Self::TooManyPages { limit } => write!(f, "the list has more than {limit} pages (`max_pages`)"),
             Self::TooLarge { limit } => write!(f, "the list is larger than {limit} bytes (`max_list_bytes`)"),
             Self::DoesNotFit { wanted } => {
-                write!(f, "the cache has no room for {wanted} objects and their index values")
+                let objects = Counted(*wanted, "object and its", "objects and their");
+                write!(f, "the cache has no room for {objects} index values")
             }
             Self::Unfinished => f.write_str("the initial events of the stream were not completed"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),

@@ -117,8 +117,8 @@ pub enum Action {
 
 /// A failure and the reaction to it.
 ///
-/// [`Display`](fmt::Display) says it in one line, without credentials:
-/// `GET /api/v1/pods?watch=1: forbidden (status 403): pods is forbidden; next attempt in 42 s`.
+/// [`Display`](fmt::Display) says it in one line, without the query and without credentials:
+/// `GET /api/v1/pods (watch): forbidden (status 403): pods is forbidden; next attempt in 42 s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureReport {
     /// The operation that failed.
@@ -136,12 +136,13 @@ pub struct FailureReport {
     pub retry_in: Duration,
 }
 
-/// How many characters of a request target are shown: selectors and continue tokens can be long.
-const TARGET: usize = 256;
+/// What follows within this time, follows at once for people.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 impl fmt::Display for FailureReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GET {}: {}", Printable::new(&self.request).at_most(TARGET), self.failure.class())?;
+        let (path, class) = (Printable::new(self.request.resource.path()), self.failure.class());
+        write!(f, "GET {path} ({}): {class}", self.operation)?;
         match self.failure.status() {
             Some(status) => {
                 if status.code > 0 {
@@ -155,7 +156,7 @@ impl fmt::Display for FailureReport {
             None => write!(f, ": {}", self.failure)?,
         }
         match self.retry_in {
-            Duration::ZERO => f.write_str("; next attempt at once"),
+            wait if wait <= AT_ONCE => f.write_str("; next attempt at once"),
             wait => write!(f, "; next attempt in {}", Span::rounded_up(wait)),
         }
     }

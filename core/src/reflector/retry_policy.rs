@@ -183,35 +183,6 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     RetryRule::new(&[Resume], &[Malformed], Reaction::Resume, Exponential).at_most(1, Relist),
 ];
 
-/// A line of a Markdown table: operation, failure, reaction, delay.
-impl fmt::Display for RetryRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("| ")?;
-        listed(f, self.operations)?;
-        f.write_str(" | ")?;
-        listed(f, self.classes)?;
-        write!(f, " | {}", self.reaction)?;
-        if let Some((times, then)) = self.limit {
-            match times {
-                1 => f.write_str("; after once ")?,
-                2 => f.write_str("; after twice ")?,
-                _ => write!(f, "; after {times} times ")?,
-            }
-            then.fmt(f)?;
-        }
-        f.write_str(if self.most_recent { ", requesting the most recent state" } else { "" })?;
-        write!(f, " | {}", self.backoff)?;
-        f.write_str(if self.limit.is_some() && self.backoff == Immediate { ", then exponential |" } else { " |" })
-    }
-}
-
-fn listed<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
-    for (place, item) in items.iter().enumerate() {
-        write!(f, "{}{item}", if place == 0 { "" } else { ", " })?;
-    }
-    Ok(())
-}
-
 impl fmt::Display for Reaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -225,22 +196,10 @@ impl fmt::Display for Reaction {
     }
 }
 
-impl fmt::Display for BackoffKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Immediate => "none",
-            Exponential => "exponential",
-            Probe => "probe",
-            Room => "slow; once an object has left the cache exponential",
-        })
-    }
-}
-
 #[cfg(test)]
 #[cfg(feature = "json")]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     #[test]
     fn there_is_exactly_one_rule_for_each_operation_and_each_failure() {
@@ -249,15 +208,6 @@ mod tests {
                 let covers = |rule: &&RetryRule| rule.operations.contains(&operation) && rule.classes.contains(&class);
                 assert_eq!(RETRY_POLICY.iter().filter(covers).count(), 1, "{operation}: {class}");
             }
-        }
-    }
-
-    #[test]
-    fn a_limit_is_printed_with_its_number_of_times() {
-        let rule = RetryRule::new(&[Watch], &[Refused], Rewatch, Exponential);
-        for (limit, printed) in [(1, "after once"), (2, "after twice"), (3, "after 3 times"), (7, "after 7 times")] {
-            let row = rule.at_most(limit, Relist).to_string();
-            assert_eq!(row, alloc::format!("| watch | refused | rewatch; {printed} relist | exponential |"));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::output::seconds::Seconds;
 use crate::resource::ResourceError;
 use listwatch::file::{CaptureError, CaptureErrorKind};
 use listwatch::http::ConfigError;
-use listwatch::text::Printable;
+use listwatch::text::{Counted, Printable};
 use listwatch::time::WallTime;
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -125,10 +125,8 @@ impl fmt::Display for CommandError {
         match self {
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Unread(Amount { lines, bytes }) => {
-                write!(
-                    f,
-                    "the reader of standard output stopped: the last {lines} lines ({bytes} bytes) were not printed"
-                )
+                let (lines, bytes) = (Counted(*lines, "line", "lines"), Counted(*bytes, "byte", "bytes"));
+                write!(f, "the reader of standard output stopped before the last {lines} ({bytes})")
             }
             Self::Capture(error) if error.kind() == CaptureErrorKind::Secrets => {
                 f.write_str("the recording would hold Secrets; to allow that, give --include-secrets")
@@ -140,7 +138,8 @@ impl fmt::Display for CommandError {
                 f.write_str("; record or save it again from the beginning")
             }
             Self::NothingDecoded(file, count, reason) => {
-                write!(f, "{}: none of its {count} objects can be decoded", file.display())?;
+                let none = Counted(*count, "object in it, which cannot", "objects in it, of which none can");
+                write!(f, "{}: {none} be decoded", file.display())?;
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
                 f.write_str("; save whole objects, as with `-o json`")
             }
@@ -183,8 +182,9 @@ impl fmt::Display for CommandError {
             Self::WritesDiffer => f.write_str("the writes differ"),
             Self::WritesNotCompared(writes) => write!(
                 f,
-                "{writes} writes of Secrets were not compared; compare two builds, or make a tape with the values by \
-                 `World::recorded_with_secrets_to`"
+                "{} not compared; compare two builds, or make a tape with the values by \
+                 `World::recorded_with_secrets_to`",
+                Counted(*writes, "write of Secrets was", "writes of Secrets were")
             ),
             Self::NoReconciles(file) => write!(
                 f,

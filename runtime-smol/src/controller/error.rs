@@ -13,7 +13,7 @@ use listwatch_core::decode::Status;
 use listwatch_core::election::StopReason;
 use listwatch_core::queue::Outcome;
 use listwatch_core::request::is_confidential;
-use listwatch_core::text::Printable;
+use listwatch_core::text::{Counted, Printable};
 use listwatch_core::transport::TransportError;
 
 /// The result of a reconcile: an [`Outcome`], or the [`Error`] that it failed with.
@@ -451,8 +451,7 @@ pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) ->
     let (requeued, left): (Vec<_>, Vec<_>) = left.iter().partition(|report| report.state.is_requeued());
     match left.len() {
         0 => f.write_str("every key is done")?,
-        1 => f.write_str("1 key is not done:")?,
-        keys => write!(f, "{keys} keys are not done:")?,
+        keys => write!(f, "{} not done:", Counted(keys, "key is", "keys are"))?,
     }
     for report in left.iter().take(NAMED) {
         write!(f, " {} ({})", Printable::new(report.key.as_str()), state(report.state))?;
@@ -460,8 +459,7 @@ pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) ->
     f.write_str(if left.len() > NAMED { " …" } else { "" })?;
     match requeued.len() {
         0 => Ok(()),
-        1 => f.write_str("; 1 key was requeued for later"),
-        keys => write!(f, "; {keys} keys were requeued for later"),
+        keys => write!(f, "; {} requeued for later", Counted(keys, "key was", "keys were")),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::mutex::Mutex;
 use async_executor::Task;
 use core::future::poll_fn;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::Poll;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
@@ -41,13 +42,15 @@ pub(super) struct Mapped<T> {
     name: String,
     source: Source<T>,
     mapper: Mapper<T>,
+    /// How many objects could not be decoded.
+    undecodable: AtomicU64,
 }
 
 impl<T> Mapped<T> {
     pub(super) fn new(source: Source<T>, mapper: Mapper<T>) -> Self {
         let resource = source.handle.resource();
         let (path, name) = (resource.path().into(), StreamName::new(resource.clone()).to_string());
-        Self { path, name, source, mapper }
+        Self { path, name, source, mapper, undecodable: AtomicU64::default() }
     }
 
     /// The wait until the mapper can tell keys.
@@ -96,7 +99,10 @@ impl<T> Mapped<T> {
             Event::Recreated { old, new } => self.on_update(state, old, new, CauseKind::Recreated),
             Event::Deleted { object, .. } => self.map(state, object, CauseKind::Deleted),
             Event::Failed(failure) => self.on_failure(state, outages, failure),
-            Event::Undecodable(error) => state.report(&Report::Undecodable { source: &self.name, error }),
+            Event::Undecodable(error) => {
+                let count = self.undecodable.fetch_add(1, Ordering::Relaxed) + 1;
+                state.report(&Report::Undecodable { source: &self.name, error, count });
+            }
             _ => {}
         }
     }

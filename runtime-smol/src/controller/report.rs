@@ -3,7 +3,7 @@
 use super::error::{Error, write_keys, write_left};
 use crate::audit::StreamAudit;
 use crate::election::ElectionReport;
-use crate::informers::StreamsNotSynced;
+use crate::informers::{StreamError, StreamsNotSynced};
 #[cfg(feature = "tracing")]
 use crate::traced::{CONTROLLER, event_at, told};
 use core::fmt;
@@ -14,7 +14,7 @@ use listwatch_core::decode::DecodeError;
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::recorder::{RecorderCounts, RecorderProblem};
 use listwatch_core::reflector::FailureReport;
-use listwatch_core::text::Printable;
+use listwatch_core::text::{Counted, Printable};
 use std::path::Path;
 #[cfg(feature = "tracing")]
 use tracing::{Level, event};
@@ -104,12 +104,15 @@ pub enum Report<'a> {
         /// The object that it wrote.
         written: &'a Key,
     },
-    /// An object of a source could not be decoded. Its last good state stays.
+    /// An object of a source could not be decoded. Its last good state stays. An object without one is not in the cache,
+    /// so no reconcile sees it.
     Undecodable {
         /// The source, such as `configmaps` or `deployments.apps in namespace web`.
         source: &'a str,
         /// The error.
         error: &'a DecodeError,
+        /// How many of the source could not be decoded up to now.
+        count: u64,
     },
     /// An [audit](super::Reconciler::audit_every) has found that a cache differs from the server, or could not compare
     /// it. Or the cache is clean again. Other clean audits are not reported.
@@ -195,7 +198,7 @@ impl Report<'_> {
             Self::MapperPanicked { key, message, .. } => (key.to_string(), (*message).to_owned()),
             Self::SourceFailed { source, failure, .. } => ((*source).to_owned(), failure.failure.to_string()),
             Self::WriteTimedOut { key, written } => (key.to_string(), format!("late {written}")),
-            Self::Undecodable { source, error } => ((*source).to_owned(), error.to_string()),
+            Self::Undecodable { source, error, .. } => ((*source).to_owned(), error.to_string()),
             Self::Warning { key, about, reason, message } => {
                 (key.to_string(), format!("{} {reason}: {message}", about.unwrap_or_default()))
             }
@@ -356,7 +359,10 @@ impl fmt::Display for Report<'_> {
                 write!(f, "{}: recovered after {:?}", Printable::new(source), rounded_up(*after))
             }
             Self::SourceNotSynced { error, .. } => Printable::new(error).fmt(f),
-            Self::Undecodable { source, error } => write!(f, "{}: {error}", Printable::new(source)),
+            Self::Undecodable { source, error, count } => {
+                let (source, error) = (Printable::new(source), StreamError::Undecodable(error));
+                write!(f, "{source}: {error}; {} so far", Counted(*count, "object", "objects"))
+            }
             Self::Started { after, tape } => {
                 f.write_str("started; its sources have synced")?;
                 if !after.is_zero() {
@@ -368,7 +374,10 @@ impl fmt::Display for Report<'_> {
             Self::Replayed { findings } if findings.is_same() => findings.counts().fmt(f),
             // The error that `run` returns has the counts.
             #[cfg(feature = "file")]
-            Self::Replayed { findings } => write!(f, "replayed {} reconciles, which differ", findings.reconciles),
+            Self::Replayed { findings } => {
+                let reconciles = Counted(findings.reconciles, "reconcile, which differs", "reconciles, which differ");
+                write!(f, "replayed {reconciles}")
+            }
             Self::Election { lease, report } => write!(f, "lease {}: {report}", Printable::new(lease)),
             Self::StillWorking { keys, after } => {
                 write!(f, "{:?} after the loss of its term, this replica is no candidate", rounded_up(*after))?;
@@ -416,7 +425,7 @@ fn write_held(f: &mut fmt::Formatter<'_>, most: Duration) -> fmt::Result {
 /// What became of the occurrences of a controller that has ended.
 fn write_lost(f: &mut fmt::Formatter<'_>, counts: &RecorderCounts, is_flushed: bool) -> fmt::Result {
     let RecorderCounts { recorded, dropped, refused, failed, .. } = counts;
-    write!(f, "not all of {recorded} occurrences became Events: ")?;
+    write!(f, "not all of {} became Events: ", Counted(*recorded, "occurrence", "occurrences"))?;
     write!(f, "{dropped} found no room, the server refused {refused}, and {failed} could not be sent")?;
     if is_flushed { Ok(()) } else { f.write_str("; the last ones were not written in time") }
 }

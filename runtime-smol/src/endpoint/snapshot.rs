@@ -10,7 +10,7 @@ use core::fmt::Display;
 use core::time::Duration;
 use listwatch_core::controller::{KeyState, Lifecycle};
 use listwatch_core::informer::InformerStatus;
-use listwatch_core::text::Printable;
+use listwatch_core::text::{Counted, Printable};
 use listwatch_core::{Instant, Key};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -31,12 +31,10 @@ pub(super) fn snapshot(metrics: &Metrics, obstacles: &[String]) -> Value {
 
 /// A stream in one line, without the message of its last panic.
 pub(super) fn stream_line(stream: &StreamStatus) -> String {
-    let panics = stream.panics;
     let mut without = stream.clone();
     without.panic = None;
-    let plural = if panics == 1 { "" } else { "s" };
-    let panics = if panics > 0 { format!("; {panics} panic{plural}") } else { String::new() };
-    text(format!("{without}{panics}"))
+    let panics = (stream.panics > 0).then(|| format!("; {}", Counted(stream.panics, "panic", "panics")));
+    text(format!("{without}{}", panics.unwrap_or_default()))
 }
 
 fn stream(it: &StreamStatus) -> Value {

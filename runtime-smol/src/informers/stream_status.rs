@@ -13,7 +13,7 @@ use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::{Key, Version};
 use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
-use listwatch_core::text::{Printable, SharedText};
+use listwatch_core::text::{Counted, Printable, SharedText};
 use listwatch_core::time::Span;
 use std::sync::Arc;
 #[cfg(feature = "tracing")]
@@ -103,12 +103,10 @@ impl fmt::Display for StreamStatus {
             write!(f, "; the last failure: {}", report.failure)?;
         }
         if self.undecodable > 0 {
-            let plural = if self.undecodable == 1 { "" } else { "s" };
-            write!(f, "; {} object{plural} could not be decoded", self.undecodable)?;
+            write!(f, "; {} could not be decoded", Counted(self.undecodable, "object", "objects"))?;
         }
         if let Some(panic) = &self.panic {
-            let plural = if self.panics == 1 { "" } else { "s" };
-            write!(f, "; {} panic{plural}, the last: {}", self.panics, Printable::new(panic))?;
+            write!(f, "; {}, the last: {}", Counted(self.panics, "panic", "panics"), Printable::new(panic))?;
         }
         if let Some(held_back) = self.held_back {
             write!(f, "; held back by a subscriber for {}", Span(held_back))?;
@@ -182,7 +180,7 @@ impl fmt::Display for StreamError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(report) => report.fmt(f),
-            Self::Undecodable(error) => error.fmt(f),
+            Self::Undecodable(error) => write!(f, "not in the cache, or as it was before: {error}"),
             Self::Panicked(message) => write!(f, "panicked: {}", Printable::new(message)),
         }
     }

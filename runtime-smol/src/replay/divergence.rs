@@ -2,7 +2,7 @@
 
 use super::plausible;
 use core::fmt;
-use listwatch_core::text::Printable;
+use listwatch_core::text::{Counted, Printable};
 use listwatch_transport_file::SentCall;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -242,29 +242,23 @@ impl fmt::Display for Counts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Findings { reconciles, same, missing, additional, different, outcomes, .. } = self.0;
         let Findings { follows, secrets_not_compared, not_compared, too_long, breaks_off, has_hashes, .. } = self.0;
-        write!(f, "replayed {reconciles} reconciles: {same} writes are the same")?;
+        let reconciles = Counted(*reconciles, "reconcile", "reconciles");
+        write!(f, "replayed {reconciles}: {}", Counted(*same, "write is the same", "writes are the same"))?;
         if self.0.is_same() {
             f.write_str(", and no other was made")?;
         } else {
-            write!(
-                f,
-                ", {missing} missing, {additional} additional, {different} different; {outcomes} other outcomes"
-            )?;
+            let outcomes = Counted(*outcomes, "other outcome", "other outcomes");
+            write!(f, ", {missing} missing, {additional} additional, {different} different; {outcomes}")?;
         }
-        if *follows > 0 {
-            write!(f, "; {follows} more follow from them")?;
-        }
-        if *secrets_not_compared > 0 {
-            write!(f, "; {secrets_not_compared} writes of Secrets were not compared")?;
-        }
-        if *not_compared > 0 {
-            write!(f, "; {not_compared} reconciles were not compared, because others read between their reads")?;
-        }
-        if *too_long > 0 {
-            write!(
-                f,
-                "; {too_long} reconciles were not compared, because the tape has their ends more than 64 MiB later"
-            )?;
+        let counted = [
+            Counted(*follows, "more follows from them", "more follow from them"),
+            Counted(*secrets_not_compared, "write of Secrets was not compared", "writes of Secrets were not compared"),
+        ];
+        counted.iter().filter(|counted| counted.0 > 0).try_for_each(|counted| write!(f, "; {counted}"))?;
+        let left = [(not_compared, "others read between the reads"), (too_long, "the end is more than 64 MiB later")];
+        for (count, why) in left.into_iter().filter(|(count, _)| **count > 0) {
+            let reconciles = Counted(*count, "reconcile was", "reconciles were");
+            write!(f, "; {reconciles} not compared, because {why}")?;
         }
         if *has_hashes && !self.0.is_same() {
             f.write_str(HASHES)?;

@@ -73,11 +73,11 @@ impl<'r> Sought<'r> {
         call.method == self.request.method && path(&call.target) == path(&self.request.target)
     }
 
-    /// Whether the query and the body are the same, too. A body that is left out is the same as any.
+    /// Whether the query and the body are the same, too. A body that is left out is the same as any, but not as none.
     pub(super) fn is_equal(&self, call: &SentCall) -> bool {
         self.is_alike(call)
             && Query::of(&call.target) == self.query
-            && (is_left_out(call) || is_left_out(self.request) || Body::of(&call.body) == self.body)
+            && (is_left_out(call, self.request) || Body::of(&call.body) == self.body)
     }
 }
 
@@ -103,9 +103,11 @@ pub(super) fn path(target: &str) -> &str {
     target.split_once('?').map_or(target, |(path, _)| path)
 }
 
-/// Whether the body is not there to be compared: without a key, a file of writes has none where a tape has hashes.
-fn is_left_out(call: &SentCall) -> bool {
-    call.hashed && call.body == WITHHELD
+/// Whether two bodies cannot be compared, because one is not there: without a key, a file of writes has none where a tape
+/// has hashes. A call that had no body differs from one that had.
+fn is_left_out(one: &SentCall, other: &SentCall) -> bool {
+    let both = [one, other];
+    both.iter().any(|call| call.hashed && call.body == WITHHELD) && both.iter().all(|call| !call.body.is_empty())
 }
 
 /// What differs between two requests.
@@ -174,7 +176,7 @@ impl Fields {
             let after = after.as_deref().map(Value::from);
             self.compare("content-type", Some(&Value::from(&**before)), after.as_ref());
         }
-        if is_left_out(old) || is_left_out(new) {
+        if is_left_out(old, new) {
             self.is_whole = false;
             return;
         }

@@ -1,6 +1,7 @@
 //! The caches of a replay, each at its own position.
 
 use listwatch_core::object::{Version, compare_versions};
+use listwatch_core::text::Counted;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -62,7 +63,8 @@ pub(super) fn bring(stream: &dyn Advance, changes: u64, version: Option<&str>) -
     while stream.position().0 < changes {
         if !stream.turn() {
             let reached = stream.position().0;
-            return Err(format!("a read saw {changes} changes, and the recording brings {reached}"));
+            let seen = Counted(changes, "change", "changes");
+            return Err(format!("a read saw {seen}, and the recording brings {reached}"));
         }
     }
     let (reached, applied) = stream.position();
@@ -70,9 +72,8 @@ pub(super) fn bring(stream: &dyn Advance, changes: u64, version: Option<&str>) -
         && reached == changes
         && compare_versions(applied, version).is_ok_and(core::cmp::Ordering::is_gt)
     {
-        return Err(format!(
-            "after {changes} changes a read saw version {version}, and the recording brings {applied}"
-        ));
+        let seen = Counted(changes, "change", "changes");
+        return Err(format!("after {seen} a read saw version {version}, and the recording brings {applied}"));
     }
     Ok(reached == changes)
 }

@@ -172,6 +172,25 @@ mod tests {
     }
 
     #[test]
+    fn a_write_without_a_body_differs_from_one_that_the_tape_has_hashes_of() {
+        let secret = |body: &str| {
+            let mut wrote = wrote(&[body]);
+            wrote.sent[0].hashed = true;
+            wrote.sent[0].target = "/api/v1/namespaces/web/secrets/a".into();
+            wrote
+        };
+        let tape = secret(&String::from_utf8(hash_values([1, 2], br#"{"data":{"a":"aHVudGVyMg=="}}"#)).unwrap());
+        for old in [tape.clone(), tape.withheld(None), tape.withheld(Some([3, 4]))] {
+            for key in [None, Some([3, 4])] {
+                let found = old.compare(secret("").withheld(key));
+                assert_eq!((found.same, found.secrets_not_compared, found.divergences.len()), (0, 0, 1), "{key:?}");
+            }
+        }
+        let found = tape.withheld(None).compare(tape.withheld(None));
+        assert_eq!((found.same, found.secrets_not_compared, found.divergences.len()), (0, 1, 0));
+    }
+
+    #[test]
     fn an_error_is_not_told_where_the_tape_withholds_its_own() {
         let differ = |recorded: &str, replayed: &str| outcomes(recorded.to_owned(), replayed.to_owned());
         let outcome = |recorded: &str, replayed: &str| {

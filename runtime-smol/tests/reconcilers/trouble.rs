@@ -8,11 +8,13 @@ use listwatch::api::{Api, ApiFn, ApiRequest, ApiResponse};
 use listwatch::controller::{Controller, ControllerHandle, Error, KeyState, Outcome, RunError};
 use listwatch::decode::MetadataOnly;
 use listwatch::request::{Request, RequestId};
+use listwatch::testing::SimulatedCluster;
 use listwatch::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
 use listwatch::{Client, Clock, Informers, Key, Resource, World};
 use listwatch_tests::bomb::Bomb;
 use listwatch_tests::silent::Silent;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 #[test]
 fn errors_and_panics_are_reported_and_retried() {
@@ -37,6 +39,33 @@ fn errors_and_panics_are_reported_and_retried() {
         "test: ended; every key is done",
     ];
     assert_eq!(reports.take(), expected);
+}
+
+#[test]
+fn an_object_that_does_not_fit_is_reported_with_its_field_and_that_the_cache_lacks_it() {
+    #[derive(serde::Deserialize)]
+    struct Map {
+        #[serde(rename = "data")]
+        _data: BTreeMap<String, u32>,
+    }
+    let (cluster, reports) = (SimulatedCluster::new(), Log::default());
+    for name in ["a", "b"] {
+        let metadata = json!({ "name": name, "namespace": "web" });
+        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": { "n": "x" } });
+        cluster.create(map).unwrap();
+    }
+    let controller = Controller::new("maps", World::from(cluster).lasting(SOON));
+    let maps = controller.informer_of::<Map>(Resource::named("v1/configmaps").unwrap());
+    let said = reports.clone();
+    let reconciler = controller.reconciles(&maps).on_report(move |_, report| said.note_report(report));
+    reconciler.run(async |_cx, _key| Ok(Outcome::Done)).unwrap();
+    let told = |name, count| {
+        format!(
+            "configmaps: not in the cache, or as it was before: web/{name}: `data.n` does not fit: invalid type: \
+             string \"x\", expected u32; {count} so far"
+        )
+    };
+    assert!(reports.has(&told("a", "1 object")) && reports.has(&told("b", "2 objects")), "{:?}", reports.take());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::limits;
 use super::merge_keys::ListType;
 use super::refusal::Refusal;
+use listwatch_core::text::Counted;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -276,8 +277,8 @@ fn refused(conflicts: &[(&Manager, &Path)]) -> Refusal {
         [path] => format!("{}: {path}", by(manager)),
         paths => format!("{}:\n- {}", by(manager).replacen("conflict", "conflicts", 1), paths.join("\n- ")),
     });
-    let (count, plural) = (conflicts.len(), if conflicts.len() == 1 { "" } else { "s" });
-    let message = format!("Apply failed with {count} conflict{plural}: {}", groups.collect::<Vec<_>>().join("\n"));
+    let count = Counted(conflicts.len(), "conflict", "conflicts");
+    let message = format!("Apply failed with {count}: {}", groups.collect::<Vec<_>>().join("\n"));
     Refusal::new(409, "Conflict", message).with_details(json!({ "causes": causes.collect::<Vec<_>>() }))
 }
 

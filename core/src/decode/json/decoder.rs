@@ -1,4 +1,4 @@
-use super::super::answer::{DecodeError, Part};
+use super::super::answer::{DecodeError, Part, Reason};
 use super::list::ListMeta;
 use super::metadata::{DecodeOptions, Metadata};
 use super::raw::MetadataOnly;
@@ -73,7 +73,7 @@ impl Decoder {
     }
 
     /// Decodes the text of an object whose metadata are known.
-    pub(super) fn value<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    pub(super) fn value<T: DeserializeOwned>(text: &[u8]) -> Result<T, Reason> {
         let keep = DecodeOptions { managed_fields: true, ..DecodeOptions::default() };
         Self::new(keep).parse_item(text, Given::default())
     }
@@ -136,7 +136,7 @@ impl Decoder {
         frame: &[u8],
         event_type: &mut Option<EventType>,
         make: impl FnOnce(Object<T>) -> V,
-    ) -> Result<Part<V>, String> {
+    ) -> Result<Part<V>, Reason> {
         let mut value = None;
         match self.parse_event(frame, event_type, &mut value)? {
             Parsed::Object(event_type) => {
@@ -151,8 +151,10 @@ impl Decoder {
                 initial_events_end: self.metadata.initial_events_end,
             }),
             Parsed::Error(status) => Ok(Part::Error(status)),
-            Parsed::Repeated => Err("type or object comes twice".to_string()),
-            Parsed::Unknown(name) => Err(format!("unknown type of event \"{}\"", Printable::new(name).at_most(QUOTED))),
+            Parsed::Repeated => Err("type or object comes twice".into()),
+            Parsed::Unknown(name) => {
+                Err(format!("unknown type of event \"{}\"", Printable::new(name).at_most(QUOTED)).into())
+            }
         }
     }
 
@@ -161,7 +163,7 @@ impl Decoder {
         frame: &[u8],
         types: Given<'_>,
         make: impl FnOnce(Object<T>) -> I,
-    ) -> Result<I, String> {
+    ) -> Result<I, Reason> {
         let value = self.parse_item(frame, types)?;
         if !self.metadata.seen {
             self.parse_item::<MetadataOnly>(frame, types)?;
@@ -174,9 +176,9 @@ impl Decoder {
         frame: &[u8],
         event_type: &mut Option<EventType>,
         value: &mut Option<T>,
-    ) -> Result<Parsed, String> {
+    ) -> Result<Parsed, Reason> {
         let mut parse = |last| {
-            self.read(frame, Given::default(), |reader| match reader.peek() {
+            self.read(frame, ".object", Given::default(), |reader| match reader.peek() {
                 Some(b'{') => read(reader, &OBJECT, |event| parse_event(event, event_type, value, last)),
                 _ => Err(reader.refused(&"a watch event")),
             })
@@ -187,43 +189,44 @@ impl Decoder {
         }
     }
 
-    fn parse_item<T: DeserializeOwned>(&mut self, frame: &[u8], types: Given<'_>) -> Result<T, String> {
-        self.read(frame, types, |reader| T::deserialize(reader.watched(false)))
+    fn parse_item<T: DeserializeOwned>(&mut self, frame: &[u8], types: Given<'_>) -> Result<T, Reason> {
+        self.read(frame, "", types, |reader| T::deserialize(reader.watched(false)))
     }
 
+    /// Reads a frame, whose object has the path `within`.
     fn read<'a, T>(
         &'a mut self,
         frame: &'a [u8],
+        within: &str,
         types: Given<'a>,
         read: impl FnOnce(&mut Reader<'a>) -> Result<T, Error>,
-    ) -> Result<T, String> {
+    ) -> Result<T, Reason> {
         let text = core::str::from_utf8(frame).map_err(|error| error.to_string())?;
         let metadata = &mut self.metadata;
         let checked = if metadata.keep.strict && !metadata.lenient { Reader::check(text) } else { Ok(()) };
-        checked.and_then(|()| Reader::watching(text, metadata, types, read)).map_err(|error| error.describe(text))
+        let read = checked.and_then(|()| Reader::watching(text, metadata, types, read));
+        read.map_err(|error| match error.field(text, within) {
+            Some([path, why]) => Reason::Field(path.into(), why.into()),
+            None => error.describe(text).into(),
+        })
     }
 
     /// The metadata of an object that took so many bytes.
-    fn meta(&mut self, len: usize) -> Result<Meta, String> {
+    fn meta(&mut self, len: usize) -> Result<Meta, Reason> {
         let Metadata { builder, keep, .. } = &mut self.metadata;
         if keep.annotations {
             builder.keep_annotations();
         }
         builder.set_json_len(len);
-        Ok(builder.build().ok_or("the object has no metadata.name")?)
+        builder.build().ok_or_else(|| "the object has no metadata.name".into())
     }
 
     /// `reread` says whether `self.metadata` is complete.
-    fn undecodable(&mut self, reread: bool, event_type: Option<EventType>, error: String) -> DecodeError {
+    fn undecodable(&mut self, reread: bool, event_type: Option<EventType>, error: Reason) -> DecodeError {
         self.metadata.lenient = false;
         let builder = &self.metadata.builder;
         let version = Some(builder.resource_version()).filter(|version| reread && !version.is_empty());
-        DecodeError {
-            key: builder.key().filter(|_| reread),
-            version: version.map(Version::from),
-            event_type,
-            error: error.into(),
-        }
+        DecodeError { key: builder.key().filter(|_| reread), version: version.map(Version::from), event_type, error }
     }
 }
 

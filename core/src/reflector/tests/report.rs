@@ -21,17 +21,16 @@ fn a_failure_says_which_request_has_failed() {
     let _ = talk.says(|_| Input::Start);
     let told = talk.reports(said(403, r#"{"code":403,"reason":"Forbidden","message":"pods is forbidden"}"#));
     let (front, wait) = told.split_once("; next attempt in ").unwrap();
-    assert_eq!(front, "GET /pods?limit=2: forbidden (status 403): pods is forbidden");
+    assert_eq!(front, "GET /pods (list): forbidden (status 403): pods is forbidden");
     assert!(wait.strip_suffix(" s").is_some_and(|seconds| (1..=2).contains(&seconds.parse().unwrap())), "{told}");
 }
 
-/// The version in a watch's request is not the one that its events have led to.
 #[test]
-fn the_request_is_the_one_that_was_sent() {
+fn a_request_is_told_by_its_path_and_its_operation_without_its_query() {
     let mut talk = lists().synced();
     let _ = talk.says(|id| object(id, "9"));
     let told = talk.reports(TransportErrorKind::Reset.into());
-    let watch = "GET /pods?watch=1&allowWatchBookmarks=true&resourceVersion=5: unreachable: connection broken; next";
+    let watch = "GET /pods (watch): unreachable: connection broken; next";
     assert!(told.starts_with(watch), "{told}");
 }
 
@@ -42,7 +41,7 @@ fn what_follows_at_once_is_told_so() {
     let _ = talk.asks();
     let _ = talk.says(|id| list_end(id, "", "page-2"));
     let told = talk.reports(said(410, r#"{"code":410,"reason":"Expired"}"#));
-    assert_eq!(told, "GET /pods?limit=2&continue=page-2: expired (status 410): Expired; next attempt at once");
+    assert_eq!(told, "GET /pods (page): expired (status 410): Expired; next attempt at once");
 }
 
 #[test]
@@ -55,8 +54,20 @@ fn a_report_is_one_short_line_whatever_a_server_wrote() {
     let mut status = Status::of_code(500);
     status.message = "\u{1b}[2J\n".repeat(10_000);
     let told = talk.reports(Failure::Status(status.into()));
-    assert!(told.contains("continue=xxx") && told.contains(r"\u001b[2J\n"), "{told}");
+    assert!(!told.contains("xxx") && told.contains(r"\u001b[2J\n"), "{told}");
     assert!(told.len() < 8_000 && !told.contains(char::is_control), "{} bytes", told.len());
+}
+
+/// The least delay is a millisecond, also where the state is read again at once.
+#[test]
+fn a_delay_that_nobody_notices_is_told_as_none() {
+    let (request, failure) = (Request::parse("/pods"), said(410, r#"{"code":410,"reason":"Expired"}"#));
+    let (operation, reaction) = (Operation::Watch, Reaction::Relist);
+    for (millis, told) in [(0, "at once"), (1, "at once"), (100, "at once"), (101, "in 1 s"), (1_001, "in 2 s")] {
+        let (request, failure, retry_in) = (request.clone(), failure.clone(), Duration::from_millis(millis));
+        let report = FailureReport { operation, request, failure, reaction, attempts: 1, retry_in };
+        assert!(report.to_string().ends_with(&std::format!("Expired; next attempt {told}")), "{millis}: {report}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  listwatch completions bash > ~/.local/share/bash-completion/completions/listwatch
+  source <(listwatch completions bash)    # in ~/.bashrc
   listwatch completions zsh > \"${fpath[1]}/_listwatch\"
   listwatch completions fish > ~/.config/fish/completions/listwatch.fish";
 

@@ -14,11 +14,11 @@ Examples:
   listwatch watch apps/v1/deployments -n web
   listwatch watch pods deploy/web configmaps -n web
   listwatch watch pods -l app=web -o wide
-  listwatch watch configmaps -o json > changes.json    # `listwatch replay` plays it
+  listwatch watch configmaps -o json > changes.json  # for `listwatch replay`
   listwatch watch certificates.cert-manager.io --for 10m
-  listwatch watch v1/pods --server http://127.0.0.1:8001    # beside `kubectl proxy`
+  listwatch watch v1/pods --server http://127.0.0.1:8001  # of `kubectl proxy`
 
-Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the command; it prints the rest first.
+Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the command; it prints the rest first. \
 A second signal ends it at once.";
 
 const RECORD_EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ Examples:
   listwatch record v1/pods apps/v1/deployments -o both.jsonl.zst
   listwatch record pods -o pods.jsonl --print events --format json
 
-Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the recording; the file is then complete.
+Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the recording; the file is then complete. \
 A second signal ends it at once. The file has no credentials.";
 
 /// Follow resources of a cluster, and print every change
@@ -66,7 +66,7 @@ pub(crate) struct WatchOptions {
     pub(crate) show_secrets: bool,
 }
 
-/// Follow a resource of a cluster, and write the traffic to a file
+/// Follow resources of a cluster, and write the traffic to a file
 #[derive(Args)]
 #[command(after_help = RECORD_EXAMPLES)]
 pub(crate) struct RecordOptions {

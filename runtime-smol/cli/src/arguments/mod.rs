@@ -28,10 +28,10 @@ const WIDTH: usize = 100;
 
 const EXAMPLES: &str = "\
 Examples:
-  listwatch watch pods                                # print every change of every pod
-  listwatch record v1/pods -o tonight.jsonl.zst       # write the traffic of the watch to a file
-  listwatch replay tonight.jsonl.zst --print events   # print the changes that a controller saw
-  listwatch serve tonight.jsonl.zst                   # serve the recording as a cluster, for kubectl
+  listwatch watch pods                            # print each change of each pod
+  listwatch record pods -o pods.jsonl.zst         # write the traffic to a file
+  listwatch replay pods.jsonl.zst --print events  # print what a controller saw
+  listwatch serve pods.jsonl.zst                  # be a cluster for kubectl
 
 `listwatch help COMMAND` has the options and more examples of each command.
 
@@ -41,7 +41,7 @@ Exit status:
   2  the arguments are wrong
   3  the writes differ that `replay --against` compared";
 
-/// Kubernetes informers: watch a resource of a cluster, record the watch, replay or serve the recording
+/// Kubernetes informers: watch resources of a cluster, record the watches, replay or serve the recording
 #[derive(Parser)]
 #[command(
     name = "listwatch",

@@ -16,32 +16,33 @@ const EXAMPLES: &str = "\
 Examples:
   listwatch replay tonight.jsonl.zst
   listwatch replay tonight.jsonl.zst --print events --format json
-  listwatch replay tonight.jsonl.zst --resource apps/v1/deployments
+  listwatch replay tonight.jsonl.zst --resource deployments
   listwatch replay tonight.jsonl.zst --index label:app --index owner --workers 8
   kubectl get pods -A --watch --output-watch-events -o json > pods.json
   listwatch replay pods.json --print store
   listwatch replay tonight.jsonl.zst -o yaml
-  listwatch replay tonight.jsonl.zst --suggest-capacities --field spec.nodeName --index label:app
-  listwatch replay tonight.jsonl.zst --against ./controller
-  listwatch replay tonight.jsonl.zst --against ./controller-1.0 --against './controller --replay={}'
+  listwatch replay tonight.jsonl.zst --suggest-capacities --index label:app
+  listwatch replay tape.jsonl.zst --against ./controller
+  listwatch replay tape.jsonl.zst --against ./old --against './new --replay={}'
 
 The summary counts the requests of the recording:
   answered   the recording has an answer
   refused    the recording has a refusal, or has no such request
   left over  the recording has more answers than requests were sent
-It counts events by kind; an object `vanished` if it was deleted unseen (client-go's
-DeletedFinalStateUnknown). It also has the reason of each new list and each new watch.
+
+It counts events by kind; an object `vanished` if it was deleted unseen (client-go's \
+DeletedFinalStateUnknown). It also has the reason of each new list and each new watch. \
 With --print or -o, the summary goes to standard error, if that is a terminal.
 
-With --suggest-capacities, the output is a module of Rust for listwatch-core with the feature `fixed`. Each
-constant says what the recording needed, and has a quarter more, rounded up to a multiple of 8. The
-fields are those of --field and of the indexes; without --index the cache is indexed by namespace.
+With --suggest-capacities, the output is a module of Rust for listwatch-core with the feature `fixed`. \
+Each constant says what the recording needed, and has a quarter more, rounded up to a multiple of 8. \
+The fields are those of --field and of the indexes; without --index the cache is indexed by namespace.
 
-With --against, the tape is one of a controller that recorded itself (World::recorded_to). The program
-gets the tape's path in place of each {} of its arguments, or as its last one, plays the tape as its
-world, and writes what it sends to the file that $LISTWATCH_REPLAY_WRITES names; a world does so by
-itself. Its standard output is not read, and of its standard error the last line, if it fails. The
-exit status is 0 if the writes are the same, 3 if they are not, and 1 if writes of Secrets were not
+With --against, the tape is one of a controller that recorded itself (World::recorded_to). The program \
+gets the tape's path in place of each {} of its arguments, or as its last one, plays the tape as its \
+world, and writes what it sends to the file that $LISTWATCH_REPLAY_WRITES names; a world does so by \
+itself. Its standard output is not read, and of its standard error the last line, if it fails. The \
+exit status is 0 if the writes are the same, 3 if they are not, and 1 if writes of Secrets were not \
 compared, because the tape has hashes in place of their values. Two builds are always compared.";
 
 /// Play a recording through reflector, queue, cache and workers
@@ -57,7 +58,8 @@ pub(crate) struct ReplayOptions {
     #[arg(long, value_name = "1|N|max", value_parser = speed, default_value = "max", help_heading = "Playback")]
     pub(crate) speed: Speed,
 
-    /// Play this one of the recorded resources, by its name (v1/pods) or its path [default: the first]
+    /// Play the first of the recorded resources that has this name (pods, deployments.apps, v1/pods) or
+    /// this path [default: the first of all]
     #[arg(long, value_name = "NAME", help_heading = "Playback")]
     pub(crate) resource: Option<String>,
 

@@ -9,16 +9,16 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  listwatch serve tonight.jsonl.zst                   # from start to end, while a client watches
+  listwatch serve tonight.jsonl.zst            # goes on while a client watches
   listwatch serve tonight.jsonl.zst --speed 10
-  listwatch serve tonight.jsonl.zst --at 12s          # the state after twelve seconds, standing still
+  listwatch serve tonight.jsonl.zst --at 12s   # the state then, standing still
   listwatch serve tonight.jsonl.zst --at 2026-11-22T02:00:00Z --speed 1
-  listwatch serve pods.json --writable                # changes are kept in memory
+  listwatch serve pods.json --writable         # changes are kept in memory
 
   kubectl -s http://127.0.0.1:8001 get pods -A --watch
   listwatch watch v1/pods --server http://127.0.0.1:8001
 
-A watch from a recorded version goes on exactly there. From a version before --at, and where the
+A watch from a recorded version goes on exactly there. From a version before --at, and where the \
 recording has a gap, watches get a 410, as its own client did. Ctrl-C and SIGTERM end the command.";
 
 /// Serve a recording as a cluster: an API server for kubectl and controllers

@@ -17,7 +17,7 @@ pub(super) fn message(error: &Error, program: &Command, arguments: &[OsString]) 
         Some(command) => format!("`listwatch {} --help`", command.get_name()),
         None => "`listwatch --help`".to_owned(),
     };
-    let hint = hint(error).map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let hint = hint(error, command).map(|hint| format!(" ({hint})")).unwrap_or_default();
     format!("{}{hint}; see {help}", problem(error))
 }
 
@@ -46,7 +46,12 @@ fn problem(error: &Error) -> String {
 }
 
 /// The word that may be meant.
-fn hint(error: &Error) -> Option<String> {
+fn hint(error: &Error, command: Option<&Command>) -> Option<String> {
+    let is_replay = command.is_some_and(|command| command.get_name() == "replay");
+    if is_replay && error.kind() == ErrorKind::UnknownArgument && !text(error, ContextKind::InvalidArg).starts_with('-')
+    {
+        return Some("for one of the recorded resources, give --resource NAME".to_owned());
+    }
     let suggested = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
     let suggested = suggested.into_iter().map(|kind| text(error, kind)).find(|name| !name.is_empty());
     suggested.map(|name| format!("did you mean `{name}`?"))

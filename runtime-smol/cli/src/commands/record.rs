@@ -5,10 +5,10 @@ use crate::arguments::RecordOptions;
 use crate::error::CommandError;
 use crate::output::printer::Form;
 
-/// Follows a resource and records the traffic until the end is requested.
+/// Follows resources and records the traffic until the end is requested.
 ///
 /// # Errors
-/// The resource cannot be followed, recorded or printed.
+/// A resource cannot be followed, recorded or printed.
 pub(super) fn record(options: &RecordOptions) -> Result<(), CommandError> {
     let recording = Recording { file: &options.output, include_secrets: options.include_secrets };
     follow(

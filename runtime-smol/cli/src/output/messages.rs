@@ -4,7 +4,7 @@ use super::background::Background;
 use super::date::date;
 use crate::arguments::hide_credentials;
 use listwatch::Clock;
-use listwatch::text::Printable;
+use listwatch::text::{Counted, Printable};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::future::poll_fn;
@@ -135,8 +135,8 @@ impl<W: Write + Send + 'static> Lines<W> {
             return;
         }
         if self.missed > 0 {
-            let missed = std::mem::take(&mut self.missed);
-            self.write(&line(format_args!("{missed} lines were dropped here, because standard error was not read")));
+            let missed = Counted(std::mem::take(&mut self.missed), "line was", "lines were");
+            self.write(&line(format_args!("{missed} dropped here, because standard error was not read")));
         }
         self.write(lines);
     }

@@ -4,7 +4,7 @@ use super::reason::reason;
 use super::summary::lines;
 use listwatch::Event;
 use listwatch::reflector::{FailureReport, Reaction};
-use listwatch::text::Printable;
+use listwatch::text::{Counted, Printable};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -84,7 +84,8 @@ impl fmt::Display for Counts {
         lines(f, "events", [events])?;
         lines(f, "relists", self.relists.lines())?;
         lines(f, "rewatches", self.rewatches.lines())?;
-        let kept = format!("{undecodable} objects could not be decoded; the cache kept their last versions");
+        let objects = Counted(*undecodable, "object", "objects");
+        let kept = format!("{objects} could not be decoded; not in the cache, or as before");
         lines(f, "undecodable", (*undecodable > 0).then_some(kept))
     }
 }

@@ -281,8 +281,8 @@ fn a_secret_of_which_the_tape_has_hashes_alone_is_not_compared() {
     let tape = Scratch::path(".jsonl");
     record(tape.as_ref(), &["b"], |config| config.include_secrets(false));
     let run = against(&tape, &["recorded"], &[]);
-    assert!(run.error(1).starts_with("1 writes of Secrets were not compared; compare two builds"), "{run:?}");
-    assert!(run.stdout.contains("1 writes are the same") && run.stdout.contains("1 writes of Secrets"), "{run:?}");
+    assert!(run.error(1).starts_with("1 write of Secrets was not compared; compare two builds"), "{run:?}");
+    assert!(run.stdout.contains("1 write is the same") && run.stdout.contains("1 write of Secrets was"), "{run:?}");
     assert_eq!(json_of(&against(&tape, &["recorded"], &["-o", "json"]))["isSame"], json!(false));
 }
 
@@ -293,7 +293,10 @@ fn programs_that_do_not_replay_the_tape_are_one_clear_error_each() {
     record(other.as_ref(), &["a", "b"], |config| config.seed(7));
     let mut troubles = Vec::new();
     for (name, expected) in [
-        ("absent", "it did not replay the tape: it wrote no writes; it ended (exit status: 0)"),
+        (
+            "absent",
+            "it did not replay the tape: it wrote no writes; it ended (exit status: 0); give a program whose controllers",
+        ),
         ("aborts", "it ended (signal: 6 (SIGABRT)"),
         ("dies", "its writes are cut: the replay of copies did not end; it ended (exit status: 7)"),
         ("escapes", "it wrote no writes; it ended (exit status: 9); its last message: a\\u001b[2J"),

@@ -1,9 +1,6 @@
 //! The help, the version, wrong arguments, and the scripts that complete arguments.
 
-use crate::command::listwatch;
-
-/// A terminal's width.
-const WIDTH: usize = 100;
+use crate::command::{command, listwatch, run};
 
 /// Each command that has options, and its options.
 const OPTIONS: [(&str, &[&str]); 3] = [
@@ -76,12 +73,32 @@ fn each_command_has_a_help_of_its_own_with_options_and_examples() {
     }
 }
 
+/// At 80 columns and at more, each line is broken once: what comes next would not have fit.
 #[test]
-fn every_help_fits_a_terminal() {
-    for command in ["", "watch", "record", "replay", "completions"] {
-        let help = listwatch(&format!("help {command}")).output();
-        assert!(help.lines().all(|line| line.chars().count() <= WIDTH), "{help}");
+fn every_help_fits_a_terminal_and_fills_its_lines() {
+    for (subcommand, columns) in ["", "watch", "record", "replay", "serve", "completions"]
+        .into_iter()
+        .flat_map(|subcommand| [80, 100].map(|columns| (subcommand, columns)))
+    {
+        let mut help = command(["help", subcommand].into_iter().filter(|word| !word.is_empty()));
+        help.env("COLUMNS", columns.to_string());
+        let help = run(help).output();
+        assert!(help.lines().all(|line| line.chars().count() <= columns), "{help}");
+        let lines: Vec<&str> = help.lines().collect();
+        for (line, next) in lines.iter().zip(&lines[1..]) {
+            let is_prose = |line: &str| line.starts_with(|first: char| first.is_ascii_alphabetic());
+            let first = next.split(' ').next().unwrap_or_default();
+            let fits = line.chars().count() + 1 + first.chars().count() <= columns;
+            assert!(!(fits && is_prose(line) && is_prose(next)), "{subcommand} {columns}: {line:?}, {next:?}");
+        }
     }
+}
+
+#[test]
+fn a_resource_behind_the_recording_is_answered_with_its_option() {
+    let error = "unexpected argument `pods` (for one of the recorded resources, give --resource NAME); see \
+                 `listwatch replay --help`";
+    assert_eq!(listwatch("replay x pods").error(2), error);
 }
 
 #[test]

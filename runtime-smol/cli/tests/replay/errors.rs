@@ -200,7 +200,7 @@ fn a_log_of_tables_of_which_nothing_is_decoded_is_an_error() {
     for options in ["", "--suggest-capacities"] {
         let run = replay(&file, options);
         let complaint = run.stderr.lines().last().unwrap_or_default();
-        assert!(complaint.contains(": none of its 2 objects can be decoded ("), "{options}: {}", run.stderr);
+        assert!(complaint.contains(": 2 objects in it, of which none can be decoded ("), "{options}: {}", run.stderr);
         assert_eq!(run.status, Some(1), "{options}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::command::{Run, bundled, replay};
 use crate::notifications::client_go;
+use listwatch::text::Counted;
 use listwatch_tests::scratch::Scratch;
 use serde_json::Value;
 
@@ -143,17 +144,19 @@ fn with_bad_objects(bad: usize) -> Run {
 }
 
 #[test]
-fn objects_that_cannot_be_decoded_are_told_ten_times_and_then_counted() {
+fn objects_that_cannot_be_decoded_are_told_ten_times_and_then_counted_one_without_a_plural() {
     for (bad, lines) in [(1, 1), (10, 10), (11, 11), (250, 11)] {
         let run = with_bad_objects(bad);
         assert_eq!((run.status, run.stderr.lines().count()), (Some(0), lines), "{}", run.stderr);
-        assert!(subject(&run.stdout, "undecodable")[0].starts_with(&format!("{bad} objects ")), "{}", run.stdout);
-        assert_eq!(subject(&run.stdout, "cache"), ["1 objects"]);
-        let rest = run
-            .stderr
-            .lines()
-            .nth(10)
-            .map(|line| line.ends_with(&format!(": {} more objects could not be decoded", bad - 10)));
+        assert!(
+            subject(&run.stdout, "undecodable")[0].starts_with(&Counted(bad, "object ", "objects ").to_string()),
+            "{}",
+            run.stdout
+        );
+        assert_eq!(subject(&run.stdout, "cache"), ["1 object"]);
+        let rest = run.stderr.lines().nth(10).map(|line| {
+            line.ends_with(&format!(": {} could not be decoded", Counted(bad - 10, "more object", "more objects")))
+        });
         assert_eq!(rest, (bad > 10).then_some(true), "{}", run.stderr);
     }
     assert_eq!(subject(&with_bad_objects(0).output(), "undecodable"), [""; 0]);

@@ -46,9 +46,11 @@ fn the_summary_names_the_resources_that_are_not_played() {
 #[test]
 fn a_resource_is_chosen_by_its_name_or_its_path() {
     let file = capture(&THREE);
-    for (number, names) in
-        [(0, &["v1/pods", "/api/v1/pods"][..]), (1, &["v1/nodes", "/api/v1/nodes"]), (2, &THREE[2..])]
-    {
+    for (number, names) in [
+        (0, &["v1/pods", "/api/v1/pods", "pods", "pod", "Pod"][..]),
+        (1, &["v1/nodes", "/api/v1/nodes", "nodes"]),
+        (2, &[THREE[2], "deployments", "deployment", "deployments.apps"]),
+    ] {
         for name in names {
             let run = replay(&file, &format!("--print store --format json --resource {name}")).output();
             assert_eq!(run, format!("{{\"store\":[\"o{number} 4\"]}}\n"), "{name}");
@@ -67,6 +69,10 @@ fn a_resource_that_is_not_in_the_recording_is_refused_with_the_names_of_those_th
         THREE.join(", ")
     );
     assert_eq!(replay(&file, "--resource v1/secrets").error(2), error);
+    for (name, not) in [("secrets", "pods"), ("deployments.batch", "deployments"), ("po.v1", "pods")] {
+        let run = replay(&file, &format!("--resource {name}"));
+        assert!(run.error(2).contains(&format!(": {name} was not recorded; give")), "{name} is not {not}: {run:?}");
+    }
     let list = Scratch::new(r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#);
     let error =
         format!("{}: a list or a watch log is of no resource by name; leave out --resource", list.as_ref().display());

@@ -1,6 +1,6 @@
 //! Servers, kubeconfigs and arguments that do harm.
 
-use crate::command::{Run, command, run};
+use crate::command::{Run, command, reported, run};
 use crate::inert::{HOSTILE, UNTOLD, assert_none, trouble};
 use crate::watch::errors::kubeconfig;
 use crate::watch::following::{EVENTS, Following};
@@ -151,6 +151,9 @@ fn ten_undecodable_events_are_told_and_the_others_counted() {
     following.read_lines(1);
     let run = following.end_by("-INT");
     assert_eq!((run.status, run.stderr.lines().count()), (Some(0), 11), "{}", run.stderr.len());
+    let first = "v1/pods: not in the cache, or as it was before: bad-0: `metadata.labels` does not fit: invalid type: \
+                 integer `7`, expected a map of strings; 1 object so far";
+    assert_eq!(reported(run.stderr.lines().next().unwrap()), first);
     let last = run.stderr.lines().last().unwrap();
     assert_eq!(last, "listwatch: v1/pods: 990 more objects could not be decoded");
 }

@@ -49,8 +49,9 @@ fn text(bytes: Vec<u8>) -> String {
 #[track_caller]
 fn assert_unread(run: &Run) -> usize {
     let error = run.error(1);
-    let said =
-        error.strip_prefix("the reader of standard output stopped: the last ").unwrap_or_else(|| panic!("{error}"));
+    let said = error
+        .strip_prefix("the reader of standard output stopped before the last ")
+        .unwrap_or_else(|| panic!("{error}"));
     let numbers: Vec<usize> = said.split([' ', '(']).filter_map(|word| word.parse().ok()).collect();
     let [lines, bytes] = numbers[..] else { panic!("{error}") };
     assert!(lines > 0 && bytes > lines && !run.stdout.is_empty(), "{error}");

@@ -111,6 +111,7 @@ fn each_step_of_the_readme_to_a_controller_can_be_pasted() {
     let [_plane, controller, create, drift] = &steps[..] else { panic!("{steps:?}") };
     let exports = controller.lines().next().unwrap();
     assert!(exports.starts_with("export KUBECONFIG="), "{exports}");
+    paste(&format!("{exports}\nkubectl version\nkubectl version | grep -q '^Server Version: v1[.]'"));
     // So that the signal reaches the controller itself.
     let mut controller = Started::new(shell(&controller.replace("cargo run", "exec cargo run")));
     assert!(readme.contains("When it prints `started`"));

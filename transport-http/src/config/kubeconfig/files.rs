@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// The largest kubeconfig, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
+/// What to do without any context.
+const NO_CONTEXT: &str = "it has no contexts; add one by `kubectl config set-context NAME --cluster=CLUSTER \
+                          --user=USER`, or choose another file by $KUBECONFIG";
+
 /// One or several kubeconfig files.
 pub(crate) struct Kubeconfig(Vec<(Origin, Arc<Node>)>);
 
@@ -61,15 +65,12 @@ impl Kubeconfig {
                 return Ok(name);
             }
         }
-        let known = self.known("contexts");
-        Err(ConfigError::new(format!("{} names no current context: choose one ({known})", self.names())))
+        Err(self.without_context("names no current context", "choose one of"))
     }
 
     pub(super) fn context<'a>(&'a self, name: &'a str) -> Result<Entry<'a>, ConfigError> {
-        self.find("contexts", "context", name)?.ok_or_else(|| {
-            let known = self.known("contexts");
-            ConfigError::new(format!("{} has no context `{name}`: there are {known}", self.names()))
-        })
+        let missing = || self.without_context(&format!("has no context `{name}`"), "there are");
+        self.find("contexts", "context", name)?.ok_or_else(missing)
     }
 
     pub(super) fn cluster<'a>(&'a self, context: &Entry<'a>) -> Result<Entry<'a>, ConfigError> {
@@ -103,11 +104,15 @@ impl Kubeconfig {
         Ok(None)
     }
 
-    /// The names in a list, for an error.
-    fn known(&self, list: &str) -> String {
-        let items = self.0.iter().flat_map(|(file, root)| items(file, root, list).unwrap_or_default());
+    /// The error of a context that is not there: what can be done, with the names of those that are.
+    fn without_context(&self, what: &str, of_known: &str) -> ConfigError {
+        let items = self.0.iter().flat_map(|(file, root)| items(file, root, "contexts").unwrap_or_default());
         let names: Vec<String> = items.filter_map(name_of).take(20).map(|name| format!("`{name}`")).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        let advice = match names.join(", ") {
+            none if none.is_empty() => NO_CONTEXT.to_owned(),
+            names => format!("{of_known} {names}; `kubectl config use-context NAME` sets the current one"),
+        };
+        ConfigError::new(format!("{} {what}: {advice}", self.names()))
     }
 
     fn names(&self) -> String {

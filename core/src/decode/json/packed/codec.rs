@@ -91,7 +91,7 @@ impl core::error::Error for CodecError {}
 pub enum UnpackError {
     /// The codec cannot read what it wrote. The memory or the codec is at fault; another list brings the object again.
     Block(CodecError),
-    /// The object is no such type: serde's message and its place, as one printable line.
+    /// The object is no such type: the field that does not fit and serde's message, as one printable line.
     Type(Box<str>),
 }
 

@@ -53,7 +53,7 @@ impl<C: Codec> Packed<C> {
     /// # Errors
     /// If the object is no `T`, or the block is broken.
     pub fn unpack<T: DeserializeOwned>(&self) -> Result<T, UnpackError> {
-        Decoder::value(&self.text()?).map_err(|error| UnpackError::Type(error.into()))
+        Decoder::value(&self.text()?).map_err(|error| UnpackError::Type(error.to_string().into()))
     }
 
     /// The object's JSON text.

@@ -4,7 +4,7 @@ use super::followed::Followed;
 use super::source::Requests;
 use crate::report::summary::{lines, peak_memory};
 use listwatch::Clock;
-use listwatch::text::Printable;
+use listwatch::text::{Counted, Printable};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::path::Path;
@@ -26,7 +26,7 @@ impl<T: DeserializeOwned> fmt::Display for Report<'_, T> {
             let Requests { lists, watches, watch_lists } = source.requests;
             lines(f, "requests", [format!("{watch_lists} watch-list, {lists} list, {watches} watch")])?;
             counts.fmt(f)?;
-            lines(f, "cache", [format!("{} objects", informer.cache().len())])?;
+            lines(f, "cache", [Counted(informer.cache().len(), "object", "objects").to_string()])?;
         }
         lines(f, "recorded", self.recorded.map(|file| file.display().to_string()))?;
         lines(f, "peak memory", [peak_memory()])

@@ -20,7 +20,7 @@ use listwatch::http::Cluster;
 use listwatch::informer::InformerStatus;
 use listwatch::reactor::AsyncIo;
 use listwatch::reflector::{FailureClass, FailureReport, Reaction};
-use listwatch::text::Printable;
+use listwatch::text::{Counted, Printable};
 use listwatch::time::Span;
 use listwatch::{Clock, Event};
 use serde::de::DeserializeOwned;
@@ -281,7 +281,8 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
     fn show_status(&self) {
         if self.progress.is_visible() {
             let objects: usize = self.followed.iter().map(|resource| resource.cache().len()).sum();
-            self.progress.show(&format!("{}; {objects} objects, {} events", self.words(), self.events()));
+            let (objects, events) = (Counted(objects, "object", "objects"), Counted(self.events(), "event", "events"));
+            self.progress.show(&format!("{}; {objects}, {events}", self.words()));
         }
     }
 

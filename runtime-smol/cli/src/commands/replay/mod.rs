@@ -20,6 +20,7 @@ use listwatch::decode::{MetadataOnly, Raw};
 use listwatch::file::{CaptureError, Chunks, Pace, Playback, PlaybackConfig};
 use listwatch::informer::InformerStatus;
 use listwatch::object::{ObjectHandle, Uid};
+use listwatch::text::Counted;
 use listwatch::{
     Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
@@ -194,7 +195,8 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
     fn show_progress(&self) {
         if self.progress.is_visible() {
             let position = self.playback().progress().file_bytes_played;
-            self.progress.show_at(position, &format!("{} events; {}", self.counts.events, self.status()));
+            let events = Counted(self.counts.events, "event", "events");
+            self.progress.show_at(position, &format!("{events}; {}", self.status()));
         }
     }
 

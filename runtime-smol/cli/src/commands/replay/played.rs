@@ -23,7 +23,8 @@ impl Played {
         let Some(name) = &options.resource else { return Ok(Self(playback.resource().cloned())) };
         let parsed: Option<Resource> = name.parse().ok();
         let is_named = |resource: &&Resource| {
-            resource.to_string() == *name || parsed.as_ref().is_some_and(|parsed| is_same(parsed, resource))
+            resource.to_string() == *name
+                || parsed.as_ref().map_or_else(|| is_called(resource, name), |parsed| is_same(parsed, resource))
         };
         let found = playback.resources().iter().find(is_named).cloned();
         let unknown = || {
@@ -51,6 +52,16 @@ impl Played {
         lines.extend(is_of_controller.then(|| controller.to_owned()));
         lines
     }
+}
+
+/// Whether kubectl calls a resource so: `deployments`, `deployment`, `Deployment.apps`.
+fn is_called(resource: &Resource, name: &str) -> bool {
+    let name = name.to_lowercase();
+    let (kind, of) = name.split_once('.').map_or((&*name, None), |(kind, of)| (kind, Some(of)));
+    let plural = resource.path().rsplit('/').next().unwrap_or_default();
+    let group = resource.path().split_once("/apis/").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    let is_plural = plural.strip_prefix(kind).is_some_and(|ending| matches!(ending, "" | "s" | "es"));
+    is_plural && of.is_none_or(|of| of == group)
 }
 
 /// Whether both are one resource, as whole objects or as metadata.

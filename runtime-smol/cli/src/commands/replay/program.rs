@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// Stands for the tape in the arguments.
 const TAPE: &str = "{}";
+/// What a program has to do that replays a tape.
+const WANTED: &str = "; give a program whose controllers run in `World::from(Playback::from_file(tape)?)`, of the tape that \
+                      is its last argument, or stands for {}";
 /// The end of standard error that is kept, in bytes.
 const TAIL: usize = 4096;
 /// The pauses between two looks at the child, and the time that standard error has after its end.
@@ -78,12 +81,13 @@ impl Build<'_> {
             }
             End::Stopped => ("the end was requested while it ran".to_owned(), false),
         };
+        let hint = if matches!(&ended, End::Exited(Ok(status)) if status.success()) { WANTED } else { "" };
         let why = why + &running.last_words(&clock).await;
         if !is_whole {
             return Err(self.error(why));
         }
         if !writes.exists() {
-            return Err(self.error(format!("it did not replay the tape: it wrote no writes; {why}")));
+            return Err(self.error(format!("it did not replay the tape: it wrote no writes; {why}{hint}")));
         }
         let writes = Writes::from_file(&*self.name, writes);
         let writes = writes.map_err(|error| self.error(format!("{}; {why}", error.why())))?;

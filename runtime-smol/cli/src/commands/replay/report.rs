@@ -5,7 +5,7 @@ use crate::report::summary::{lines, peak_memory};
 use listwatch::file::{Summary, Tally};
 use listwatch::informer::InformerStatus;
 use listwatch::queue::QueueStats;
-use listwatch::text::Printable;
+use listwatch::text::{Counted, Printable};
 use std::fmt;
 use std::time::Duration;
 
@@ -52,12 +52,14 @@ impl fmt::Display for Report {
         lines(f, "requests", requests(playback))?;
         counts.fmt(f)?;
         lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
-        lines(f, "cache", [format!("{} objects", self.objects)])?;
+        lines(f, "cache", [Counted(self.objects, "object", "objects").to_string()])?;
         lines(f, "status", [self.status.to_string()])?;
-        lines(f, "indexes", self.indexes.iter().map(|(index, values)| format!("{index}, {values} values")))?;
-        let merged = queue.merged;
-        lines(f, "work queue", [format!("{} keys added, {merged} adds folded into a waiting key", queue.adds)])?;
-        lines(f, "workers", [format!("{} reconciles, {} retries", self.reconciles, queue.retries)])?;
+        let values = |values: &usize| Counted(*values, "value", "values");
+        lines(f, "indexes", self.indexes.iter().map(|(index, count)| format!("{index}, {}", values(count))))?;
+        let (adds, merged) = (Counted(queue.adds, "key", "keys"), Counted(queue.merged, "add", "adds"));
+        lines(f, "work queue", [format!("{adds} added, {merged} folded into a waiting key")])?;
+        let reconciles = Counted(self.reconciles, "reconcile", "reconciles");
+        lines(f, "workers", [format!("{reconciles}, {}", Counted(queue.retries, "retry", "retries"))])?;
         lines(f, "throughput", [self.throughput()])?;
         lines(f, "peak memory", [peak_memory()])
     }

@@ -4,7 +4,7 @@ use super::field::Field;
 use super::need::Need;
 use crate::error::CommandError;
 use listwatch::projection::{UID, VERSION};
-use listwatch::text::Printable;
+use listwatch::text::{Counted, Printable};
 use std::fmt;
 use std::path::Path;
 
@@ -67,7 +67,10 @@ impl<'n> Code<'n> {
         constant(f, "POSTINGS", "Pairs of an object and its value in an index", indexes.most_postings)?;
         constant(f, "VALUES", "Distinct values of the indexes", indexes.most_values)?;
         constant(f, "VALUE", "Bytes of a value of an index", indexes.longest)?;
-        let list = format!("Deltas that wait; a list, of {deepest_stage} items here, is applied in parts");
+        let list = format!(
+            "Deltas that wait; a list, of {} here, is applied in parts",
+            Counted(*deepest_stage, "item", "items")
+        );
         constant(f, "DELTAS", &list, *deepest_backlog)?;
         writeln!(f, "\n/// Bytes that are read at once.\npub const ROOM: usize = {};", self.room)
     }
@@ -80,7 +83,7 @@ impl<'n> Code<'n> {
         f.write_str("\nprojection! {\n    /// What is kept of an object.\n    pub struct Fields {\n")?;
         for (field, of) in &self.fields {
             if let Some(longest) = field.longest() {
-                writeln!(f, "        /// The recording needed {longest} bytes.")?;
+                writeln!(f, "        /// The recording needed {}.", Counted(longest, "byte", "bytes"))?;
             }
             writeln!(f, "        pub {}: {of} = {:?},", field.name, field.path.as_str())?;
         }
@@ -127,7 +130,8 @@ impl fmt::Display for Code<'_> {
             f,
             "//! The longest object has {longest_object} bytes, and the longest line of a watch {longest_line}: none has to fit"
         )?;
-        writeln!(f, "//! a buffer. The longest label value or owner's name has {longest_text} bytes.\n")?;
+        let longest_text = Counted(*longest_text, "byte", "bytes");
+        writeln!(f, "//! a buffer. The longest label value or owner's name has {longest_text}.\n")?;
         let texts = self.fields.iter().any(|(_, of)| of.starts_with("Text"));
         f.write_str(
             "use listwatch_core::cache::{FixedIndexer, IndexId};\nuse listwatch_core::decode::ProjectedJson;\n",

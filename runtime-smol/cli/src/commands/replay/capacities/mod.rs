@@ -22,6 +22,7 @@ use lines::Lines;
 use listwatch::decode::Raw;
 use listwatch::file::{Chunks, Pace, Playback};
 use listwatch::informer::{InformerStatus, Pumped};
+use listwatch::text::Counted;
 use listwatch::time::Instant;
 use listwatch::{Driver, Event, Informer, Resource};
 use need::Need;
@@ -139,7 +140,7 @@ impl<'a> Measured<'a> {
         }
         if self.progress.is_visible() {
             let position = self.playback().progress().file_bytes_played;
-            self.progress.show_at(position, &format!("{} events", self.counts.events));
+            self.progress.show_at(position, &Counted(self.counts.events, "event", "events").to_string());
         }
     }
 

@@ -14,7 +14,6 @@ mod form;
 mod limits;
 mod line;
 mod list;
-mod merge_keys;
 mod metadata;
 mod names;
 mod patch;

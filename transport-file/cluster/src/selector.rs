@@ -54,7 +54,7 @@ impl FieldRequirement {
         let Some((field, value, is_equal)) = parts else {
             return Err(Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'")));
         };
-        let own = fields_of(kind);
+        let own = kind.selectable_fields();
         if !matches!(field, "metadata.name" | "metadata.namespace") && !own.contains(&field) {
             return Err(Refusal::bad_request(if own.is_empty() && !kind.is_custom() {
                 let known = r#"only "metadata.name", "metadata.namespace""#;
@@ -77,41 +77,5 @@ impl FieldRequirement {
             }
         };
         is_same == self.is_equal
-    }
-}
-
-/// The fields by which the objects of a kind can be selected, besides those that all kinds have (Kubernetes 1.36, the
-/// conversion functions of field labels).
-fn fields_of(kind: &ServedKind) -> &'static [&'static str] {
-    match (kind.api_version.as_str(), kind.kind.as_str()) {
-        ("v1", "Pod") => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        ],
-        ("v1", "Event") => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ],
-        ("v1", "Namespace") => &["status.phase"],
-        ("v1", "Node") => &["spec.unschedulable"],
-        ("v1", "Secret") => &["type"],
-        ("v1", "ReplicationController") | ("apps/v1", "ReplicaSet") => &["status.replicas"],
-        ("batch/v1", "Job") => &["status.successful"],
-        _ => &[],
     }
 }

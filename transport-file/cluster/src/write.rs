@@ -110,7 +110,7 @@ pub(super) fn update(
     if wanted == *stored {
         return Ok(stored);
     }
-    if kind.has_generation && differs(&wanted, &stored) {
+    if kind.has_generation && differs(&wanted, &stored, kind.has_status) {
         metadata_of(&mut wanted).insert("generation".into(), json!(generation(&stored).saturating_add(1)));
     }
     if is_deleting(&stored) && finalizers(&wanted).is_empty() && !is_namespace(kind) {
@@ -246,12 +246,14 @@ fn is_namespace(kind: &ServedKind) -> bool {
     kind.kind == "Namespace" && kind.api_version == "v1"
 }
 
-/// Whether anything but metadata and status differs.
-fn differs(one: &Value, other: &Value) -> bool {
+/// Whether anything but the metadata differs, and but the status where that is a subresource.
+fn differs(one: &Value, other: &Value, has_status: bool) -> bool {
     let spec = |object: &Value| {
         let mut object = object.clone();
         remove(&mut object, "metadata");
-        remove(&mut object, "status");
+        if has_status {
+            remove(&mut object, "status");
+        }
         object
     };
     spec(one) != spec(other)

@@ -1,6 +1,6 @@
 //! The requests of single objects.
 
-use super::super::apply::Manager;
+use super::super::apply::{Manager, completed};
 use super::super::collector::NAMESPACES;
 use super::super::limits;
 use super::super::list::list;
@@ -15,6 +15,7 @@ use super::read::{body, object};
 use super::{Asked, Reply, Server};
 use listwatch_core::change::apply_merge_patch;
 use listwatch_transport_file::ServedKind;
+use listwatch_transport_file::kinds::Trait;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -157,14 +158,14 @@ impl Server {
         }
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name: name.to_owned(), subresource, update: None };
-        let is_known = !place.kind.is_custom();
         let stored = place.stored(&self.store).ok().cloned();
         limits::check(&applied)?;
+        let applied = completed(place, applied)?;
         stored.as_deref().map_or(Ok(()), limits::check)?;
         let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
         let live = stored.as_deref().cloned().unwrap_or_else(|| applied.clone());
         let force = asked.target.flag("force");
-        let mut wanted = owners.apply(&manager, is_known, &live, &applied, force)?;
+        let mut wanted = owners.apply(&manager, place.kind.object_type(), &live, &applied, force)?;
         limits::check(&wanted)?;
         if let Some(version) = applied["metadata"]["resourceVersion"].as_str() {
             metadata_of(&mut wanted).insert("resourceVersion".into(), json!(version));
@@ -189,13 +190,17 @@ impl Server {
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name, subresource, update: Some(place.kind.api_version.clone()) };
         let owners = self.owners.entry(place.id()).or_default();
-        owners.on_update(&manager, !place.kind.is_custom(), before, after);
+        owners.on_update(&manager, place.kind.object_type(), before, after);
     }
 
     pub(super) fn delete(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let options = self.delete_options(asked, &place.kind)?;
+        check_namespace_may_go(asked, place)?;
         let object = match write::delete(&mut self.store, asked.moment, place, &options)? {
             Deleted::Marked(object) => return Ok(asked.done(200, &object)),
+            Deleted::Gone(object) if place.kind.has(Trait::DeletedObjectReturned) => {
+                return Ok(asked.done(200, &object));
+            }
             Deleted::Gone(object) => object,
         };
         let mut details = json!({ "name": place.name, "kind": place.kind.plural, "uid": object["metadata"]["uid"] });
@@ -232,6 +237,10 @@ impl Server {
         if let Some(policy) = asked.target.parameter("propagationPolicy") {
             options["propagationPolicy"] = json!(policy);
         }
+        let names_policy = ["propagationPolicy", "orphanDependents"].iter().any(|field| !options[*field].is_null());
+        if !names_policy && asked.actor == Actor::Client && kind.has(Trait::OrphansDependents) {
+            options["propagationPolicy"] = json!("Orphan");
+        }
         if options["dryRun"].as_array().is_some_and(|dry_run| !dry_run.is_empty()) {
             self.store.set_dry_run(true);
         }
@@ -239,13 +248,22 @@ impl Server {
     }
 }
 
+/// Checks that a client does not delete a namespace that every cluster has.
+fn check_namespace_may_go(asked: &Asked<'_>, place: &Place) -> Result<(), Refusal> {
+    let is_kept = ["default", "kube-public", "kube-system"].contains(&place.name.as_str());
+    if !is_kept || place.kind.name() != NAMESPACES || asked.actor == Actor::Author {
+        return Ok(());
+    }
+    Err(Refusal::forbidden(&place.kind, &place.name, "this namespace may not be deleted"))
+}
+
 const APPLY: &str = "application/apply-patch+yaml";
 const DEFINITIONS: &str = "apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A replacement of a custom resource names the version that it replaces.
+/// A replacement of some kinds names the version that it replaces.
 fn check_version(asked: &Asked<'_>, place: &Place, wanted: &Value) -> Result<(), Refusal> {
     let has_version = wanted["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty());
-    if has_version || !place.kind.is_custom() || asked.actor == Actor::Author {
+    if has_version || !place.kind.has(Trait::VersionRequired) || asked.actor == Actor::Author {
         return Ok(());
     }
     let why = "0: must be specified for an update";
@@ -256,18 +274,19 @@ fn check_version(asked: &Asked<'_>, place: &Place, wanted: &Value) -> Result<(),
 pub(super) fn patched(asked: &Asked<'_>, kind: &ServedKind, stored: &Value) -> Result<Value, Refusal> {
     let undecodable = |why: &dyn core::fmt::Display| Refusal::bad_request(format!("error decoding patch: {why}"));
     let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(&error));
-    let merged = |merge: fn(&mut Value, &Value)| {
-        let patch = patch()?;
-        if !patch.is_object() {
-            return Err(undecodable(&"it is no object"));
-        }
-        let mut object = stored.clone();
-        merge(&mut object, &patch);
-        Ok(object)
-    };
+    let object_patch =
+        || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(&"it is no object")) });
     let mut object = match asked.call.content_type.split(';').next().unwrap_or_default().trim() {
-        "application/merge-patch+json" => merged(apply_merge_patch)?,
-        "application/strategic-merge-patch+json" if !kind.is_custom() => merged(patch::strategic)?,
+        "application/merge-patch+json" => {
+            let mut object = stored.clone();
+            apply_merge_patch(&mut object, &object_patch()?);
+            object
+        }
+        "application/strategic-merge-patch+json" if !kind.is_custom() => {
+            let mut object = stored.clone();
+            patch::strategic(kind.object_type(), &mut object, &object_patch()?)?;
+            object
+        }
         "application/json-patch+json" => patch::json(stored, &patch()?)?,
         _ => return Err(Refusal::unsupported_media_type(kind.is_custom())),
     };

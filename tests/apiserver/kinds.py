@@ -149,6 +149,7 @@ def measured(server, version, resource):
     finalizers = deleted.get("metadata", {}).get("finalizers", [])
     if finalizers and "kubernetes" not in finalizers:
         server.ask("PUT", f"{path}/{metadata['name']}", {**deleted, "metadata": {**deleted["metadata"], "finalizers": []}})
+    named = {name: is_name(server, path, body, name) for name in ("a.b", "A:b")}
     traits = {
         "N": resource["scope"] == "Namespaced",
         "G": created["metadata"].get("generation") == 1,
@@ -157,11 +158,22 @@ def measured(server, version, resource):
         "O": "orphan" in finalizers,
         "D": deleted["kind"] == resource["responseKind"]["kind"] and "orphan" not in finalizers and not (
             finalizers and plural not in ("persistentvolumes", "persistentvolumeclaims")),
+        "B": not named["a.b"],
+        "P": named["A:b"],
     }
     status = created.get("status")
     if status is not None:
         status = {field: value for field, value in status.items() if field not in CHANGING}
     return "".join(letter for letter, holds in traits.items() if holds) + beside or "-", status
+
+
+def is_name(server, path, body, name):
+    """Whether an object can have a name. That of some kinds is made of other fields."""
+    body = {**body, "metadata": {**body["metadata"], "name": name}}
+    _, answer = server.ask("POST", f"{path}?dryRun=All", body)
+    causes = answer.get("details", {}).get("causes", [])
+    about = [cause["message"] for cause in causes if cause["field"] == "metadata.name"]
+    return not any("must not contain dots" in why or "must consist of" in why for why in about)
 
 
 def parts(resource):
@@ -289,10 +301,10 @@ def main(folder):
     module = open(f"{os.path.dirname(os.path.abspath(__file__))}/go.mod", encoding="utf-8").read()
     release = re.search(r"k8s.io/kubernetes (v[0-9.]+)", module).group(1)
     print(f"# Written by tests/apiserver/kinds.py, from kube-apiserver {release}. Do not edit.")
-    print("# Traits: N namespaced, G counts generations, C created by a PUT, V a PUT names its version, O orphans")
-    print("# dependents, D a DELETE answers with the object; a request for the status also changes a annotations,")
-    print("# f finalizers, l labels, o owners. Then short names, subresources, fields of selectors, the type, and the")
-    print("# status of a new object.")
+    print("# Traits: N namespaced, G counts generations, C created by a PUT, V a PUT names its version, O orphans dependents,")
+    print("# D a DELETE answers with the object, B names are labels, P names are segments of paths; a request for the status")
+    print("# also changes a annotations, f finalizers, l labels, o owners. Then short names, subresources, fields of")
+    print("# selectors, the type, and the status of a new object.")
     found = list(kinds(server))
     groups = {group["name"] for group in server.document("/apis")["groups"]}
     print("groups", *sorted(groups | set(UNSERVED_GROUPS)))

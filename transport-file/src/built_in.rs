@@ -32,6 +32,10 @@ pub enum Trait {
     OrphansDependents,
     /// The answer to a deletion is the object.
     DeletedObjectReturned,
+    /// A name has no dots, and 63 bytes at most.
+    LabelNames,
+    /// A name is a segment of a path.
+    SegmentNames,
 }
 
 /// The type of an object, as far as its lists are concerned.
@@ -129,7 +133,15 @@ impl BuiltInKind {
             Trait::VersionRequired => 'V',
             Trait::OrphansDependents => 'O',
             Trait::DeletedObjectReturned => 'D',
+            Trait::LabelNames => 'B',
+            Trait::SegmentNames => 'P',
         })
+    }
+
+    /// The metadata that a request for the status changes, too.
+    pub(crate) fn changed_with_status(&self) -> impl Iterator<Item = &'static str> {
+        let fields = [('a', "annotations"), ('f', "finalizers"), ('l', "labels"), ('o', "ownerReferences")];
+        fields.into_iter().filter(|(letter, _)| self.traits.contains(*letter)).map(|(_, field)| field)
     }
 
     pub(crate) fn object_type(&self) -> ObjectType {

@@ -26,8 +26,10 @@ pub struct ServedKind {
     pub has_generation: bool,
     /// Whether all this was guessed by a name.
     pub is_guessed: bool,
+    /// The fields by which objects can be selected, besides their names and namespaces.
+    pub(crate) selectable: Vec<String>,
     /// What the table of Kubernetes' own kinds has of it.
-    built_in: Option<&'static BuiltInKind>,
+    pub(crate) built_in: Option<&'static BuiltInKind>,
 }
 
 /// All kinds, by the names of their collections, such as `apps/v1/deployments`.
@@ -57,6 +59,7 @@ impl ServedKind {
             has_scale: false,
             has_generation: true,
             is_guessed: false,
+            selectable: Vec::new(),
             built_in: None,
         }
     }
@@ -67,6 +70,7 @@ impl ServedKind {
             has_status: has_part("status"),
             has_scale: has_part("scale"),
             has_generation: kind.has(Trait::Generation),
+            selectable: kind.selectable.iter().map(|field| (*field).to_owned()).collect(),
             built_in: Some(kind),
             ..Self::custom(kind.api_version, kind.kind, kind.plural, kind.has(Trait::Namespaced))
         }
@@ -130,8 +134,13 @@ impl ServedKind {
 
     /// The fields by which objects can be selected, besides their names and namespaces.
     #[must_use]
-    pub fn selectable_fields(&self) -> &'static [&'static str] {
-        self.built_in.map_or(&[], |kind| &kind.selectable)
+    pub fn selectable_fields(&self) -> &[String] {
+        &self.selectable
+    }
+
+    /// The metadata that a request for the status changes, too.
+    pub fn changed_with_status(&self) -> impl Iterator<Item = &'static str> {
+        self.built_in.into_iter().flat_map(BuiltInKind::changed_with_status)
     }
 
     /// The status that a server gives to a new object, as JSON; `None` for none.
@@ -179,8 +188,15 @@ impl Kinds {
             let api_version = format!("{group}/{}", text(&version["name"]));
             let has = |part: &str| version["subresources"].get(part).is_some();
             let custom = ServedKind::custom(&api_version, &kind, &plural, spec["scope"] != "Cluster");
-            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), ..custom });
+            let fields = version["selectableFields"].as_array().into_iter().flatten();
+            let selectable = fields.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect();
+            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), selectable, ..custom });
         }
+    }
+
+    /// Whether a group has kinds.
+    pub fn has_group(&self, group: &str) -> bool {
+        self.by_name.values().any(|kind| kind.group() == group)
     }
 
     /// The kinds in the order of their collections' names.

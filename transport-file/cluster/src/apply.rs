@@ -1,42 +1,11 @@
 //! Server-side apply: which field manager owns which field, and what an apply makes of an object.
 
+use super::field_path::{Path, Step, leaves, text};
 use super::limits;
-use super::place::Place;
 use super::refusal::Refusal;
-use listwatch_transport_file::kinds::{FieldType, ListKey, ObjectType, Shape};
+use listwatch_transport_file::kinds::{ListKey, ObjectType};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The path of a field, or of an element of a list that has keys.
-type Path = Vec<Step>;
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Field(String),
-    /// The element of a list whose keys have these values, as JSON.
-    Key(&'static [ListKey], Vec<String>),
-    /// The element of a set, as JSON.
-    Element(String),
-}
-
-impl Step {
-    /// How many bytes it has.
-    fn len(&self) -> usize {
-        match self {
-            Self::Field(name) | Self::Element(name) => name.len(),
-            Self::Key(_, values) => values.iter().map(String::len).sum(),
-        }
-    }
-
-    /// The step to an element of a list with keys, if it has all of them.
-    fn keyed(keys: &'static [ListKey], element: &Value) -> Option<Self> {
-        let value = |(key, default): &ListKey| {
-            let given = element.get(key).filter(|value| !value.is_null()).map(Value::to_string);
-            given.or_else(|| default.map(|default| json!(default).to_string()))
-        };
-        keys.iter().map(value).collect::<Option<_>>().map(|values| Self::Key(keys, values))
-    }
-}
 
 /// The owners of the fields of one object.
 #[derive(Clone, Debug, Default)]
@@ -106,133 +75,6 @@ impl FieldOwners {
     fn bytes(&self) -> usize {
         let steps = self.0.values().flatten().flatten();
         steps.map(|step| limits::STEP + step.len()).sum()
-    }
-}
-
-/// The fields without fields of their own, and their values. Those that name the object are nobody's.
-fn leaves(of: ObjectType, object: &Value) -> BTreeMap<Path, &Value> {
-    let mut found = BTreeMap::new();
-    for (field, value) in object.as_object().into_iter().flatten() {
-        match field.as_str() {
-            "apiVersion" | "kind" => {}
-            "metadata" => {
-                let of = of.field(field).map_or(ObjectType::UNKNOWN, FieldType::object_type);
-                let metadata = value.as_object().into_iter().flatten();
-                let settable = ["annotations", "finalizers", "labels", "ownerReferences"];
-                for (field, value) in metadata.filter(|(field, _)| settable.contains(&field.as_str())) {
-                    let path = ["metadata", field].map(|name| Step::Field(name.to_owned()));
-                    collect(of.field(field), value, &mut path.to_vec(), &mut found);
-                }
-            }
-            _ => collect(of.field(field), value, &mut vec![Step::Field(field.clone())], &mut found),
-        }
-    }
-    found
-}
-
-/// Collects the leaves of a field.
-fn collect<'v>(
-    field: Option<&'static FieldType>,
-    value: &'v Value,
-    path: &mut Path,
-    found: &mut BTreeMap<Path, &'v Value>,
-) {
-    let of = field.map_or(ObjectType::UNKNOWN, FieldType::object_type);
-    match (field.map_or(&Shape::Plain, |field| &field.shape), value) {
-        (Shape::Plain, Value::Object(fields)) if !fields.is_empty() => collect_fields(of, fields, path, found),
-        (Shape::Set, Value::Array(list)) => {
-            for element in list {
-                path.push(Step::Element(element.to_string()));
-                found.insert(path.clone(), element);
-                path.pop();
-            }
-        }
-        (Shape::Keyed(keys), Value::Array(list)) => match list.iter().map(|it| Step::keyed(keys, it)).collect() {
-            None => drop(found.insert(path.clone(), value)),
-            Some::<Vec<Step>>(steps) => {
-                for (step, element) in steps.into_iter().zip(list) {
-                    path.push(step);
-                    element.as_object().into_iter().for_each(|fields| collect_fields(of, fields, path, found));
-                    path.pop();
-                }
-            }
-        },
-        _ => drop(found.insert(path.clone(), value)),
-    }
-}
-
-fn collect_fields<'v>(
-    of: ObjectType,
-    fields: &'v Map<String, Value>,
-    path: &mut Path,
-    found: &mut BTreeMap<Path, &'v Value>,
-) {
-    for (field, value) in fields {
-        path.push(Step::Field(field.clone()));
-        collect(of.field(field), value, path, found);
-        path.pop();
-    }
-}
-
-/// Gives the elements of lists their keys that have a default. An apply has no element twice.
-pub(super) fn completed(place: &Place, mut applied: Value) -> Result<Value, Refusal> {
-    let mut twice = Vec::new();
-    complete(place.kind.object_type(), &mut applied, &mut Vec::new(), &mut twice);
-    let errors = match &twice[..] {
-        [] => return Ok(applied),
-        [error] => error.clone(),
-        errors => format!("errors:\n  {}", errors.join("\n  ")),
-    };
-    let Place { kind, name, .. } = place;
-    let (version, kind) = (&kind.api_version, &kind.kind);
-    let group = if version.contains('/') { "" } else { "/" };
-    let message = format!("failed to create typed patch object (/{name}; {group}{version}, Kind={kind}): {errors}");
-    Err(Refusal::without_reason(500, &message))
-}
-
-/// Gives the elements of lists their keys that have a default, and finds those that a list has twice, each with its path.
-fn complete(of: ObjectType, object: &mut Value, path: &mut Path, twice: &mut Vec<String>) {
-    for (name, value) in object.as_object_mut().into_iter().flatten() {
-        let Some(field) = of.field(name) else { continue };
-        path.push(Step::Field(name.clone()));
-        match (&field.shape, value) {
-            (Shape::Plain, value) => complete(field.object_type(), value, path, twice),
-            (Shape::Set, Value::Array(list)) => {
-                note_twice(path, list.iter().map(|element| Step::Element(element.to_string())), twice);
-            }
-            (Shape::Keyed(keys), Value::Array(list)) => {
-                list.iter_mut().for_each(|element| set_default_keys(keys, element));
-                note_twice(path, list.iter().filter_map(|element| Step::keyed(keys, element)), twice);
-                for element in list {
-                    path.extend(Step::keyed(keys, element));
-                    let depth = path.len();
-                    complete(field.object_type(), element, path, twice);
-                    path.truncate(depth - 1);
-                }
-            }
-            _ => {}
-        }
-        path.pop();
-    }
-}
-
-fn set_default_keys(keys: &[ListKey], element: &mut Value) {
-    for (key, default) in keys {
-        if let (Some(default), Value::Object(fields)) = (default, &mut *element)
-            && fields.get(*key).is_none_or(Value::is_null)
-        {
-            fields.insert((*key).to_owned(), json!(default));
-        }
-    }
-}
-
-fn note_twice(path: &Path, steps: impl Iterator<Item = Step>, twice: &mut Vec<String>) {
-    let mut seen = BTreeSet::new();
-    for step in steps {
-        let duplicate = format!("{}: duplicate entries for key {}", text(path), text(&vec![step.clone()]));
-        if !seen.insert(step) && !twice.contains(&duplicate) {
-            twice.push(duplicate);
-        }
     }
 }
 
@@ -327,34 +169,6 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
-impl Step {
-    /// The keys of the list.
-    fn keys(&self) -> &'static [ListKey] {
-        match self {
-            Self::Key(keys, _) => keys,
-            Self::Field(_) | Self::Element(_) => &[],
-        }
-    }
-
-    /// A new element of a list, with its keys.
-    fn element(&self) -> Value {
-        let Self::Key(keys, values) = self else { return Value::Null };
-        let field = |(key, value): (&ListKey, &String)| {
-            (key.0.to_owned(), serde_json::from_str::<Value>(value).unwrap_or_default())
-        };
-        keys.iter().zip(values).map(field).collect()
-    }
-
-    /// The step of the same sort that leads to an element of a list.
-    fn same_sort(&self, element: &Value) -> Option<Self> {
-        match self {
-            Self::Field(_) => None,
-            Self::Key(keys, _) => Self::keyed(keys, element),
-            Self::Element(_) => Some(Self::Element(element.to_string())),
-        }
-    }
-}
-
 /// The refusal of an apply (structured-merge-diff `merge.Conflicts`).
 fn refused(conflicts: &[(&Manager, &Path)]) -> Refusal {
     let by = |Manager { name, subresource, update }: &Manager| {
@@ -374,22 +188,6 @@ fn refused(conflicts: &[(&Manager, &Path)]) -> Refusal {
     let (count, plural) = (conflicts.len(), if conflicts.len() == 1 { "" } else { "s" });
     let message = format!("Apply failed with {count} conflict{plural}: {}", groups.collect::<Vec<_>>().join("\n"));
     Refusal::new(409, "Conflict", message).with_details(json!({ "causes": causes.collect::<Vec<_>>() }))
-}
-
-/// A path as messages have it: `.spec.containers[name="web"].image`.
-fn text(path: &Path) -> String {
-    path.iter()
-        .map(|step| match step {
-            Step::Field(field) => format!(".{field}"),
-            Step::Key(keys, values) => {
-                let keys = keys.iter().zip(values);
-                let mut keys: Vec<String> = keys.map(|((key, _), value)| format!("{key}={value}")).collect();
-                keys.sort_unstable();
-                format!("[{}]", keys.join(","))
-            }
-            Step::Element(value) => format!("[={value}]"),
-        })
-        .collect()
 }
 
 #[cfg(test)]

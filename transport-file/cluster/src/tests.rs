@@ -227,6 +227,70 @@ fn an_object_whose_owner_never_was_there_is_garbage() {
 }
 
 #[test]
+fn a_claim_goes_when_no_pod_uses_it_and_a_volume_when_it_is_not_bound() {
+    let cluster = SimulatedCluster::new();
+    let (claims, volumes) = ("/api/v1/namespaces/web/persistentvolumeclaims", "/api/v1/persistentvolumes");
+    for (line, name) in [(claims, "free"), (claims, "used"), (volumes, "v")] {
+        let (code, object) = send_at(&cluster, 0, &format!("POST {line}"), &named(name));
+        assert_eq!((code, &object["status"]["phase"]), (201, &json!("Pending")), "{object}");
+    }
+    let volume = json!({ "name": "v", "persistentVolumeClaim": { "claimName": "used" } });
+    let pod = json!({ "metadata": { "name": "a" }, "spec": { "volumes": [volume] } });
+    assert_eq!(send_at(&cluster, 0, &format!("POST {PODS}"), &pod).0, 201);
+    cluster.patch("v1/persistentvolumes", "v", json!({ "status": { "phase": "Bound" } })).expect("patched");
+    let lines = [format!("{claims}/free"), format!("{claims}/used"), format!("{volumes}/v")];
+    for line in &lines {
+        let (code, object) = send_at(&cluster, 0, &format!("DELETE {line}"), &Value::Null);
+        assert!(code == 200 && object["metadata"]["deletionTimestamp"].is_string(), "{object}");
+    }
+    let codes =
+        |millis| [0, 1, 2].map(|line| send_at(&cluster, millis, &format!("GET {}", lines[line]), &Value::Null).0);
+    assert_eq!(codes(50), [404, 200, 200]);
+    cluster.patch("v1/persistentvolumes", "v", json!({ "status": { "phase": "Released" } })).expect("patched");
+    assert_eq!(send_at(&cluster, 50, &format!("DELETE {PODS}/a"), &Value::Null).0, 200);
+    assert_eq!(codes(100), [404, 404, 404]);
+}
+
+#[test]
+fn an_event_of_one_version_is_there_in_the_other() {
+    let cluster = SimulatedCluster::new();
+    let mut seen = watch(&cluster, "/apis/events.k8s.io/v1/events?watch=1&fieldSelector=regarding.name%3Dp");
+    let event = json!({ "apiVersion": "v1", "kind": "Event", "metadata": { "name": "e" }, "message": "m",
+        "involvedObject": { "kind": "Pod", "name": "p", "namespace": "default" } });
+    cluster.create(event).expect("created");
+    assert_eq!(told(&mut seen), ["ADDED e"]);
+    let shown = cluster.get("events.k8s.io/v1/events", "e").expect("an event");
+    assert_eq!((&shown["apiVersion"], &shown["note"]), (&json!("events.k8s.io/v1"), &json!("m")));
+    assert_eq!(cluster.list("events.k8s.io/v1/events").expect("events"), [shown]);
+    cluster.patch("events.k8s.io/v1/events", "e", json!({ "note": "n" })).expect("patched");
+    assert_eq!(cluster.get("v1/events", "e").expect("an event")["message"], "n");
+}
+
+#[test]
+fn custom_resources_are_selected_by_the_fields_of_their_definition() {
+    let cluster = SimulatedCluster::new();
+    let version =
+        json!({ "name": "v1", "served": true, "storage": true, "selectableFields": [{ "jsonPath": ".spec.color" }] });
+    let spec = json!({ "group": "example.com", "names": { "kind": "Foo", "plural": "foos" }, "versions": [version] });
+    cluster
+        .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "foos.example.com" }, "spec": spec }))
+        .expect("created");
+    for (name, color) in [("a", "red"), ("b", "blue")] {
+        cluster
+            .create(
+                json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": name, "namespace": "web" },
+                "spec": { "color": color } }),
+            )
+            .expect("created");
+    }
+    let listed = |fields: &str| send(&cluster, &format!("GET {FOOS}?fieldSelector={fields}"), &Value::Null);
+    let (_, list) = listed("spec.color%3Dblue");
+    assert_eq!((list["items"].as_array().map(Vec::len), &list["items"][0]["metadata"]["name"]), (Some(1), &json!("b")));
+    assert_eq!(listed("spec.size%3D1").0, 400);
+}
+
+#[test]
 fn a_job_and_a_replication_controller_leave_their_dependents_unless_a_policy_is_named() {
     for (kind, collection, orphans) in [
         ("Job", "batch/v1/jobs", true),

@@ -307,7 +307,8 @@ def main(folder):
     print("# selectors, the type, and the status of a new object.")
     found = list(kinds(server))
     groups = {group["name"] for group in server.document("/apis")["groups"]}
-    print("groups", *sorted(groups | set(UNSERVED_GROUPS)))
+    print("groups", *sorted(groups))
+    print("unserved", *sorted(set(UNSERVED_GROUPS) - groups))
     for version, resource in sorted(found, key=lambda it: (it[0], it[1]["resource"])):
         kind, plural = resource["responseKind"]["kind"], resource["resource"]
         name = roots[version, kind]

@@ -74,7 +74,9 @@ pub type ListKey = (&'static str, Option<&'static str>);
 
 pub(crate) struct Table {
     pub(crate) kinds: Vec<BuiltInKind>,
+    /// The groups that a server has, and those of which it serves no version.
     groups: BTreeSet<&'static str>,
+    unserved: BTreeSet<&'static str>,
     types: BTreeMap<&'static str, Fields>,
 }
 
@@ -88,11 +90,13 @@ const METADATA: &str = "meta.v1.ObjectMeta";
 
 impl Table {
     fn parse(text: &'static str) -> Self {
-        let mut table = Self { kinds: Vec::new(), groups: BTreeSet::new(), types: BTreeMap::new() };
+        let mut table =
+            Self { kinds: Vec::new(), groups: BTreeSet::new(), unserved: BTreeSet::new(), types: BTreeMap::new() };
         for line in text.lines() {
             let (word, rest) = line.split_once(' ').unwrap_or_default();
             match word {
                 "groups" => table.groups = rest.split(' ').collect(),
+                "unserved" => table.unserved = rest.split(' ').collect(),
                 "kind" => table.kinds.extend(BuiltInKind::parse(rest)),
                 "type" => table.types.extend(parse_type(rest)),
                 _ => {}
@@ -103,6 +107,11 @@ impl Table {
 
     /// Whether a group is Kubernetes' own.
     pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.serves(group) || self.unserved.contains(group)
+    }
+
+    /// Whether a server has versions of a group of Kubernetes.
+    pub(crate) fn serves(&self, group: &str) -> bool {
         group.is_empty() || self.groups.contains(group)
     }
 }

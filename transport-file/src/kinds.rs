@@ -194,9 +194,9 @@ impl Kinds {
         }
     }
 
-    /// Whether a group has kinds.
+    /// Whether a server has this group.
     pub fn has_group(&self, group: &str) -> bool {
-        self.by_name.values().any(|kind| kind.group() == group)
+        TABLE.serves(group) || self.by_name.values().any(|kind| kind.group() == group)
     }
 
     /// The kinds in the order of their collections' names.

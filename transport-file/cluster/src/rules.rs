@@ -1,5 +1,6 @@
 //! What a server takes in the metadata of an object (apimachinery `api/validation`).
 
+use super::decoding::has_any_json;
 use super::metadata::{FOREGROUND, ORPHAN};
 use super::names::{SUBDOMAIN, is_subdomain};
 use super::refusal::{Cause, FieldError};
@@ -21,7 +22,30 @@ pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
     check_annotations(&metadata["annotations"], &mut errors);
     check_owners(&metadata["ownerReferences"], &mut errors);
     check_finalizers(&metadata["finalizers"], kind.is_custom(), &mut errors);
+    if !kind.is_custom() && !has_any_json(kind) {
+        check_nulls(object, "", &mut errors);
+    }
     errors
+}
+
+/// No element of a list is null.
+fn check_nulls(value: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::Object(fields) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            fields.iter().for_each(|(name, value)| check_nulls(value, &format!("{path}{dot}{name}"), errors));
+        }
+        Value::Array(elements) => {
+            for (place, element) in elements.iter().enumerate() {
+                let path = format!("{path}[{place}]");
+                if element.is_null() {
+                    errors.push(FieldError::new(Cause::Required, &path, ""));
+                }
+                check_nulls(element, &path, errors);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn check_labels(labels: &Value, errors: &mut Vec<FieldError>) {

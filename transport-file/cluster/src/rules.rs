@@ -22,10 +22,18 @@ pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
     check_annotations(&metadata["annotations"], &mut errors);
     check_owners(&metadata["ownerReferences"], &mut errors);
     check_finalizers(&metadata["finalizers"], kind.is_custom(), &mut errors);
-    if !kind.is_custom() && !has_any_json(kind) {
+    if !kind.is_custom() && !has_any_json(kind) && has_null(object) {
         check_nulls(object, "", &mut errors);
     }
     errors
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.values().any(has_null),
+        Value::Array(elements) => elements.iter().any(|element| element.is_null() || has_null(element)),
+        _ => false,
+    }
 }
 
 /// No element of a list is null.

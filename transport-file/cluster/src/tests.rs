@@ -269,9 +269,12 @@ fn an_event_of_one_version_is_there_in_the_other() {
 #[test]
 fn custom_resources_are_selected_by_the_fields_of_their_definition() {
     let cluster = SimulatedCluster::new();
-    let version =
-        json!({ "name": "v1", "served": true, "storage": true, "selectableFields": [{ "jsonPath": ".spec.color" }] });
-    let spec = json!({ "group": "example.com", "names": { "kind": "Foo", "plural": "foos" }, "versions": [version] });
+    let spec = json!({ "type": "object", "properties": { "color": { "type": "string" } } });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema,
+        "selectableFields": [{ "jsonPath": ".spec.color" }] });
+    let names = json!({ "kind": "Foo", "plural": "foos" });
+    let spec = json!({ "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] });
     cluster
         .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": { "name": "foos.example.com" }, "spec": spec }))

@@ -106,7 +106,9 @@ fn a_change_before_a_panic_wakes_a_watch() {
 #[test]
 fn the_kind_of_a_list_is_written_with_escapes() {
     let cluster = SimulatedCluster::new().with_kind("example.com/v1", "Fo\"o", "foos", true);
-    for (target, kind) in [("/apis/example.com/v1/foos", "Fo\"oList"), ("/apis/a%22b.io/v1/%1bx%22ys", "\u{1b}x\"yList")] {
+    for (target, kind) in
+        [("/apis/example.com/v1/foos", "Fo\"oList"), ("/apis/a%22b.io/v1/%1bx%22ys", "\u{1b}x\"yList")]
+    {
         let (code, list) = send(&cluster, &format!("GET {target}"), &Value::Null);
         assert_eq!((code, &list["kind"]), (200, &json!(kind)), "{list}");
     }

@@ -21,6 +21,9 @@ pub struct Step {
     /// What of the answer is compared.
     #[serde(default, skip_serializing_if = "Comparison::is_whole")]
     pub compare: Comparison,
+    /// The fields of an object that are compared, as JSON pointers; all for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<String>,
     /// The status of the answer.
     #[serde(default)]
     pub status: u16,
@@ -112,7 +115,11 @@ impl Run {
         if step.request.starts_with("MARK ") {
             self.mark.clone_from(&self.version);
         }
-        let mut answer = step.compare.of(&body);
+        let mut answer = match &step.at[..] {
+            [] => step.compare.of(&body),
+            _ if body["kind"] == "Status" => body,
+            at => at.iter().map(|at| (at.clone(), body.pointer(at).cloned().unwrap_or_default())).collect(),
+        };
         self.normalize(&mut answer);
         Ok(Step { status: response.status, answer, ..step.clone() })
     }

@@ -1,5 +1,7 @@
 //! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that objects and informers imply.
 
+use crate::built_in::{BuiltInKind, TABLE};
+pub use crate::built_in::{FieldType, ListKey, ObjectType, Shape, Trait};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +26,10 @@ pub struct ServedKind {
     pub has_generation: bool,
     /// Whether all this was guessed by a name.
     pub is_guessed: bool,
+    /// The fields by which objects can be selected, besides their names and namespaces.
+    pub(crate) selectable: Vec<String>,
+    /// What the table of Kubernetes' own kinds has of it.
+    pub(crate) built_in: Option<&'static BuiltInKind>,
 }
 
 /// All kinds, by the names of their collections, such as `apps/v1/deployments`.
@@ -53,6 +59,20 @@ impl ServedKind {
             has_scale: false,
             has_generation: true,
             is_guessed: false,
+            selectable: Vec::new(),
+            built_in: None,
+        }
+    }
+
+    fn built_in(kind: &'static BuiltInKind) -> Self {
+        let has_part = |part| kind.subresources.contains(&part);
+        Self {
+            has_status: has_part("status"),
+            has_scale: has_part("scale"),
+            has_generation: kind.has(Trait::Generation),
+            selectable: kind.selectable.iter().map(|field| (*field).to_owned()).collect(),
+            built_in: Some(kind),
+            ..Self::custom(kind.api_version, kind.kind, kind.plural, kind.has(Trait::Namespaced))
         }
     }
 
@@ -97,7 +117,42 @@ impl ServedKind {
 
     /// Whether it is a custom resource.
     pub fn is_custom(&self) -> bool {
-        !is_built_in(&self.api_version)
+        self.built_in.is_none()
+    }
+
+    /// Whether a server treats the objects so. It takes no version of a custom resource for granted.
+    #[must_use]
+    pub fn has(&self, wanted: Trait) -> bool {
+        self.built_in.map_or(wanted == Trait::VersionRequired, |kind| kind.has(wanted))
+    }
+
+    /// The short names, such as `deploy`.
+    #[must_use]
+    pub fn short_names(&self) -> &'static [&'static str] {
+        self.built_in.map_or(&[], |kind| &kind.short_names)
+    }
+
+    /// The fields by which objects can be selected, besides their names and namespaces.
+    #[must_use]
+    pub fn selectable_fields(&self) -> &[String] {
+        &self.selectable
+    }
+
+    /// The metadata that a request for the status changes, too.
+    pub fn changed_with_status(&self) -> impl Iterator<Item = &'static str> {
+        self.built_in.into_iter().flat_map(BuiltInKind::changed_with_status)
+    }
+
+    /// The status that a server gives to a new object, as JSON; `None` for none.
+    #[must_use]
+    pub fn new_status(&self) -> Option<&'static str> {
+        self.built_in.and_then(|kind| kind.status)
+    }
+
+    /// The type of the objects, as far as their lists are concerned.
+    #[must_use]
+    pub fn object_type(&self) -> ObjectType {
+        self.built_in.map_or(ObjectType::CUSTOM, BuiltInKind::object_type)
     }
 }
 
@@ -111,13 +166,7 @@ impl Kinds {
     /// The kinds that Kubernetes has.
     #[must_use]
     pub fn new() -> Self {
-        let kinds = BUILT_IN.iter().flat_map(|(api_version, traits, kinds)| {
-            let [namespaced, has_status, has_generation, has_scale] = [N, S, G, C].map(|bit| traits & bit != 0);
-            kinds.split(' ').map(move |kind| {
-                let kind = ServedKind::custom(api_version, kind, &guessed_plural(kind), namespaced);
-                ServedKind { has_status, has_generation, has_scale, ..kind }
-            })
-        });
+        let kinds = TABLE.kinds.iter().map(ServedKind::built_in);
         Self { by_name: kinds.map(|kind| (kind.name(), kind.into())).collect() }
     }
 
@@ -139,8 +188,15 @@ impl Kinds {
             let api_version = format!("{group}/{}", text(&version["name"]));
             let has = |part: &str| version["subresources"].get(part).is_some();
             let custom = ServedKind::custom(&api_version, &kind, &plural, spec["scope"] != "Cluster");
-            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), ..custom });
+            let fields = version["selectableFields"].as_array().into_iter().flatten();
+            let selectable = fields.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect();
+            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), selectable, ..custom });
         }
+    }
+
+    /// Whether a server has this group.
+    pub fn has_group(&self, group: &str) -> bool {
+        TABLE.serves(group) || self.by_name.values().any(|kind| kind.group() == group)
     }
 
     /// The kinds in the order of their collections' names.
@@ -210,9 +266,11 @@ pub(crate) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Whether all kinds of a version are known, because it is Kubernetes' own.
+/// Whether all kinds of a version are known, because its group is Kubernetes' own. No custom resource has a group without
+/// a dot.
 fn is_built_in(api_version: &str) -> bool {
-    BUILT_IN.iter().any(|(known, ..)| *known == api_version)
+    let group = group_of(api_version);
+    !group.contains('.') || TABLE.has_group(group)
 }
 
 /// The plural of a kind (apimachinery `meta.UnsafeGuessKindToResource`).
@@ -238,50 +296,6 @@ fn guessed_kind(plural: &str) -> String {
     let mut letters = singular.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
-
-/// The objects have a namespace.
-const N: u8 = 1;
-/// The status is a subresource.
-const S: u8 = 2;
-/// The objects have a generation.
-const G: u8 = 4;
-/// The objects have a scale.
-const C: u8 = 8;
-
-/// The kinds of Kubernetes 1.36 that can be stored, without those of alpha and beta versions, by their versions and traits.
-/// The plurals are those that [`guessed_plural`] makes.
-const BUILT_IN: [(&str, u8, &str); 30] = [
-    ("v1", N, "ConfigMap Endpoints Event LimitRange Secret ServiceAccount"),
-    ("v1", S, "Namespace Node PersistentVolume"),
-    ("v1", N | S, "PersistentVolumeClaim ResourceQuota Service"),
-    ("v1", N | S | G, "Pod"),
-    ("v1", N | G, "PodTemplate"),
-    ("v1", N | S | G | C, "ReplicationController"),
-    ("apps/v1", N, "ControllerRevision"),
-    ("apps/v1", N | S | G, "DaemonSet"),
-    ("apps/v1", N | S | G | C, "Deployment ReplicaSet StatefulSet"),
-    ("batch/v1", N | S | G, "CronJob Job"),
-    ("autoscaling/v1", N | S, "HorizontalPodAutoscaler"),
-    ("autoscaling/v2", N | S, "HorizontalPodAutoscaler"),
-    ("policy/v1", N | S | G, "PodDisruptionBudget"),
-    ("networking.k8s.io/v1", N | S | G, "Ingress"),
-    ("networking.k8s.io/v1", G, "IngressClass"),
-    ("networking.k8s.io/v1", N | G, "NetworkPolicy"),
-    ("rbac.authorization.k8s.io/v1", 0, "ClusterRole ClusterRoleBinding"),
-    ("rbac.authorization.k8s.io/v1", N, "Role RoleBinding"),
-    ("storage.k8s.io/v1", 0, "CSIDriver CSINode StorageClass"),
-    ("storage.k8s.io/v1", N, "CSIStorageCapacity"),
-    ("storage.k8s.io/v1", S, "VolumeAttachment"),
-    ("coordination.k8s.io/v1", N, "Lease"),
-    ("discovery.k8s.io/v1", N | G, "EndpointSlice"),
-    ("events.k8s.io/v1", N, "Event"),
-    ("scheduling.k8s.io/v1", G, "PriorityClass"),
-    ("node.k8s.io/v1", 0, "RuntimeClass"),
-    ("apiextensions.k8s.io/v1", S | G, "CustomResourceDefinition"),
-    ("admissionregistration.k8s.io/v1", G, "MutatingWebhookConfiguration ValidatingWebhookConfiguration"),
-    ("admissionregistration.k8s.io/v1", G, "ValidatingAdmissionPolicyBinding"),
-    ("admissionregistration.k8s.io/v1", S | G, "ValidatingAdmissionPolicy"),
-];
 
 #[cfg(test)]
 mod tests {
@@ -328,6 +342,23 @@ mod tests {
         ] {
             assert_eq!(kinds.excludes(collection, version, kind), is_excluded, "{collection} {version} {kind}");
         }
+    }
+
+    #[test]
+    fn removed_versions_of_kubernetes_have_no_kinds() {
+        let kinds = Kinds::new();
+        for name in [
+            "policy/v1beta1/poddisruptionbudgets",
+            "apps/v1beta1/deployments",
+            "autoscaling/v2beta2/horizontalpodautoscalers",
+            "extensions/v1beta1/ingresses",
+            "authorization.k8s.io/v1/subjectaccessreviews",
+            "undotted/v1/foos",
+        ] {
+            assert_eq!((kinds.of_collection(name, true), kinds.may_have(name)), (None, false), "{name}");
+        }
+        let snapshots = "snapshot.storage.k8s.io/v1/volumesnapshots";
+        assert!(kinds.of_collection(snapshots, true).is_some_and(|kind| kind.is_custom()));
     }
 
     #[test]

@@ -64,6 +64,7 @@ mod recording;
 
 // The files: bytes and lines, captures, and files that are one body.
 mod body;
+mod built_in;
 mod capture;
 mod file;
 mod memory;

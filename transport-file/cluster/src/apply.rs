@@ -1,31 +1,12 @@
 //! Server-side apply: which field manager owns which field, and what an apply makes of an object.
 
+use super::field_path::{Path, Step, leaves, text};
 use super::limits;
-use super::merge_keys::ListType;
 use super::refusal::Refusal;
 use listwatch_core::text::Counted;
+use listwatch_transport_file::kinds::{ListKey, ObjectType};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The path of a field, or of an element of a list that has keys.
-type Path = Vec<Step>;
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Field(String),
-    /// The element of a list whose field has this value, as JSON.
-    Key(&'static str, String),
-    /// The element of a set, as JSON.
-    Element(String),
-}
-
-impl Step {
-    fn name(&self) -> &str {
-        match self {
-            Self::Field(name) | Self::Key(_, name) | Self::Element(name) => name,
-        }
-    }
-}
 
 /// The owners of the fields of one object.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +24,8 @@ pub(super) struct Manager {
 
 impl FieldOwners {
     /// Takes note of a change by another request than an apply.
-    pub(super) fn on_update(&mut self, manager: &Manager, is_known: bool, before: &Value, after: &Value) {
-        let (old, new) = (leaves(is_known, before), leaves(is_known, after));
+    pub(super) fn on_update(&mut self, manager: &Manager, of: ObjectType, before: &Value, after: &Value) {
+        let (old, new) = (leaves(of, before), leaves(of, after));
         let changed: BTreeSet<Path> =
             new.iter().filter(|(path, value)| old.get(*path) != Some(value)).map(|(path, _)| path.clone()).collect();
         for owned in self.0.values_mut() {
@@ -58,12 +39,12 @@ impl FieldOwners {
     pub(super) fn apply(
         &mut self,
         manager: &Manager,
-        is_known: bool,
+        of: ObjectType,
         live: &Value,
         applied: &Value,
         force: bool,
     ) -> Result<Value, Refusal> {
-        let (wanted, current) = (leaves(is_known, applied), leaves(is_known, live));
+        let (wanted, current) = (leaves(of, applied), leaves(of, live));
         let differs = |path: &Path| current.get(path) != wanted.get(path);
         let conflicts: Vec<(&Manager, &Path)> = self
             .0
@@ -94,57 +75,7 @@ impl FieldOwners {
     /// About how many bytes the paths have.
     fn bytes(&self) -> usize {
         let steps = self.0.values().flatten().flatten();
-        steps.map(|step| limits::STEP + step.name().len()).sum()
-    }
-}
-
-/// The fields without fields of their own, and their values. Those that name the object are nobody's.
-fn leaves(is_known: bool, object: &Value) -> BTreeMap<Path, &Value> {
-    let mut found = BTreeMap::new();
-    for (field, value) in object.as_object().into_iter().flatten() {
-        match field.as_str() {
-            "apiVersion" | "kind" => {}
-            "metadata" => {
-                let metadata = value.as_object().into_iter().flatten();
-                let settable = ["annotations", "finalizers", "labels", "ownerReferences"];
-                for (field, value) in metadata.filter(|(field, _)| settable.contains(&field.as_str())) {
-                    let path = ["metadata", field].map(|name| Step::Field(name.to_owned()));
-                    collect(is_known, field, value, &mut path.to_vec(), &mut found);
-                }
-            }
-            _ => collect(is_known, field, value, &mut vec![Step::Field(field.clone())], &mut found),
-        }
-    }
-    found
-}
-
-fn collect<'v>(is_known: bool, field: &str, value: &'v Value, path: &mut Path, found: &mut BTreeMap<Path, &'v Value>) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (field, value) in fields {
-                path.push(Step::Field(field.clone()));
-                collect(is_known, field, value, path, found);
-                path.pop();
-            }
-        }
-        Value::Array(list) => match ListType::of(is_known, field, list) {
-            ListType::Atomic => drop(found.insert(path.clone(), value)),
-            ListType::Set => {
-                for element in list {
-                    path.push(Step::Element(element.to_string()));
-                    found.insert(path.clone(), element);
-                    path.pop();
-                }
-            }
-            ListType::Map(key) => {
-                for element in list {
-                    path.push(Step::Key(key, element[key].to_string()));
-                    collect(is_known, "", element, path, found);
-                    path.pop();
-                }
-            }
-        },
-        _ => drop(found.insert(path.clone(), value)),
+        steps.map(|step| limits::STEP + step.len()).sum()
     }
 }
 
@@ -216,20 +147,17 @@ fn remove_all(target: &mut Value, paths: &[&[Step]]) {
 /// The places of the elements of a list, by the steps that lead to them.
 #[derive(Default)]
 struct Places {
-    /// The field by which the elements were told apart; `None` for sets.
-    key: Option<&'static str>,
+    /// The fields by which the elements were told apart; none for sets.
+    keys: &'static [ListKey],
     known: Option<BTreeMap<Step, usize>>,
 }
 
 impl Places {
     /// The place to which a step leads. Steps of one sort ascend, so a list is read once for each sort.
     fn of(&mut self, list: &[Value], step: &Step) -> Option<usize> {
-        let key = match step {
-            Step::Key(key, _) => Some(*key),
-            Step::Field(_) | Step::Element(_) => None,
-        };
-        let known = self.known.take().filter(|_| self.key == key);
-        self.key = key;
+        let keys = step.keys();
+        let known = self.known.take().filter(|_| self.keys == keys);
+        self.keys = keys;
         let known = self.known.insert(known.unwrap_or_else(|| {
             let steps = list.iter().enumerate().rev();
             steps.filter_map(|(place, element)| Some((step.same_sort(element)?, place))).collect()
@@ -240,25 +168,6 @@ impl Places {
 
 fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
-}
-
-impl Step {
-    /// A new element of a list, with its key.
-    fn element(&self) -> Value {
-        match self {
-            Self::Key(key, value) => json!({ *key: serde_json::from_str::<Value>(value).unwrap_or_default() }),
-            Self::Field(_) | Self::Element(_) => Value::Null,
-        }
-    }
-
-    /// The step of the same sort that leads to an element of a list.
-    fn same_sort(&self, element: &Value) -> Option<Self> {
-        match self {
-            Self::Field(_) => None,
-            Self::Key(key, _) => Some(Self::Key(key, element.get(key)?.to_string())),
-            Self::Element(_) => Some(Self::Element(element.to_string())),
-        }
-    }
 }
 
 /// The refusal of an apply (structured-merge-diff `merge.Conflicts`).
@@ -282,20 +191,10 @@ fn refused(conflicts: &[(&Manager, &Path)]) -> Refusal {
     Refusal::new(409, "Conflict", message).with_details(json!({ "causes": causes.collect::<Vec<_>>() }))
 }
 
-/// A path as messages have it: `.spec.containers[name="web"].image`.
-fn text(path: &Path) -> String {
-    path.iter()
-        .map(|step| match step {
-            Step::Field(field) => format!(".{field}"),
-            Step::Key(key, value) => format!("[{key}={value}]"),
-            Step::Element(value) => format!("[={value}]"),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use listwatch_transport_file::kinds::Kinds;
 
     fn applies(name: &str) -> Manager {
         Manager { name: name.to_owned(), subresource: String::new(), update: None }
@@ -305,18 +204,22 @@ mod tests {
         json!({ "spec": value })
     }
 
+    fn pod() -> ObjectType {
+        Kinds::new().known("v1/pods").unwrap().object_type()
+    }
+
     #[test]
     fn a_manager_takes_back_what_it_no_longer_applies_and_nobody_else_owns() {
         let (mut owners, one, two) = (FieldOwners::default(), applies("one"), applies("two"));
         let first = spec(&json!({ "containers": [{ "name": "a", "image": "1", "tty": true }], "x": { "y": 1 } }));
-        let live = owners.apply(&one, true, &json!({}), &first, false).unwrap();
+        let live = owners.apply(&one, pod(), &json!({}), &first, false).unwrap();
         assert_eq!(live, first);
         let second = spec(&json!({ "containers": [{ "name": "a", "image": "1" }, { "name": "b", "image": "2" }] }));
-        let live = owners.apply(&two, true, &live, &second, false).unwrap();
+        let live = owners.apply(&two, pod(), &live, &second, false).unwrap();
         let less = spec(&json!({ "containers": [{ "name": "a", "image": "1" }] }));
-        let live = owners.apply(&one, true, &live, &less, false).unwrap();
+        let live = owners.apply(&one, pod(), &live, &less, false).unwrap();
         assert_eq!(live, second, "tty and x were its own");
-        let live = owners.apply(&one, true, &live, &json!({}), false).unwrap();
+        let live = owners.apply(&one, pod(), &live, &json!({}), false).unwrap();
         assert_eq!(live, second, "the rest is another's, too");
     }
 
@@ -325,12 +228,12 @@ mod tests {
         let (mut owners, one) = (FieldOwners::default(), applies("one"));
         let env = |count: usize, value: &str| {
             let elements = (0..count).map(|place| json!({ "name": format!("{place:05}"), "value": value }));
-            spec(&json!({ "env": elements.collect::<Vec<_>>() }))
+            spec(&json!({ "containers": [{ "name": "a", "env": elements.collect::<Vec<_>>() }] }))
         };
-        let live = owners.apply(&one, true, &json!({}), &env(10_000, "1"), false).unwrap();
-        let live = owners.apply(&one, true, &live, &env(10_000, "2"), false).unwrap();
+        let live = owners.apply(&one, pod(), &json!({}), &env(10_000, "1"), false).unwrap();
+        let live = owners.apply(&one, pod(), &live, &env(10_000, "2"), false).unwrap();
         assert!(live == env(10_000, "2"));
-        assert!(owners.apply(&one, true, &live, &env(3, "2"), false).unwrap() == env(3, "2"));
+        assert!(owners.apply(&one, pod(), &live, &env(3, "2"), false).unwrap() == env(3, "2"));
     }
 
     #[test]
@@ -338,9 +241,9 @@ mod tests {
         let mut owners = FieldOwners::default();
         let update = Manager { name: "kubectl".into(), subresource: String::new(), update: Some("v1".into()) };
         let live = spec(&json!({ "replicas": 1, "paused": true }));
-        owners.on_update(&update, true, &json!({}), &live);
+        owners.on_update(&update, pod(), &json!({}), &live);
         let apply = |owners: &mut FieldOwners, replicas: u64, force| {
-            owners.apply(&applies("me"), true, &live, &spec(&json!({ "replicas": replicas })), force)
+            owners.apply(&applies("me"), pod(), &live, &spec(&json!({ "replicas": replicas })), force)
         };
         assert_eq!(apply(&mut owners.clone(), 1, false), Ok(live.clone()));
         let refusal = apply(&mut owners.clone(), 2, false).unwrap_err();

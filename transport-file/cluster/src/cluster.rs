@@ -48,11 +48,14 @@ use std::sync::Arc;
 ///
 /// | part | behaviour |
 /// |---|---|
-/// | metadata | `resourceVersion`, `uid`, `creationTimestamp`, `generateName`; `generation` counts what is neither metadata nor status |
+/// | metadata | `resourceVersion`, `uid`, `creationTimestamp`, `generateName`; `generation` counts changes of what is neither metadata nor a status of its own; invalid names, labels, annotations, finalizers and owners are refused |
 /// | refusals | 400, 404, 405, 406, 409, 410, 415, 422 and 504 with a `Status`, whose reason, message and details are a server's |
-/// | status, scale | change by requests of their own, where the kind has them |
+/// | status, scale | change by requests of their own, where the kind has them; a client's new object gets its first status |
+/// | replacements | of absent objects, and without a version, where the kind takes them |
+/// | ConfigMaps, Secrets | `stringData`, `immutable`, types, keys and sizes |
+/// | Events | the same in `v1` and `events.k8s.io/v1` |
 /// | patches | merge, JSON, strategic (not for custom resources) and apply, with field managers and their conflicts |
-/// | deletion | finalizers, preconditions, collections of objects; background, foreground and orphan |
+/// | deletion | finalizers, preconditions, collections of objects; background, foreground and orphan, by default as the kind has it; volumes and their claims are protected while they are in use |
 /// | garbage collector | dependents go with the last of their owners; references to absent owners are removed |
 /// | namespaces | one that is deleted goes with its contents, and takes no new ones |
 /// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
@@ -64,12 +67,13 @@ use std::sync::Arc;
 ///
 /// | left out | instead |
 /// |---|---|
-/// | schemas, defaults, admission | an object is stored as it is given; names are checked. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
+/// | schemas, defaults, admission | the fields of a spec are stored as they are given. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
 /// | users and permissions | [`fail_next`](Self::fail_next) with [`Fault::Refused(403)`](Fault::Refused) |
 /// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
 /// | namespaces that must exist | every namespace takes objects |
 /// | the grace period of pods | a pod without finalizers is gone at once |
-/// | versions of a kind (`autoscaling/v1` and `v2`) | each has objects of its own |
+/// | versions of a kind (`autoscaling/v1` and `v2`), but for Events | each has objects of its own |
+/// | alpha and beta versions | 404; [`with_kind`](Self::with_kind) adds one |
 /// | a scale of custom resources | a definition with `subresources.scale` adds it, for `spec.replicas` |
 /// | the end of a definition | its objects stay when a CustomResourceDefinition is deleted |
 /// | `eviction`, `binding`, `token`, `log`, `exec` | 404 |
@@ -96,7 +100,8 @@ use std::sync::Arc;
 /// The last 4,096 changes of each resource are kept for watches, as long as those of all resources take at most 1 GiB,
 /// and the last 10,000 single requests. Kinds stay for good: those that are added, and those that an object had or an
 /// informer followed. The field managers of an object go with it. An object of more than 3 MiB is refused, unless it
-/// was recorded, and so is one whose managed fields have paths of more than 64 MiB.
+/// was recorded, and so is one of a client that has more than 1.5 MiB, as etcd takes no more, or whose managed fields have
+/// paths of more than 64 MiB.
 #[derive(Clone, Debug)]
 #[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
 pub struct SimulatedCluster {
@@ -165,7 +170,7 @@ impl SimulatedCluster {
         self.act("PATCH", &place, &patch)
     }
 
-    /// Deletes an object, in the background. With finalizers, it is marked instead.
+    /// Deletes an object, in the background whatever its kind. With finalizers, it is marked instead.
     ///
     /// # Errors
     /// As [`patch`](Self::patch).
@@ -215,7 +220,7 @@ impl SimulatedCluster {
     pub fn list(&self, resource: &str) -> Result<Vec<Value>, ApiError> {
         let place = self.place(|server| server.place_at(resource, ""))?;
         let now = self.shared().now();
-        Ok(self.shared().look(now, |server| server.store().list(&place.kind)))
+        Ok(self.shared().look(now, |server| server.list(&place.kind)))
     }
 
     /// The single requests of clients, oldest first: reads and writes, but not the lists and watches of informers. The

@@ -1,6 +1,6 @@
 //! The garbage collector: what becomes of dependents when their owners go, and of the contents of namespaces.
 
-use super::metadata::{FOREGROUND, ORPHAN, finalizers, is_deleting};
+use super::metadata::{CLAIMS, FOREGROUND, ORPHAN, finalizers, is_deleting};
 use super::place::Id;
 use super::store::Touched;
 use core::time::Duration;
@@ -58,7 +58,19 @@ impl Collector {
             (_, Some(uid)) => drop(self.objects.insert(uid.to_owned(), id.clone())),
             (None, None) => {}
         }
+        if collection == PODS && !after.is_some_and(uses_volumes) {
+            self.note_claims(now, key, before);
+        }
         self.note_deletion(now, id, after);
+    }
+
+    /// A pod uses its volumes no more: their claims may go.
+    fn note_claims(&mut self, now: Instant, pod: &str, before: Option<&Value>) {
+        let namespace = pod.split_once('/').map_or("", |(namespace, _)| namespace);
+        for claim in before.into_iter().flat_map(claims) {
+            let id = Id { collection: CLAIMS.to_owned(), key: format!("{namespace}/{claim}") };
+            self.push(now, Task::Owner(id));
+        }
     }
 
     /// Takes note of a change that was recorded. What follows of it is left to the recording.
@@ -84,7 +96,8 @@ impl Collector {
         {
             self.push(now, Task::Namespace(namespace.to_owned()));
         }
-        let waits = |object: &Value| finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
+        let ours = |name: &&str| [ORPHAN, FOREGROUND].contains(name) || name.ends_with("-protection");
+        let waits = |object: &Value| finalizers(object).iter().any(ours);
         if is_marked(after) && after.is_some_and(waits) {
             self.push(now, Task::Owner(id));
         }
@@ -142,6 +155,19 @@ impl Collector {
             self.due.push_back((now + DELAY, task));
         }
     }
+}
+
+pub(super) const PODS: &str = "v1/pods";
+
+/// Whether a pod has not ended.
+pub(super) fn uses_volumes(pod: &Value) -> bool {
+    !["Succeeded", "Failed"].iter().any(|phase| pod["status"]["phase"] == *phase)
+}
+
+/// The claims that a pod names.
+pub(super) fn claims(pod: &Value) -> impl Iterator<Item = &str> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
 }
 
 pub(super) const NAMESPACES: &str = "v1/namespaces";

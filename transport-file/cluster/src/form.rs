@@ -1,5 +1,6 @@
 //! The forms in which an object is sent: whole, or its metadata alone (`Accept` with `as=`).
 
+use super::events;
 use super::refusal::Refusal;
 use serde_json::{Value, json};
 
@@ -7,6 +8,8 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Whole,
+    /// The whole object, an Event as `events.k8s.io/v1` has it.
+    Event,
     Metadata,
 }
 
@@ -35,26 +38,29 @@ impl Form {
     pub(super) fn list_type(self, api_version: &str, kind: &str) -> (String, String) {
         match self {
             Self::Whole => (format!("{kind}List"), api_version.to_owned()),
+            Self::Event => (format!("{kind}List"), events::VERSION.to_owned()),
             Self::Metadata => ("PartialObjectMetadataList".into(), METADATA_VERSION.into()),
         }
     }
 
     /// An object as an item of a list, as JSON. The kinds of Kubernetes leave its type to the list.
     pub(super) fn write_item(self, object: &Value, is_custom: bool) -> String {
-        match (self, object.as_object()) {
-            (Self::Whole, Some(fields)) if !is_custom => {
-                let mut fields = fields.clone();
-                ["apiVersion", "kind"].iter().for_each(|field| drop(fields.remove(*field)));
-                Value::Object(fields).to_string()
-            }
-            _ => self.write(object),
+        let mut item = match self {
+            Self::Whole if !is_custom => object.clone(),
+            Self::Event => events::shown(object),
+            Self::Whole | Self::Metadata => return self.write(object),
+        };
+        if let Some(fields) = item.as_object_mut() {
+            ["apiVersion", "kind"].iter().for_each(|field| drop(fields.remove(*field)));
         }
+        item.to_string()
     }
 
     /// An object in this form, as JSON.
     pub(super) fn write(self, object: &Value) -> String {
         match self {
             Self::Whole => object.to_string(),
+            Self::Event => events::shown(object).to_string(),
             Self::Metadata => {
                 let metadata = &object["metadata"];
                 json!({ "kind": "PartialObjectMetadata", "apiVersion": METADATA_VERSION, "metadata": metadata })

@@ -5,22 +5,28 @@
 //! [`Answer`]. Programs have this crate as `listwatch::testing`, by the feature `testing` of `listwatch`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod applied;
 mod apply;
 mod client;
 mod cluster;
 mod collector;
+mod config_data;
+mod decoding;
+mod events;
 mod fault;
+mod field_path;
 mod form;
 mod limits;
 mod line;
 mod list;
-mod merge_keys;
 mod metadata;
 mod names;
+mod options;
 mod patch;
 mod place;
 mod refusal;
 mod requests;
+mod rules;
 mod selector;
 mod server;
 mod shared;

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 /// The most bytes of an object, as an API server takes them in a request.
 pub(super) const BYTES: usize = 3 * 1024 * 1024;
 
+/// The most bytes of an object that etcd stores.
+const STORED: usize = 3 * 1024 * 1024 / 2;
+
 /// The most levels of objects and arrays: as many as serde_json reads.
 pub(super) const LEVELS: usize = 127;
 
@@ -22,6 +25,14 @@ pub(super) fn check(object: &Value) -> Result<(), Refusal> {
         return Err(Refusal::too_large_entity(&format!("the object has more than {BYTES} bytes")));
     }
     check_paths(paths_of(object, STEP))
+}
+
+/// Checks whether etcd stores an object.
+pub(super) fn check_stored(object: &Value) -> Result<(), Refusal> {
+    match bytes_of(object, LEVELS) {
+        Some(bytes) if bytes > STORED => Err(Refusal::without_reason(500, "etcdserver: request is too large")),
+        _ => Ok(()),
+    }
 }
 
 /// Checks how many bytes the paths of fields have.

@@ -1,6 +1,7 @@
 //! Lists: of a version, by pages.
 
 use super::form::Form;
+use super::options;
 use super::refusal::Refusal;
 use super::selector::Selection;
 use super::store::{State, Store};
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 /// The answer to a list.
 pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form) -> Result<Vec<u8>, Refusal> {
+    options::check_read(target)?;
     let selection = Selection::of(target, kind)?;
     let name = kind.name();
     let current = store.version_of(&name);
@@ -27,13 +29,19 @@ pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form
         return Err(expired(&page));
     }
     let state = store.collection(&name).state(revision).map_err(|_| expired(&page))?;
-    let limit = target.parameter("limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);
-    let (items, rest) = cut(&state, &selection, &page.start, limit.unwrap_or(usize::MAX));
+    let (items, rest) = cut(&state, &selection, &page.start, limit(target)?);
     let rest = rest.map(|(start, count)| {
         let remaining = (!selection.is_filtered()).then_some(count);
         (Page { version: Some(revision), start }.token(), remaining)
     });
     Ok(body(kind, form, revision, rest, &items))
+}
+
+/// The most items of a page. A list of any version has one page.
+fn limit(target: &Target) -> Result<usize, Refusal> {
+    let is_any_version = target.parameter("resourceVersion") == Some("0") && target.parameter("continue").is_none();
+    let limit = options::number(target, "limit")?.filter(|limit| *limit > 0 && !is_any_version);
+    Ok(limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX))
 }
 
 /// The version of a list's first page; `None` for the current one.

@@ -1,12 +1,26 @@
 //! The fields of metadata that a server sets, or looks at.
 
 use super::refusal::Refusal;
+use listwatch_transport_file::ServedKind;
 use serde_json::{Map, Value, json};
 
 /// The finalizer that keeps an object until its dependents have lost their reference to it.
 pub(super) const ORPHAN: &str = "orphan";
 /// The finalizer that keeps an object until its dependents are gone.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
+
+/// The finalizer that keeps objects of a kind while they are in use.
+pub(super) fn protection(kind: &ServedKind) -> Option<&'static str> {
+    match kind.name().as_str() {
+        CLAIMS => Some("kubernetes.io/pvc-protection"),
+        VOLUMES => Some("kubernetes.io/pv-protection"),
+        _ => None,
+    }
+}
+
+/// The claims of pods to volumes.
+pub(super) const CLAIMS: &str = "v1/persistentvolumeclaims";
+const VOLUMES: &str = "v1/persistentvolumes";
 
 /// The fields that the server alone sets, once the object is there.
 pub(super) const SERVER_FIELDS: [&str; 8] = [

@@ -1,29 +1,74 @@
 //! The names of objects: which are valid, and those that the server makes.
 
 use super::place::Place;
-use super::refusal::{Cause, Refusal};
+use super::refusal::FieldError;
+use listwatch_transport_file::ServedKind;
+use listwatch_transport_file::kinds::Trait;
 
-/// Checks the name of a new object.
-pub(super) fn check(place: &Place) -> Result<(), Refusal> {
-    let Place { kind, name, .. } = place;
-    let is_path_segment = kind.group() == "rbac.authorization.k8s.io";
-    let is_valid = if is_path_segment { is_segment(name) } else { is_subdomain(name) };
-    if is_valid {
-        return Ok(());
-    }
-    let why = if is_path_segment {
-        format!("\"{name}\": may not be '.' or '..', and may not contain '/' or '%'")
-    } else {
-        format!("\"{name}\": {SUBDOMAIN}")
+/// What is wrong with the name of a new object, and with the prefix that it was made of, which is empty for none.
+pub(super) fn faults(place: &Place, prefix: &str) -> Vec<FieldError> {
+    let rule = Rule::of(&place.kind);
+    let errors = |field: &str, given: &str, checked: &str| -> Vec<FieldError> {
+        rule.faults(checked).into_iter().map(|why| FieldError::invalid(field, given, why)).collect()
     };
-    Err(Refusal::invalid(kind, name, Cause::Invalid, "metadata.name", &why))
+    // A prefix may end with a dash.
+    let whole = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |prefix| format!("{prefix}a"));
+    let mut found = if prefix.is_empty() { Vec::new() } else { errors("metadata.generateName", prefix, &whole) };
+    found.extend(errors("metadata.name", &place.name, &place.name));
+    // The names of its Jobs are longer.
+    if place.kind.name() == "batch/v1/cronjobs" && place.name.len() > 52 {
+        found.push(FieldError::invalid("metadata.name", &place.name, "must be no more than 52 characters"));
+    }
+    found
 }
 
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
-                         must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation \
-                         is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+/// What a name has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    Subdomain,
+    Label,
+    Segment,
+}
 
-fn is_subdomain(name: &str) -> bool {
+impl Rule {
+    fn of(kind: &ServedKind) -> Self {
+        match kind {
+            _ if kind.has(Trait::LabelNames) => Self::Label,
+            _ if kind.has(Trait::SegmentNames) => Self::Segment,
+            _ => Self::Subdomain,
+        }
+    }
+
+    fn faults(self, name: &str) -> Vec<&'static str> {
+        match self {
+            Self::Subdomain => broken(&[
+                (name.len() <= 253, "must be no more than 253 characters"),
+                (name.split('.').all(is_part), SUBDOMAIN),
+            ]),
+            Self::Label if name.contains('.') && name.split('.').all(is_part) => vec!["must not contain dots"],
+            Self::Label => broken(&[(name.len() <= 63, "must be no more than 63 characters"), (is_part(name), LABEL)]),
+            Self::Segment => broken(&[
+                (name != ".", "may not be '.'"),
+                (name != "..", "may not be '..'"),
+                (!name.contains('/'), "may not contain '/'"),
+                (!name.contains('%'), "may not contain '%'"),
+            ]),
+        }
+    }
+}
+
+fn broken(rules: &[(bool, &'static str)]) -> Vec<&'static str> {
+    rules.iter().filter(|(holds, _)| !holds).map(|(_, why)| *why).collect()
+}
+
+pub(super) const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+                                    '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex \
+                                    used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
+                     end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+                     '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+
+pub(super) fn is_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_part)
 }
 
@@ -41,17 +86,19 @@ fn is_part(text: &str) -> bool {
         && bytes.iter().all(|byte| is_letter(*byte) || *byte == b'-')
 }
 
-fn is_segment(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
-}
-
 /// The uid with a number, in the form of a UUID.
 pub(super) fn uid(number: u64) -> String {
     format!("00000000-0000-4000-8000-{number:012x}")
 }
 
+/// A name of a prefix and five more characters, which has 63 bytes at most.
+pub(super) fn generated(prefix: &str, number: u64) -> String {
+    let end = (0..=prefix.len().min(58)).rev().find(|end| prefix.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}{}", &prefix[..end], suffix(number))
+}
+
 /// Five characters, from those that `generateName` takes (apimachinery `util/rand`).
-pub(super) fn suffix(number: u64) -> String {
+fn suffix(number: u64) -> String {
     const CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     // A step that has no divisor in common with their number, so that neighbours look different.
     let mut rest = number.wrapping_mul(7_368_787) % 14_348_907;
@@ -76,7 +123,20 @@ mod tests {
         for name in ["", "A", "-a", "a-", "a..b", "a_b", "a/b", &"a".repeat(254)] {
             assert!(!is_subdomain(name), "{name}");
         }
-        assert!(is_segment("system:node") && !is_segment("a/b") && !is_segment(".."));
+        for (name, is_valid) in [("system:node", true), ("a/b", false), ("..", false), ("a%b", false)] {
+            assert_eq!(Rule::Segment.faults(name).is_empty(), is_valid, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_generated_name_has_63_bytes_at_most() {
+        assert_eq!(generated(&"x".repeat(70), 1).len(), 63);
+        assert_eq!(generated(&"x".repeat(58), 1).len(), 63);
+        assert_eq!(generated("web-", 1).len(), 9);
+        assert_eq!(generated(&"ä".repeat(40), 1).len(), 63);
+        assert_eq!(Rule::Subdomain.faults(&"a".repeat(254)), ["must be no more than 253 characters"]);
+        assert_eq!(Rule::Label.faults("a.b"), ["must not contain dots"]);
+        assert_eq!(Rule::Label.faults("a_b"), [LABEL]);
     }
 
     #[test]

@@ -1,22 +1,29 @@
 //! Patches that are no merge patches (RFC 7386): JSON Patch (RFC 6902), and strategic merge patches.
 
 use super::limits::{self, BYTES, LEVELS, bytes_of, too_deep};
-use super::merge_keys::ListType;
 use super::refusal::Refusal;
+use listwatch_transport_file::kinds::{FieldType, ObjectType, Shape};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
-/// Applies a strategic merge patch. The elements of lists are told apart by the keys that the types of Kubernetes have.
+/// Applies a strategic merge patch. The elements of lists are told apart by the first key that their type has.
 /// An order of elements (`$setElementOrder`) is not kept.
-pub(super) fn strategic(target: &mut Value, patch: &Value) {
+pub(super) fn strategic(of: ObjectType, target: &mut Value, patch: &Value) -> Result<(), Refusal> {
     let Some(fields) = patch.as_object() else {
         *target = patch.clone();
-        return;
+        return Ok(());
     };
-    if fields.get("$patch").is_some_and(|how| how == "replace") {
-        *target = Value::Object(without_directives(fields));
-        return;
+    match fields.get("$patch").and_then(Value::as_str) {
+        Some("replace") => {
+            *target = Value::Object(without_directives(fields));
+            return Ok(());
+        }
+        Some("delete") => {
+            *target = json!({});
+            return Ok(());
+        }
+        _ => {}
     }
     let object = object_of(target);
     for (field, value) in fields {
@@ -28,40 +35,96 @@ pub(super) fn strategic(target: &mut Value, patch: &Value) {
             }
             _ if field.starts_with('$') => {}
             (_, Value::Null) => drop(object.remove(field)),
-            (_, Value::Array(patch)) => strategic_list(object.entry(field).or_insert(Value::Null), field, patch),
-            _ => strategic(object.entry(field).or_insert(Value::Null), value),
+            (_, Value::Array(patch)) => {
+                strategic_list(of.field(field), object.entry(field).or_insert(Value::Null), patch)?;
+            }
+            _ => {
+                let of = of.field(field).map_or(ObjectType::UNKNOWN, FieldType::object_type);
+                strategic(of, object.entry(field).or_insert(Value::Null), value)?;
+            }
         }
+    }
+    if let Some(Value::Array(kept)) = fields.get("$retainKeys") {
+        object.retain(|field, _| kept.iter().any(|it| it == field));
+    }
+    Ok(())
+}
+
+/// How a strategic merge patch tells the elements of a list apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Identity {
+    /// The list is one value.
+    None,
+    /// Each element is itself.
+    Element,
+    /// By the value of this field.
+    Key(&'static str),
+}
+
+impl Identity {
+    fn of(field: Option<&'static FieldType>) -> Self {
+        match field.filter(|field| field.merges).map(|field| &field.shape) {
+            Some(Shape::Set) => Self::Element,
+            Some(Shape::Keyed(keys)) => keys.first().map_or(Self::None, |(key, _)| Self::Key(key)),
+            Some(Shape::Patched(key)) => Self::Key(key),
+            Some(Shape::Plain | Shape::Atomic) | None => Self::None,
+        }
+    }
+
+    /// What is equal for two elements that are the same.
+    fn value(self, element: &Value) -> Option<&Value> {
+        match self {
+            Self::None | Self::Element => Some(element),
+            Self::Key(key) => element.get(key),
+        }
+    }
+
+    /// Checks that the elements of a patch can be told apart.
+    fn check(self, patch: &[Value]) -> Result<(), Refusal> {
+        let Self::Key(key) = self else { return Ok(()) };
+        if patch.iter().any(|element| !element.is_object()) {
+            return Err(Refusal::without_reason(500, "list element types are not identical"));
+        }
+        let unnamed = patch.iter().find(|element| element.get(key).is_none() && element.get("$patch").is_none());
+        unnamed.map_or(Ok(()), |element| {
+            let why = format!("map: {element} does not contain declared merge key: {key}");
+            Err(Refusal::without_reason(500, &why))
+        })
     }
 }
 
-fn strategic_list(target: &mut Value, field: &str, patch: &[Value]) {
+fn strategic_list(field: Option<&'static FieldType>, target: &mut Value, patch: &[Value]) -> Result<(), Refusal> {
     let directive = |element: &Value, wanted: &str| element.get("$patch").is_some_and(|how| how == wanted);
     let replaces = patch.iter().any(|element| directive(element, "replace"));
     let kept: Vec<Value> = patch.iter().filter(|element| !directive(element, "replace")).cloned().collect();
     let (Some(elements), false) = (target.as_array_mut(), replaces) else {
         *target = Value::Array(kept.into_iter().filter(|element| !directive(element, "delete")).collect());
-        return;
+        return Ok(());
     };
-    let list = ListType::of(true, field, &kept);
-    if list == ListType::Atomic {
+    let list = Identity::of(field);
+    if list == Identity::None {
         *elements = kept;
-        return;
+        return Ok(());
     }
+    list.check(&kept)?;
+    let of = field.map_or(ObjectType::UNKNOWN, FieldType::object_type);
     let before = std::mem::take(elements);
     let mut places = HashMap::new();
     for (place, element) in before.iter().enumerate() {
-        places.entry(list.identity(element)).or_insert(place);
+        places.entry(list.value(element)).or_insert(place);
     }
-    let place = |element: &Value| places.get(&list.identity(element)).copied();
-    let named: HashSet<Option<&Value>> = kept.iter().map(|element| list.identity(element)).collect();
+    let place = |element: &Value| places.get(&list.value(element)).copied();
+    let named: HashSet<Option<&Value>> = kept.iter().map(|element| list.value(element)).collect();
     let patches = kept.iter().filter(|element| !directive(element, "delete"));
-    let patched = patches.map(|patch| {
+    let mut patched = Vec::new();
+    for patch in patches {
         let mut element = place(patch).map(|place| before[place].clone()).unwrap_or_default();
-        strategic(&mut element, patch);
-        element
-    });
-    let others = before.iter().filter(|element| !named.contains(&list.identity(element))).cloned();
-    *elements = merge_sorted(others.collect(), patched.collect(), place);
+        strategic(of, &mut element, patch)?;
+        patched.push(element);
+    }
+    let others = before.iter().filter(|element| !named.contains(&list.value(element))).cloned();
+    *elements = merge_sorted(others.collect(), patched, place);
+    Ok(())
 }
 
 /// Merges the elements that a patch does not name into those that it names. The order before counts for two that were
@@ -212,6 +275,7 @@ fn split(path: &str) -> Option<(&str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use listwatch_transport_file::kinds::Kinds;
 
     #[test]
     fn a_json_patch_does_all_of_its_operations_or_none() {
@@ -284,28 +348,40 @@ mod tests {
         assert_eq!(json(&json!({}), &large).map_err(|refusal| refusal.code), Err(413));
     }
 
+    fn pod() -> ObjectType {
+        Kinds::new().known("v1/pods").expect("a kind").object_type()
+    }
+
     #[test]
     fn a_strategic_patch_tells_elements_apart_by_their_keys() {
-        let mut pod = json!({ "containers": [{ "name": "a", "image": "1" }, { "name": "b", "image": "1" }],
-            "tolerations": [{ "key": "x" }], "finalizers": ["x/y"], "labels": { "k": "v", "l": "w" } });
-        let patch = json!({ "containers": [{ "name": "b", "image": "2" }, { "name": "a", "$patch": "delete" }, { "name": "c" }],
-            "$setElementOrder/containers": [{ "name": "c" }], "tolerations": [{ "key": "y" }],
-            "finalizers": ["x/z", "x/y"], "labels": { "$patch": "replace", "m": "1" } });
-        strategic(&mut pod, &patch);
-        let expected = json!({ "containers": [{ "name": "b", "image": "2" }, { "name": "c" }],
-            "tolerations": [{ "key": "y" }], "finalizers": ["x/z", "x/y"], "labels": { "m": "1" } });
-        assert_eq!(pod, expected);
-        strategic(&mut pod, &json!({ "$deleteFromPrimitiveList/finalizers": ["x/y"], "labels": null }));
-        assert_eq!((&pod["finalizers"], &pod["labels"]), (&json!(["x/z"]), &Value::Null));
+        let spec = |containers: Value| json!({ "containers": containers, "tolerations": [{ "key": "x" }] });
+        let mut object = json!({ "metadata": { "finalizers": ["x/y"], "labels": { "k": "v", "l": "w" } },
+            "spec": spec(json!([{ "name": "a", "image": "1" }, { "name": "b", "image": "1" }])) });
+        let patch = json!({ "spec": { "tolerations": [{ "key": "y" }], "$setElementOrder/containers": [{ "name": "c" }],
+                "containers": [{ "name": "b", "image": "2" }, { "name": "a", "$patch": "delete" }, { "name": "c" }] },
+            "metadata": { "finalizers": ["x/z", "x/y"], "labels": { "$patch": "replace", "m": "1" } } });
+        strategic(pod(), &mut object, &patch).expect("patched");
+        let mut expected = json!({ "metadata": { "finalizers": ["x/z", "x/y"], "labels": { "m": "1" } },
+            "spec": spec(json!([{ "name": "b", "image": "2" }, { "name": "c" }])) });
+        expected["spec"]["tolerations"] = json!([{ "key": "y" }]);
+        assert_eq!(object, expected);
+        let patch = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": ["x/y"], "labels": null } });
+        strategic(pod(), &mut object, &patch).expect("patched");
+        assert_eq!(object["metadata"], json!({ "finalizers": ["x/z"] }));
+        for patch in [json!([{ "image": "3" }]), json!([null])] {
+            let refused = strategic(pod(), &mut object, &json!({ "spec": { "containers": patch } }));
+            assert_eq!(refused.map_err(|refusal| refusal.code), Err(500));
+        }
     }
+
     #[test]
     fn a_strategic_patch_changes_ten_thousand_elements_of_a_list() {
         let env = |value: &str| {
             let elements = (0..10_000).map(|place| json!({ "name": place.to_string(), "value": value }));
-            json!({ "env": elements.collect::<Vec<_>>() })
+            json!({ "spec": { "containers": [{ "name": "a", "env": elements.collect::<Vec<_>>() }] } })
         };
-        let mut pod = env("1");
-        strategic(&mut pod, &env("2"));
-        assert!(pod == env("2"));
+        let mut object = env("1");
+        strategic(pod(), &mut object, &env("2")).expect("patched");
+        assert!(object == env("2"));
     }
 }

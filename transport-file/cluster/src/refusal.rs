@@ -1,5 +1,6 @@
 //! The answers that are no success, as a kube-apiserver gives them: `metav1.Status` (apimachinery `api/errors`).
 
+use core::fmt;
 use core::time::Duration;
 use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
@@ -101,27 +102,35 @@ impl Refusal {
 
     /// A field has a value that it cannot have.
     pub(super) fn invalid(kind: &ServedKind, name: &str, cause: Cause, field: &str, why: &str) -> Self {
-        Self::unprocessed(kind, (&kind.kind, kind.qualified_kind()), name, cause, field, why)
+        Self::invalid_fields(kind, name, &[FieldError::new(cause, field, why)])
+    }
+
+    /// Some fields have values that they cannot have.
+    pub(super) fn invalid_fields(kind: &ServedKind, name: &str, errors: &[FieldError]) -> Self {
+        Self::unprocessed(kind, (&kind.kind, kind.qualified_kind()), name, errors)
     }
 
     /// As [`invalid`](Self::invalid), about the resource, where others are about the kind.
     pub(super) fn invalid_resource(kind: &ServedKind, name: &str, cause: Cause, field: &str, why: &str) -> Self {
-        Self::unprocessed(kind, (&kind.plural, kind.qualified()), name, cause, field, why)
+        Self::unprocessed(kind, (&kind.plural, kind.qualified()), name, &[FieldError::new(cause, field, why)])
     }
 
-    fn unprocessed(
-        kind: &ServedKind,
-        (named, qualified): (&str, String),
-        name: &str,
-        cause: Cause,
-        field: &str,
-        why: &str,
-    ) -> Self {
-        let message = format!("{}: {why}", cause.text());
+    /// The options of a request are not as they have to be.
+    pub(super) fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_fields(&ServedKind::custom("meta.k8s.io/v1", kind, "", false), "", errors)
+    }
+
+    fn unprocessed(kind: &ServedKind, (named, qualified): (&str, String), name: &str, errors: &[FieldError]) -> Self {
         let mut details = about(kind, named, name);
-        details["causes"] = json!([{ "reason": cause.reason(), "message": message, "field": field }]);
-        let message = format!("{qualified} \"{name}\" is invalid: {field}: {message}");
-        Self::new(422, "Invalid", message).with_details(details)
+        details["causes"] = errors.iter().map(FieldError::cause).collect();
+        let mut texts: Vec<String> = Vec::new();
+        for error in errors.iter().map(ToString::to_string) {
+            if !texts.contains(&error) {
+                texts.push(error);
+            }
+        }
+        let text = if let [text] = &texts[..] { text.clone() } else { format!("[{}]", texts.join(", ")) };
+        Self::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {text}")).with_details(details)
     }
 
     /// A patch cannot be applied to its object.
@@ -179,28 +188,64 @@ impl Refusal {
     }
 }
 
+/// A field whose value is wrong, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FieldError {
+    cause: Cause,
+    field: String,
+    why: String,
+}
+
+impl FieldError {
+    pub(super) fn new(cause: Cause, field: &str, why: impl Into<String>) -> Self {
+        Self { cause, field: field.to_owned(), why: why.into() }
+    }
+
+    /// A field has a text that it cannot have.
+    pub(super) fn invalid(field: &str, text: &str, why: &str) -> Self {
+        Self::new(Cause::Invalid, field, format!("{text:?}: {why}"))
+    }
+
+    /// A field has more than so many bytes.
+    pub(super) fn too_long(field: &str, bytes: usize) -> Self {
+        Self::new(Cause::TooLong, field, format!("may not be more than {bytes} bytes"))
+    }
+
+    fn message(&self) -> String {
+        let cause = self.cause.texts().0;
+        if self.why.is_empty() { cause.to_owned() } else { format!("{cause}: {}", self.why) }
+    }
+
+    fn cause(&self) -> Value {
+        json!({ "reason": self.cause.texts().1, "message": self.message(), "field": self.field })
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message())
+    }
+}
+
 /// Why a field is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     Forbidden,
     Invalid,
     Required,
+    TooLong,
+    Unsupported,
 }
 
 impl Cause {
-    fn text(self) -> &'static str {
+    /// What messages say, and the reason of the API.
+    fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Self::Forbidden => "Forbidden",
-            Self::Invalid => "Invalid value",
-            Self::Required => "Required value",
-        }
-    }
-
-    fn reason(self) -> &'static str {
-        match self {
-            Self::Forbidden => "FieldValueForbidden",
-            Self::Invalid => "FieldValueInvalid",
-            Self::Required => "FieldValueRequired",
+            Self::Forbidden => ("Forbidden", "FieldValueForbidden"),
+            Self::Invalid => ("Invalid value", "FieldValueInvalid"),
+            Self::Required => ("Required value", "FieldValueRequired"),
+            Self::TooLong => ("Too long", "FieldValueTooLong"),
+            Self::Unsupported => ("Unsupported value", "FieldValueNotSupported"),
         }
     }
 }

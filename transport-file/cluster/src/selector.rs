@@ -1,5 +1,6 @@
 //! Which objects a list or a watch selects: by namespace, labels and fields.
 
+use super::events;
 use super::refusal::Refusal;
 use super::target::Target;
 use listwatch_core::object::LabelSelector;
@@ -28,7 +29,8 @@ impl Selection {
         let unable = |error| Refusal::bad_request(format!("unable to parse requirement: {error}"));
         let labels = LabelSelector::parse(labels).map_err(unable)?;
         let fields = target.parameter("fieldSelector").unwrap_or_default().split(',').map(str::trim);
-        let fields = fields.filter(|term| !term.is_empty()).map(|term| FieldRequirement::parse(term, kind));
+        let fields =
+            fields.filter(|term| !term.is_empty()).map(|term| FieldRequirement::parse(term, kind, target.is_events));
         Ok(Self { namespace: target.namespace.clone(), labels, fields: fields.collect::<Result<_, _>>()? })
     }
 
@@ -47,29 +49,36 @@ impl Selection {
 }
 
 impl FieldRequirement {
-    fn parse(term: &str, kind: &ServedKind) -> Result<Self, Refusal> {
+    fn parse(term: &str, kind: &ServedKind, is_events: bool) -> Result<Self, Refusal> {
         let parts = term.split_once("!=").map(|(field, value)| (field, value, false));
         let parts = parts.or_else(|| term.split_once("==").map(|(field, value)| (field, value, true)));
         let parts = parts.or_else(|| term.split_once('=').map(|(field, value)| (field, value, true)));
         let Some((field, value, is_equal)) = parts else {
             return Err(Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'")));
         };
-        let own = fields_of(kind);
-        if !matches!(field, "metadata.name" | "metadata.namespace") && !own.contains(&field) {
+        let own = kind.selectable_fields();
+        let stored = if is_events { events::selected(field) } else { Some(field.to_owned()) };
+        let is_known =
+            |field: &String| field == "metadata.name" || field == "metadata.namespace" || own.contains(field);
+        let Some(stored) = stored.filter(is_known) else {
             return Err(Refusal::bad_request(if own.is_empty() && !kind.is_custom() {
                 let known = r#"only "metadata.name", "metadata.namespace""#;
                 format!("\"{field}\" is not a known field selector: {known}")
             } else {
                 format!("field label not supported: {field}")
             }));
-        }
-        Ok(Self { field: field.to_owned(), value: value.to_owned(), is_equal })
+        };
+        Ok(Self { field: stored, value: value.to_owned(), is_equal })
     }
 
     fn holds(&self, object: &Value) -> bool {
-        let found = self.field.split('.').try_fold(object, |value, field| value.get(field));
+        let found = path(&self.field).split('.').try_fold(object, |value, field| value.get(field));
+        let found = match found {
+            None | Some(Value::Null) if self.field == "source" => object.get("reportingComponent"),
+            found => found,
+        };
         let is_same = match found {
-            None | Some(Value::Null) => self.value.is_empty(),
+            None | Some(Value::Null) => self.value == absent(&self.field),
             Some(Value::String(text)) => *text == self.value,
             Some(other) => {
                 let text = other.to_string();
@@ -80,38 +89,20 @@ impl FieldRequirement {
     }
 }
 
-/// The fields by which the objects of a kind can be selected, besides those that all kinds have (Kubernetes 1.36, the
-/// conversion functions of field labels).
-fn fields_of(kind: &ServedKind) -> &'static [&'static str] {
-    match (kind.api_version.as_str(), kind.kind.as_str()) {
-        ("v1", "Pod") => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        ],
-        ("v1", "Event") => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ],
-        ("v1", "Namespace") => &["status.phase"],
-        ("v1", "Node") => &["spec.unschedulable"],
-        ("v1", "Secret") => &["type"],
-        ("v1", "ReplicationController") | ("apps/v1", "ReplicaSet") => &["status.replicas"],
-        ("batch/v1", "Job") => &["status.successful"],
-        _ => &[],
+/// The path to the value of a field that has another name in selectors.
+fn path(field: &str) -> &str {
+    match field {
+        "source" => "source.component",
+        "status.successful" => "status.succeeded",
+        field => field,
+    }
+}
+
+/// The text of a field that is absent.
+fn absent(field: &str) -> &'static str {
+    match field {
+        "spec.unschedulable" | "spec.hostNetwork" => "false",
+        "status.replicas" | "status.successful" => "0",
+        _ => "",
     }
 }

@@ -8,9 +8,11 @@ mod scale;
 mod single;
 
 use super::apply::FieldOwners;
-use super::collector::Collector;
+use super::collector::{Collector, NAMESPACES};
+use super::events;
 use super::form::Form;
 use super::list::list;
+use super::options::check_write;
 use super::place::{Id, Place};
 use super::refusal::Refusal;
 use super::store::Store;
@@ -19,6 +21,7 @@ use super::watch::WatchState;
 use super::write::{Actor, Moment};
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
+use listwatch_transport_file::ServedKind;
 use listwatch_transport_file::kinds::Kinds;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -132,8 +135,10 @@ impl Server {
     /// Answers a request.
     pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Reply {
         let moment = Moment { now, wall: self.wall(now) };
-        let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|target| {
+        let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
+            target.is_events = self.has_events_of(&target.collection);
             let form = Form::negotiate(call.accept)?;
+            let form = if target.is_events && form == Form::Whole { Form::Event } else { form };
             self.answer(&Asked { moment, call, target: &target, form, actor })
         });
         self.settle(now);
@@ -143,14 +148,30 @@ impl Server {
     /// Answers the author of a test.
     pub(super) fn act(&mut self, now: Instant, method: &str, place: &Place, body: &[u8]) -> Reply {
         let Place { kind, namespace, name } = place;
-        let target = Target::of(kind.name(), namespace.clone(), name.clone());
+        let mut target = Target::of(kind.name(), namespace.clone(), name.clone());
+        target.is_events = self.has_events_of(&target.collection);
+        let form = if target.is_events { Form::Event } else { Form::Whole };
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let call = Call { method, target: "", accept: "", content_type, body };
         let moment = Moment { now, wall: self.wall(now) };
-        let asked = Asked { moment, call: &call, target: &target, form: Form::Whole, actor: Actor::Author };
+        let asked = Asked { moment, call: &call, target: &target, form, actor: Actor::Author };
         let reply = self.answer(&asked);
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
+    }
+
+    /// Whether a collection is that of the Events in their other version. What was recorded of it is a collection of its own.
+    fn has_events_of(&self, collection: &str) -> bool {
+        collection == events::COLLECTION && !self.store.is_recorded(collection)
+    }
+
+    /// The objects of a kind.
+    pub(super) fn list(&self, kind: &ServedKind) -> Vec<Value> {
+        let stored = self.kinds.known(events::STORED).filter(|_| self.has_events_of(&kind.name()));
+        match stored {
+            Some(stored) => self.store.list(&stored).iter().map(events::shown).collect(),
+            None => self.store.list(kind),
+        }
     }
 
     /// Adds the kind that an informer follows, so that a test finds it under the same name.
@@ -162,7 +183,8 @@ impl Server {
     fn answer(&mut self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let Asked { call, target, form, .. } = *asked;
         let namespaced = target.name.is_empty() || !target.namespace.is_empty();
-        let kind = self.kinds.of_collection(&target.collection, namespaced).ok_or_else(Refusal::no_resource)?;
+        let collection = if target.is_events { events::STORED } else { target.collection.as_str() };
+        let kind = self.kinds.of_collection(collection, namespaced).ok_or_else(|| self.no_resource(collection))?;
         if !kind.namespaced && !target.namespace.is_empty() {
             return Err(Refusal::no_resource());
         }
@@ -171,6 +193,10 @@ impl Server {
             return Err(Refusal::guessed_namespaced(&kind));
         }
         self.store.set_dry_run(target.parameter("dryRun").is_some());
+        let options = [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")];
+        if let Some((_, options)) = options.iter().find(|(method, _)| *method == call.method) {
+            check_write(target, options)?;
+        }
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
             return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)
                 .map(|watch| Reply::Watch(Box::new(watch)));
@@ -181,9 +207,16 @@ impl Server {
             ("GET", false) => self.read(asked, &place),
             ("POST", true) => self.create(asked, place),
             ("PUT" | "PATCH", false) => self.change(asked, &place),
-            ("DELETE", false) => self.delete(asked, &place),
-            ("DELETE", true) => self.delete_collection(asked, &place.kind),
+            ("DELETE", false) if target.subresource.is_empty() => self.delete(asked, &place),
+            ("DELETE", true) if place.kind.name() != NAMESPACES => self.delete_collection(asked, &place.kind),
             _ => Err(Refusal::no_method()),
         }
+    }
+
+    /// The refusal of a collection that is not there: that of its group, if there is one.
+    fn no_resource(&self, collection: &str) -> Refusal {
+        let (version, _) = collection.rsplit_once('/').unwrap_or_default();
+        let group = version.split_once('/').map_or("", |(group, _)| group);
+        if self.kinds.has_group(group) { Refusal::no_resource() } else { Refusal::no_page() }
     }
 }

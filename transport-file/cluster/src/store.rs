@@ -120,6 +120,11 @@ impl Store {
         self.collections.get(name).unwrap_or(&self.unused)
     }
 
+    /// Whether the changes of a collection are recorded elsewhere.
+    pub(super) fn is_recorded(&self, name: &str) -> bool {
+        self.collection(name).recorded.is_some()
+    }
+
     /// The objects of a kind.
     pub(super) fn list(&self, kind: &ServedKind) -> Vec<Value> {
         self.collection(&kind.name()).objects.values().map(|object| (**object).clone()).collect()

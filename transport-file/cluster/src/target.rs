@@ -13,6 +13,8 @@ pub(super) struct Target {
     pub(super) name: String,
     /// The part of the object, such as `status`; empty for all of it.
     pub(super) subresource: String,
+    /// Whether the objects are Events, which are stored in another version than the request has.
+    pub(super) is_events: bool,
     /// The parameters, decoded.
     query: Vec<(String, String)>,
 }
@@ -49,6 +51,7 @@ impl Target {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             subresource: subresource.to_owned(),
+            is_events: false,
             query: parameters(query),
         })
     }

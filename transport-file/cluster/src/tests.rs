@@ -227,6 +227,148 @@ fn an_object_whose_owner_never_was_there_is_garbage() {
 }
 
 #[test]
+fn a_claim_goes_when_no_pod_uses_it_and_a_volume_when_it_is_not_bound() {
+    let cluster = SimulatedCluster::new();
+    let (claims, volumes) = ("/api/v1/namespaces/web/persistentvolumeclaims", "/api/v1/persistentvolumes");
+    for (line, name) in [(claims, "free"), (claims, "used"), (volumes, "v")] {
+        let (code, object) = send_at(&cluster, 0, &format!("POST {line}"), &named(name));
+        assert_eq!((code, &object["status"]["phase"]), (201, &json!("Pending")), "{object}");
+    }
+    let volume = json!({ "name": "v", "persistentVolumeClaim": { "claimName": "used" } });
+    let pod = json!({ "metadata": { "name": "a" }, "spec": { "volumes": [volume] } });
+    assert_eq!(send_at(&cluster, 0, &format!("POST {PODS}"), &pod).0, 201);
+    cluster.patch("v1/persistentvolumes", "v", json!({ "status": { "phase": "Bound" } })).expect("patched");
+    let lines = [format!("{claims}/free"), format!("{claims}/used"), format!("{volumes}/v")];
+    for line in &lines {
+        let (code, object) = send_at(&cluster, 0, &format!("DELETE {line}"), &Value::Null);
+        assert!(code == 200 && object["metadata"]["deletionTimestamp"].is_string(), "{object}");
+    }
+    let codes =
+        |millis| [0, 1, 2].map(|line| send_at(&cluster, millis, &format!("GET {}", lines[line]), &Value::Null).0);
+    assert_eq!(codes(50), [404, 200, 200]);
+    cluster.patch("v1/persistentvolumes", "v", json!({ "status": { "phase": "Released" } })).expect("patched");
+    assert_eq!(send_at(&cluster, 50, &format!("DELETE {PODS}/a"), &Value::Null).0, 200);
+    assert_eq!(codes(100), [404, 404, 404]);
+}
+
+#[test]
+fn an_event_of_one_version_is_there_in_the_other() {
+    let cluster = SimulatedCluster::new();
+    let mut seen = watch(&cluster, "/apis/events.k8s.io/v1/events?watch=1&fieldSelector=regarding.name%3Dp");
+    let event = json!({ "apiVersion": "v1", "kind": "Event", "metadata": { "name": "e" }, "message": "m",
+        "involvedObject": { "kind": "Pod", "name": "p", "namespace": "default" } });
+    cluster.create(event).expect("created");
+    assert_eq!(told(&mut seen), ["ADDED e"]);
+    let shown = cluster.get("events.k8s.io/v1/events", "e").expect("an event");
+    assert_eq!((&shown["apiVersion"], &shown["note"]), (&json!("events.k8s.io/v1"), &json!("m")));
+    assert_eq!(cluster.list("events.k8s.io/v1/events").expect("events"), [shown]);
+    cluster.patch("events.k8s.io/v1/events", "e", json!({ "note": "n" })).expect("patched");
+    assert_eq!(cluster.get("v1/events", "e").expect("an event")["message"], "n");
+}
+
+#[test]
+fn custom_resources_are_selected_by_the_fields_of_their_definition() {
+    let cluster = SimulatedCluster::new();
+    let spec = json!({ "type": "object", "properties": { "color": { "type": "string" } } });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema,
+        "selectableFields": [{ "jsonPath": ".spec.color" }] });
+    let names = json!({ "kind": "Foo", "plural": "foos" });
+    let spec = json!({ "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] });
+    cluster
+        .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "foos.example.com" }, "spec": spec }))
+        .expect("created");
+    for (name, color) in [("a", "red"), ("b", "blue")] {
+        cluster
+            .create(
+                json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": name, "namespace": "web" },
+                "spec": { "color": color } }),
+            )
+            .expect("created");
+    }
+    let listed = |fields: &str| send(&cluster, &format!("GET {FOOS}?fieldSelector={fields}"), &Value::Null);
+    let (_, list) = listed("spec.color%3Dblue");
+    assert_eq!((list["items"].as_array().map(Vec::len), &list["items"][0]["metadata"]["name"]), (Some(1), &json!("b")));
+    assert_eq!(listed("spec.size%3D1").0, 400);
+}
+
+#[test]
+fn a_job_and_a_replication_controller_leave_their_dependents_unless_a_policy_is_named() {
+    for (kind, collection, orphans) in [
+        ("Job", "batch/v1/jobs", true),
+        ("ReplicationController", "v1/replicationcontrollers", true),
+        ("ReplicaSet", "apps/v1/replicasets", false),
+        ("CronJob", "batch/v1/cronjobs", false),
+    ] {
+        let cluster = SimulatedCluster::new();
+        let (version, plural) = collection.rsplit_once('/').expect("a version");
+        let owner = json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "o" }, "spec": {} });
+        let uid = cluster.create(owner).expect("created")["metadata"]["uid"].clone();
+        let reference = json!({ "apiVersion": version, "kind": kind, "name": "o", "uid": uid });
+        let metadata = json!({ "name": "d", "ownerReferences": [reference] });
+        cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).expect("created");
+        let root = if version == "v1" { "/api" } else { "/apis" };
+        let line = format!("DELETE {root}/{version}/namespaces/default/{plural}/o");
+        let (code, answer) = send_at(&cluster, 0, &line, &Value::Null);
+        let finalizers = if orphans { json!(["orphan"]) } else { Value::Null };
+        assert_eq!((code, &answer["metadata"]["finalizers"]), (200, &finalizers), "{answer}");
+        let left = if orphans { vec!["d 0".to_owned()] } else { Vec::new() };
+        assert_eq!(maps_at(&cluster, 50), left, "{kind}");
+    }
+}
+
+#[test]
+fn an_apply_tells_ports_apart_by_number_and_protocol() {
+    let cluster = SimulatedCluster::new();
+    let service = |ports: &Value| json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "dns" }, "spec": { "ports": ports } });
+    let apply = |manager: &str, ports: &Value| {
+        let body = service(ports).to_string().into_bytes();
+        let target = format!("/api/v1/namespaces/web/services/dns?fieldManager={manager}");
+        let call = Call {
+            method: "PATCH",
+            target: &target,
+            accept: "",
+            content_type: "application/apply-patch+yaml",
+            body: &body,
+        };
+        let answer = cluster.handle(Instant::ZERO, &call);
+        (answer.head.status, serde_json::from_slice::<Value>(&answer.body).expect("JSON"))
+    };
+    let (udp, tcp) = (
+        json!({ "name": "dns", "port": 53, "protocol": "UDP" }),
+        json!({ "name": "dns-tcp", "port": 53, "protocol": "TCP" }),
+    );
+    let both = json!([udp, tcp]);
+    let (code, made) = apply("one", &both);
+    assert_eq!((code, &made["spec"]["ports"]), (201, &both));
+    let short = json!([{ "name": "dns-tcp", "port": 53 }]);
+    assert_eq!(apply("other", &short).0, 200, "without a protocol it is TCP");
+    assert_eq!(apply("one", &short).1["spec"]["ports"], json!([tcp]));
+    let (code, refusal) = apply("one", &json!([tcp, { "port": 53 }]));
+    let message = "failed to create typed patch object (/dns; /v1, Kind=Service): .spec.ports: duplicate entries for key \
+                   [port=53,protocol=\"TCP\"]";
+    assert_eq!((code, &refusal["message"]), (500, &json!(message)));
+}
+
+#[test]
+fn a_generation_counts_changes_of_a_status_that_is_no_subresource() {
+    for (subresources, generation) in [(json!({}), 2), (json!({ "status": {} }), 1)] {
+        let cluster = SimulatedCluster::new();
+        let version = json!({ "name": "v1", "served": true, "storage": true, "subresources": subresources });
+        let spec =
+            json!({ "group": "example.com", "names": { "kind": "Foo", "plural": "foos" }, "versions": [version] });
+        cluster
+            .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": { "name": "foos.example.com" }, "spec": spec }))
+            .expect("created");
+        assert_eq!(send(&cluster, &format!("POST {FOOS}"), &foo()).0, 201);
+        let (_, patched) = send(&cluster, &format!("PATCH {FOOS}/a"), &json!({ "status": { "n": 1 } }));
+        assert_eq!(patched["metadata"]["generation"], generation, "{patched}");
+    }
+}
+
+#[test]
 fn a_namespace_goes_with_its_contents_and_takes_no_new_ones() {
     let cluster = SimulatedCluster::new();
     cluster.create(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "web" } })).expect("created");
@@ -509,7 +651,7 @@ fn the_collector_finishes_a_deletion_in_a_writable_recording() {
     }
     assert_eq!(maps_at(&cluster, 200), ["d 0", "g 1"]);
     assert_eq!(send_at(&cluster, 200, "POST /api/v1/namespaces", &named("default")).0, 201);
-    assert_eq!(send_at(&cluster, 200, "DELETE /api/v1/namespaces/default", &Value::Null).0, 200);
+    cluster.delete("v1/namespaces", "default").expect("deleted");
     for millis in [250, 300, 350] {
         maps_at(&cluster, millis);
     }

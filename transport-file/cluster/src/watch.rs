@@ -1,9 +1,11 @@
 //! Watches: what there is and what changes, from a version on.
 
+use super::events;
 use super::form::Form;
 use super::list::version;
 use super::metadata::metadata_of;
-use super::refusal::{Cause, Refusal};
+use super::options;
+use super::refusal::Refusal;
 use super::selector::Selection;
 use super::store::{Change, Collection, Forgotten, Store};
 use super::target::Target;
@@ -67,13 +69,11 @@ impl WatchState {
         target: &Target,
         form: Form,
     ) -> Result<Self, Refusal> {
+        options::check_read(target)?;
         let (selection, collection) = (Selection::of(target, kind)?, kind.name());
         // As a server answers, which reads this version late.
         let asked = version(target).map_err(|why| Refusal::without_reason(500, &why))?;
         let wants_initial = target.flag("sendInitialEvents");
-        if wants_initial && target.parameter("resourceVersionMatch") != Some("NotOlderThan") {
-            return Err(no_match_rule());
-        }
         let current = store.version_of(&collection);
         if wants_initial && asked.is_some_and(|asked| asked > current) {
             return Err(Refusal::too_large(asked.unwrap_or_default(), current));
@@ -83,7 +83,7 @@ impl WatchState {
         // As a server takes it, 0 is no limit of the client's.
         let lasts = seconds.filter(|seconds| *seconds > 0).map_or(LASTS, |seconds| Duration::from_secs(seconds.into()));
         let mut watch = Self {
-            api_version: kind.api_version.clone(),
+            api_version: if form == Form::Event { events::VERSION.to_owned() } else { kind.api_version.clone() },
             kind: kind.kind.clone(),
             selection,
             form,
@@ -227,10 +227,4 @@ impl WatchState {
 fn event(kind: &str, object: &str, out: &mut Vec<u8>) {
     // Writing to a vector does not fail.
     let _written = writeln!(out, r#"{{"type":"{kind}","object":{object}}}"#);
-}
-
-fn no_match_rule() -> Refusal {
-    let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-    let options = ServedKind::custom("meta.k8s.io/v1", "ListOptions", "listoptions", false);
-    Refusal::invalid(&options, "", Cause::Forbidden, "resourceVersionMatch", why)
 }

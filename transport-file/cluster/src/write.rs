@@ -1,15 +1,21 @@
 //! Changes of single objects, by the rules of a server for metadata, status, versions and finalizers.
 
+use super::config_data::ConfigKind;
+use super::limits;
 use super::metadata::{
-    FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, remove_empty, set_finalizers,
-    set_inside,
+    FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection, remove_empty,
+    set_finalizers, set_inside,
 };
+use super::names;
 use super::place::Place;
-use super::refusal::{Cause, Refusal};
+use super::refusal::{Cause, FieldError, Refusal};
+use super::rules::{self, remove_double_owners};
 use super::store::Store;
 use listwatch_core::Instant;
+use listwatch_core::change::apply_merge_patch;
 use listwatch_core::time::WallTime;
 use listwatch_transport_file::ServedKind;
+use listwatch_transport_file::kinds::Trait;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -59,7 +65,10 @@ pub(super) fn create(
     if store.object(&kind.name(), &place.key()).is_some() {
         return Err(Refusal::already_exists(kind, name));
     }
+    remove_double_owners(&mut object);
     let metadata = metadata_of(&mut object);
+    let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
+    let errors = names::faults(place, prefix);
     let given = metadata.get("uid").filter(|uid| actor == Actor::Author && uid.is_string()).cloned();
     // A server keeps the generation that it does not count.
     let is_server_field = |field: &&&str| **field != "generation" || kind.has_generation;
@@ -74,15 +83,61 @@ pub(super) fn create(
     if kind.has_generation {
         metadata.insert("generation".into(), json!(1));
     }
-    if kind.has_status && actor == Actor::Client {
-        remove(&mut object, "status");
+    if actor == Actor::Client {
+        complete(kind, &mut object);
     }
     if is_namespace(kind) {
         set_inside(&mut object["metadata"], ["labels", "kubernetes.io/metadata.name"], json!(name))?;
         set_inside(&mut object, ["spec", "finalizers"], json!(["kubernetes"]))?;
         set_inside(&mut object, ["status", "phase"], json!("Active"))?;
     }
+    check(place, errors, &object, None)?;
+    limits::check_stored(&object)?;
     Ok(store.put(moment.now, kind, &place.key(), object))
+}
+
+/// Gives a new object of a client what a server adds: its first status, and the finalizers that protect volumes.
+fn complete(kind: &ServedKind, object: &mut Value) {
+    if let Some(config) = ConfigKind::of(kind) {
+        config.complete(object);
+    }
+    if let Some(finalizer) = protection(kind) {
+        let mut names: Vec<String> = finalizers(object).into_iter().map(str::to_owned).collect();
+        if !names.iter().any(|name| name == finalizer) {
+            names.push(finalizer.to_owned());
+        }
+        set_finalizers(object, names);
+    }
+    if !kind.has_status {
+        return;
+    }
+    let given = object["status"].take();
+    let mut status = kind.new_status().and_then(|status| serde_json::from_str(status).ok()).unwrap_or_default();
+    if kind.name() == "v1/nodes" {
+        // A kubelet creates its Node with a status.
+        apply_merge_patch(&mut status, &given);
+    }
+    if kind.name() == "v1/pods" && has_resources(object) {
+        status["qosClass"] = json!("Burstable");
+    }
+    set(object, "status", status);
+}
+
+/// Whether a container of a pod requests resources, or has limits of them.
+fn has_resources(pod: &Value) -> bool {
+    let containers = ["containers", "initContainers"].into_iter().filter_map(|field| pod["spec"][field].as_array());
+    let resources = |container: &Value| ["requests", "limits"].map(|field| container["resources"][field].clone());
+    let is_some = |value: &Value| value.as_object().is_some_and(|amounts| !amounts.is_empty());
+    containers.flatten().flat_map(resources).any(|amounts| is_some(&amounts))
+}
+
+/// Checks whether a server takes an object, which replaces the stored one.
+fn check(place: &Place, mut errors: Vec<FieldError>, object: &Value, stored: Option<&Value>) -> Result<(), Refusal> {
+    errors.extend(rules::faults(&place.kind, object));
+    if let Some(config) = ConfigKind::of(&place.kind) {
+        errors.extend(config.faults(object, stored));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Refusal::invalid_fields(&place.kind, &place.name, &errors)) }
 }
 
 /// Stores what becomes of an object by a replacement or a patch.
@@ -95,22 +150,32 @@ pub(super) fn update(
     actor: Actor,
 ) -> Result<Arc<Value>, Refusal> {
     let (kind, stored) = (&place.kind, Arc::clone(place.stored(store)?));
-    let metadata = metadata_of(&mut wanted);
-    check_identity(place, metadata, &stored)?;
+    let is_client = actor == Actor::Client;
+    metadata_of(&mut wanted);
+    check_name(place, &wanted)?;
+    check_version(place, &wanted, &stored, is_client)?;
+    let fixed = fixed_fields(&wanted, &stored, is_client);
+    if !fixed.is_empty() {
+        return Err(Refusal::invalid_fields(kind, &place.name, &fixed));
+    }
     if part == Part::Status {
-        let status = wanted["status"].take();
-        wanted = (*stored).clone();
-        set(&mut wanted, "status", status);
+        wanted = with_status(kind, wanted, &stored);
     } else if kind.has_status && actor == Actor::Client {
         set(&mut wanted, "status", stored["status"].clone());
     }
     keep_server_fields(metadata_of(&mut wanted), &stored);
+    remove_double_owners(&mut wanted);
     remove_empty(metadata_of(&mut wanted));
     check_finalizers(place, &wanted, &stored)?;
+    if is_client {
+        ConfigKind::of(kind).into_iter().for_each(|config| config.complete(&mut wanted));
+        check(place, Vec::new(), &wanted, Some(&stored))?;
+        limits::check_stored(&wanted)?;
+    }
     if wanted == *stored {
         return Ok(stored);
     }
-    if kind.has_generation && differs(&wanted, &stored) {
+    if kind.has_generation && differs(&wanted, &stored, kind.has_status) {
         metadata_of(&mut wanted).insert("generation".into(), json!(generation(&stored).saturating_add(1)));
     }
     if is_deleting(&stored) && finalizers(&wanted).is_empty() && !is_namespace(kind) {
@@ -126,7 +191,12 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
     let (kind, stored) = (&place.kind, Arc::clone(place.stored(store)?));
     check_preconditions(place, &options["preconditions"], &stored)?;
     let mut object = (*stored).clone();
-    set_finalizers(&mut object, deletion_finalizers(&stored, options["propagationPolicy"].as_str()));
+    let policy = match options["orphanDependents"].as_bool() {
+        Some(true) => Some("Orphan"),
+        Some(false) => Some("Background"),
+        None => options["propagationPolicy"].as_str(),
+    };
+    set_finalizers(&mut object, deletion_finalizers(&stored, policy));
     if finalizers(&object).is_empty() && !is_namespace(kind) {
         store.remove(moment.now, kind, &place.key(), (*stored).clone());
         return Ok(Deleted::Gone(stored));
@@ -168,9 +238,32 @@ fn deletion_finalizers(stored: &Value, policy: Option<&str>) -> Vec<String> {
     finalizers
 }
 
-fn check_identity(place: &Place, metadata: &Map<String, Value>, stored: &Value) -> Result<(), Refusal> {
-    let Place { kind, name, .. } = place;
-    let given = |field: &str| metadata.get(field).and_then(Value::as_str).filter(|value| !value.is_empty());
+/// A stored object with another status, and with the metadata that a request for the status may change.
+fn with_status(kind: &ServedKind, mut wanted: Value, stored: &Value) -> Value {
+    let mut object = stored.clone();
+    set(&mut object, "status", wanted["status"].take());
+    for field in kind.changed_with_status() {
+        let value = wanted["metadata"][field].take();
+        metadata_of(&mut object).insert(field.to_owned(), value);
+    }
+    object
+}
+
+/// Checks that an object has the name and the namespace of the request.
+pub(super) fn check_name(place: &Place, object: &Value) -> Result<(), Refusal> {
+    if object["metadata"]["name"].as_str().unwrap_or_default().is_empty() {
+        let name = &place.name;
+        return Err(Refusal::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    check_given_name(place, object)
+}
+
+/// As [`check_name`], for an object that may have none.
+pub(super) fn check_given_name(place: &Place, object: &Value) -> Result<(), Refusal> {
+    let name = &place.name;
+    let given = |field: &str| object["metadata"][field].as_str().filter(|value| !value.is_empty());
     if let Some(other) = given("name").filter(|other| other != name) {
         return Err(Refusal::bad_request(format!(
             "the name of the object ({other}) does not match the name on the URL ({name})"
@@ -179,16 +272,54 @@ fn check_identity(place: &Place, metadata: &Map<String, Value>, stored: &Value) 
     if given("namespace").is_some_and(|namespace| namespace != place.namespace) {
         return Err(Refusal::bad_request(OTHER_NAMESPACE));
     }
-    let known = |field: &str| stored["metadata"][field].as_str().unwrap_or_default();
-    if let Some(uid) = given("uid").filter(|uid| *uid != known("uid")) {
-        let known = known("uid");
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {known}");
-        return Err(Refusal::conflict(kind, name, &why));
-    }
-    if given("resourceVersion").is_some_and(|version| version != known("resourceVersion")) {
-        return Err(Refusal::conflict(kind, name, MODIFIED));
-    }
     Ok(())
+}
+
+/// Checks that a replacement has the uid of the object that it replaces, if it has one.
+pub(super) fn check_uid(place: &Place, object: &Value, stored: &Value) -> Result<(), Refusal> {
+    let (given, known) = (object["metadata"]["uid"].as_str().unwrap_or_default(), stored["metadata"]["uid"].as_str());
+    let known = known.unwrap_or_default();
+    if given.is_empty() || given == known {
+        return Ok(());
+    }
+    let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {known}");
+    Err(Refusal::conflict(&place.kind, &place.name, &why))
+}
+
+/// Checks the version that is replaced. A client has to name it for some kinds.
+fn check_version(place: &Place, object: &Value, stored: &Value, is_client: bool) -> Result<(), Refusal> {
+    let given = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    if given.is_empty() || given == "0" {
+        if !is_client || !place.kind.has(Trait::VersionRequired) {
+            return Ok(());
+        }
+        let why = "0: must be specified for an update";
+        let field = "metadata.resourceVersion";
+        return Err(Refusal::invalid_resource(&place.kind, &place.name, Cause::Invalid, field, why));
+    }
+    if given.parse::<u64>().is_err() {
+        let why = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
+        return Err(Refusal::without_reason(500, &why));
+    }
+    if stored["metadata"]["resourceVersion"] == given {
+        return Ok(());
+    }
+    Err(Refusal::conflict(&place.kind, &place.name, MODIFIED))
+}
+
+/// The fields that a change cannot change. A server names each of them twice.
+fn fixed_fields(wanted: &Value, stored: &Value, is_client: bool) -> Vec<FieldError> {
+    let field_error = |field: &str| {
+        let (given, known) = (&wanted["metadata"][field], &stored["metadata"][field]);
+        let is_changed = given.as_str().is_some_and(|text| !text.is_empty()) && given != known;
+        let error =
+            FieldError::new(Cause::Invalid, &format!("metadata.{field}"), format!("{given}: field is immutable"));
+        is_changed.then_some(error)
+    };
+    // That of an object that is being deleted stays as it is.
+    let is_deletion_fixed = is_client && !is_deleting(stored);
+    let errors = [field_error("uid"), field_error("deletionTimestamp").filter(|_| is_deletion_fixed)];
+    errors.into_iter().flatten().flat_map(|error| [error.clone(), error]).collect()
 }
 
 pub(super) const OTHER_NAMESPACE: &str =
@@ -233,7 +364,7 @@ fn check_finalizers(place: &Place, wanted: &Value, stored: &Value) -> Result<(),
 
 /// Gives metadata the fields that the server sets as they are stored.
 fn keep_server_fields(metadata: &mut Map<String, Value>, stored: &Value) {
-    for field in SERVER_FIELDS.iter().chain(&["name", "namespace", "generateName"]) {
+    for field in SERVER_FIELDS.iter().chain(&["name", "namespace"]) {
         match &stored["metadata"][field] {
             Value::Null => metadata.remove(*field),
             value => metadata.insert((*field).to_owned(), value.clone()),
@@ -246,15 +377,30 @@ fn is_namespace(kind: &ServedKind) -> bool {
     kind.kind == "Namespace" && kind.api_version == "v1"
 }
 
-/// Whether anything but metadata and status differs.
-fn differs(one: &Value, other: &Value) -> bool {
+/// Whether anything but the metadata differs, and but the status where that is a subresource.
+fn differs(one: &Value, other: &Value, has_status: bool) -> bool {
     let spec = |object: &Value| {
         let mut object = object.clone();
         remove(&mut object, "metadata");
-        remove(&mut object, "status");
+        if has_status {
+            remove(&mut object, "status");
+        }
+        remove_nulls(&mut object);
         object
     };
     spec(one) != spec(other)
+}
+
+/// Removes the nulls of an object: a recorded one may have some, and a written one has none.
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(remove_nulls),
+        _ => {}
+    }
 }
 
 fn set(object: &mut Value, field: &str, value: Value) {

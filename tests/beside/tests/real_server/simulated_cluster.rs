@@ -42,6 +42,14 @@ fn a_server_answers_as_it_was_recorded() {
     assert!(differences.is_empty(), "{differences}");
 }
 
+#[test]
+fn a_server_has_the_kinds_of_the_simulated_cluster() {
+    let Some(plane) = plane() else { return };
+    for kind in SimulatedCluster::new().kinds() {
+        assert!(plane.has(&Resource::named(&kind.name()).unwrap()), "{}", kind.name());
+    }
+}
+
 /// ConfigMaps with their owners, and how each is deleted, if it is.
 const FAMILY: [(&str, &[&str], Option<PropagationPolicy>); 9] = [
     ("back", &[], Some(PropagationPolicy::Background)),

@@ -1,7 +1,9 @@
 //! What a server does by itself: the tasks of the garbage collector.
 
-use super::super::collector::{NAMESPACES, Task};
-use super::super::metadata::{FOREGROUND, ORPHAN, finalizers, is_deleting, metadata_of, set_finalizers};
+use super::super::collector::{NAMESPACES, PODS, Task, claims, uses_volumes};
+use super::super::metadata::{
+    CLAIMS, FOREGROUND, ORPHAN, finalizers, is_deleting, metadata_of, protection, set_finalizers,
+};
 use super::super::place::{Id, Place};
 use super::super::store::Touched;
 use super::super::write::{self, Actor, Moment, Part};
@@ -77,6 +79,12 @@ impl Server {
     /// Deletes or orphans the dependents of an object that waits for it, and lets it go.
     fn collect_owner(&mut self, moment: Moment, id: &Id) {
         let Some((place, object)) = self.found(id).filter(|(_, object)| is_deleting(object)) else { return };
+        if let Some(finalizer) = protection(&place.kind).filter(|name| finalizers(&object).contains(name)) {
+            if !self.is_in_use(&place, &object) {
+                self.finish(moment, &place, &object, finalizer);
+            }
+            return;
+        }
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         let dependents = self.collector.dependents(uid);
         let dependents: Vec<(Place, Arc<Value>)> = dependents.iter().filter_map(|id| self.found(id)).collect();
@@ -95,6 +103,17 @@ impl Server {
             }
             blocking.for_each(|(place, _)| self.remove(moment, place, Some("Foreground")));
         }
+    }
+
+    /// Whether a volume is bound, or a pod uses a claim.
+    fn is_in_use(&self, place: &Place, object: &Value) -> bool {
+        if place.kind.name() != CLAIMS {
+            return object["status"]["phase"] == "Bound";
+        }
+        let prefix = format!("{}/", place.namespace);
+        let pods = self.store.collection(PODS).objects().range(prefix.clone()..);
+        let mut pods = pods.take_while(|(key, _)| key.starts_with(&prefix)).map(|(_, pod)| pod);
+        pods.any(|pod| uses_volumes(pod) && claims(pod).any(|claim| claim == place.name))
     }
 
     /// Deletes what is in a namespace that is being deleted, and then the namespace.

@@ -1,5 +1,7 @@
 //! What a request's body says.
 
+use super::super::decoding::decode;
+use super::super::events;
 use super::super::refusal::Refusal;
 use super::super::write::Actor;
 use super::Asked;
@@ -25,19 +27,39 @@ pub(super) fn object(asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refu
         return unrecognized("it is no object".into());
     }
     let is_lenient = !kind.is_custom() || asked.actor == Actor::Author;
-    for (field, expected) in [("kind", &kind.kind), ("apiVersion", &kind.api_version)] {
+    for (field, expected) in [("kind", kind.kind.as_str()), ("apiVersion", version(asked, kind))] {
         match object[field].as_str() {
             Some(given) if given == expected => {}
             None | Some("") if is_lenient => object[field] = json!(expected),
             None | Some("") => return unrecognized(format!("the field `{field}` is missing")),
             Some(_) => {
                 let text = |field: &str| object[field].as_str().unwrap_or_default();
-                let (given, version, expected) = (text("kind"), text("apiVersion"), &kind.kind);
-                return Err(Refusal::bad_request(format!(
-                    "{given} in version \"{version}\" cannot be handled as a {expected}"
-                )));
+                return Err(Refusal::bad_request(cannot_be_handled(text("kind"), text("apiVersion"), kind)));
             }
         }
     }
-    Ok(object)
+    stored(asked, kind, object).map_err(|why| {
+        let refused = cannot_be_handled(&kind.kind, version(asked, kind), kind);
+        Refusal::bad_request(format!("{refused}: {why}"))
+    })
+}
+
+/// An object of a request, as it is stored. `Err` says what no object of the kind can have.
+pub(super) fn stored(asked: &Asked<'_>, kind: &ServedKind, mut object: Value) -> Result<Value, String> {
+    decode(kind, &mut object)?;
+    Ok(if asked.target.is_events { events::stored(&object) } else { object })
+}
+
+/// A stored object, as requests for it have it.
+pub(super) fn shown(asked: &Asked<'_>, object: &Value) -> Value {
+    if asked.target.is_events { events::shown(object) } else { object.clone() }
+}
+
+/// The version that an object of a request has.
+pub(super) fn version<'k>(asked: &Asked<'_>, kind: &'k ServedKind) -> &'k str {
+    if asked.target.is_events { events::VERSION } else { &kind.api_version }
+}
+
+fn cannot_be_handled(given: &str, version: &str, kind: &ServedKind) -> String {
+    format!("{given} in version \"{version}\" cannot be handled as a {}", kind.kind)
 }

@@ -1,20 +1,24 @@
 //! The requests of single objects.
 
+use super::super::applied::completed;
 use super::super::apply::Manager;
 use super::super::collector::NAMESPACES;
+use super::super::events;
 use super::super::limits;
 use super::super::list::list;
 use super::super::metadata::{is_deleting, metadata_of};
 use super::super::names;
+use super::super::options::check_deletion;
 use super::super::patch;
 use super::super::place::{Id, Place};
 use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
 use super::super::write::{self, Actor, Deleted, Part};
-use super::read::{body, object};
+use super::read::{self, body, object, stored, version};
 use super::{Asked, Reply, Server};
 use listwatch_core::change::apply_merge_patch;
 use listwatch_transport_file::ServedKind;
+use listwatch_transport_file::kinds::Trait;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -47,7 +51,7 @@ impl Server {
         }
         place.name = match (text("name"), text("generateName")) {
             (name, _) if !name.is_empty() => name,
-            (_, prefix) if !prefix.is_empty() => format!("{prefix}{}", names::suffix(self.uids + 1)),
+            (_, prefix) if !prefix.is_empty() => names::generated(&prefix, self.uids + 1),
             _ => {
                 let why = "name or generateName is required";
                 return Err(Refusal::invalid(&place.kind, "", Cause::Required, "metadata.name", why));
@@ -59,7 +63,6 @@ impl Server {
 
     /// Stores a new object, by a request to create or to apply it.
     fn enter(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Arc<Value>, Refusal> {
-        names::check(place)?;
         limits::check(&object)?;
         if asked.actor == Actor::Client && place.kind.namespaced && !names::is_label(&place.namespace) {
             let namespaces = self.kinds.known(NAMESPACES).ok_or_else(Refusal::no_resource)?;
@@ -115,6 +118,12 @@ impl Server {
         Err(refusal)
     }
 
+    /// A replacement of an object that is absent, which some kinds take for its creation.
+    fn create_by_put(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Reply, Refusal> {
+        let created = self.enter(asked, place, object)?;
+        Ok(asked.done(201, &created))
+    }
+
     /// A replacement or a patch.
     pub(super) fn change(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let part = match asked.target.subresource.as_str() {
@@ -126,14 +135,19 @@ impl Server {
         if asked.call.method == "PATCH" && asked.call.content_type == APPLY {
             return self.apply(asked, place, part);
         }
-        let stored = Arc::clone(place.stored(&self.store)?);
-        let wanted = match asked.call.method {
-            "PUT" => object(asked, &place.kind)?,
-            _ => patched(asked, &place.kind, &stored)?,
+        let replacement = if asked.call.method == "PUT" { Some(object(asked, &place.kind)?) } else { None };
+        replacement.as_ref().map_or(Ok(()), |object| write::check_name(place, object))?;
+        let stored = match (place.stored(&self.store).cloned(), replacement.clone()) {
+            (Ok(stored), _) => stored,
+            (Err(_), Some(object)) if part == Part::Whole && place.kind.has(Trait::CreatedByPut) => {
+                return self.create_by_put(asked, place, object);
+            }
+            (Err(absent), _) => return Err(absent),
         };
-        if asked.call.method == "PUT" {
-            check_version(asked, place, &wanted)?;
-        }
+        let wanted = match replacement {
+            Some(object) => write::check_uid(place, &object, &stored).map(|()| object)?,
+            None => patched(asked, &place.kind, &stored)?,
+        };
         limits::check(&stored)?;
         limits::check(&wanted)?;
         let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
@@ -150,26 +164,32 @@ impl Server {
             return Err(Refusal::invalid(&options, "", Cause::Required, "fieldManager", why));
         };
         let applied = body(asked, &place.kind)?;
-        if applied["kind"] != place.kind.kind || applied["apiVersion"] != place.kind.api_version {
+        if applied["kind"] != place.kind.kind || applied["apiVersion"] != version(asked, &place.kind) {
             let text = |field: &str| applied[field].as_str().unwrap_or_default();
             let message = format!("invalid object type: {}, Kind={}", text("apiVersion"), text("kind"));
             return Err(Refusal::bad_request(message));
         }
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name: name.to_owned(), subresource, update: None };
-        let is_known = !place.kind.is_custom();
-        let stored = place.stored(&self.store).ok().cloned();
         limits::check(&applied)?;
+        let applied = completed(place, applied)?;
+        let applied = stored(asked, &place.kind, applied).map_err(Refusal::bad_request)?;
+        check_applied(place, &applied)?;
+        let stored = place.stored(&self.store).ok().cloned();
         stored.as_deref().map_or(Ok(()), limits::check)?;
         let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
         let live = stored.as_deref().cloned().unwrap_or_else(|| applied.clone());
         let force = asked.target.flag("force");
-        let mut wanted = owners.apply(&manager, is_known, &live, &applied, force)?;
+        let mut wanted = owners.apply(&manager, place.kind.object_type(), &live, &applied, force)?;
         limits::check(&wanted)?;
-        if let Some(version) = applied["metadata"]["resourceVersion"].as_str() {
-            metadata_of(&mut wanted).insert("resourceVersion".into(), json!(version));
+        // The server compares them.
+        for field in ["resourceVersion", "uid", "deletionTimestamp"] {
+            if let Some(given) = applied["metadata"].get(field).filter(|given| !given.is_null()) {
+                metadata_of(&mut wanted).insert(field.into(), given.clone());
+            }
         }
         let (code, object) = match stored {
+            None if applied["metadata"]["uid"].is_string() => return Err(no_such_uid(place, &applied)),
             None if part == Part::Status => return Err(Refusal::not_found(&place.kind, &place.name)),
             None => (201, self.enter(asked, place, wanted)?),
             Some(_) => (200, write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?),
@@ -189,13 +209,17 @@ impl Server {
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name, subresource, update: Some(place.kind.api_version.clone()) };
         let owners = self.owners.entry(place.id()).or_default();
-        owners.on_update(&manager, !place.kind.is_custom(), before, after);
+        owners.on_update(&manager, place.kind.object_type(), before, after);
     }
 
     pub(super) fn delete(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let options = self.delete_options(asked, &place.kind)?;
+        check_namespace_may_go(asked, place)?;
         let object = match write::delete(&mut self.store, asked.moment, place, &options)? {
             Deleted::Marked(object) => return Ok(asked.done(200, &object)),
+            Deleted::Gone(object) if place.kind.has(Trait::DeletedObjectReturned) => {
+                return Ok(asked.done(200, &object));
+            }
             Deleted::Gone(object) => object,
         };
         let mut details = json!({ "name": place.name, "kind": place.kind.plural, "uid": object["metadata"]["uid"] });
@@ -232,6 +256,19 @@ impl Server {
         if let Some(policy) = asked.target.parameter("propagationPolicy") {
             options["propagationPolicy"] = json!(policy);
         }
+        if let Some(dry_run) = asked.target.parameter("dryRun") {
+            options["dryRun"] = json!([dry_run]);
+        }
+        check_deletion(&options)?;
+        if kind.name() == events::STORED {
+            // The garbage collector does not follow Events.
+            options["propagationPolicy"] = Value::Null;
+            options["orphanDependents"] = Value::Null;
+        }
+        let names_policy = ["propagationPolicy", "orphanDependents"].iter().any(|field| !options[*field].is_null());
+        if !names_policy && asked.actor == Actor::Client && kind.has(Trait::OrphansDependents) {
+            options["propagationPolicy"] = json!("Orphan");
+        }
         if options["dryRun"].as_array().is_some_and(|dry_run| !dry_run.is_empty()) {
             self.store.set_dry_run(true);
         }
@@ -239,41 +276,60 @@ impl Server {
     }
 }
 
+/// Checks that a client does not delete a namespace that every cluster has.
+fn check_namespace_may_go(asked: &Asked<'_>, place: &Place) -> Result<(), Refusal> {
+    let is_kept = ["default", "kube-public", "kube-system"].contains(&place.name.as_str());
+    if !is_kept || place.kind.name() != NAMESPACES || asked.actor == Actor::Author {
+        return Ok(());
+    }
+    Err(Refusal::forbidden(&place.kind, &place.name, "this namespace may not be deleted"))
+}
+
 const APPLY: &str = "application/apply-patch+yaml";
 const DEFINITIONS: &str = "apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A replacement of a custom resource names the version that it replaces.
-fn check_version(asked: &Asked<'_>, place: &Place, wanted: &Value) -> Result<(), Refusal> {
-    let has_version = wanted["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty());
-    if has_version || !place.kind.is_custom() || asked.actor == Actor::Author {
-        return Ok(());
+/// Checks the metadata of an apply that are no fields of a manager.
+fn check_applied(place: &Place, applied: &Value) -> Result<(), Refusal> {
+    if applied["metadata"]["managedFields"].as_array().is_some_and(|managed| !managed.is_empty()) {
+        return Err(Refusal::bad_request("metadata.managedFields must be nil"));
     }
-    let why = "0: must be specified for an update";
-    Err(Refusal::invalid_resource(&place.kind, &place.name, Cause::Invalid, "metadata.resourceVersion", why))
+    write::check_given_name(place, applied)
+}
+
+/// An apply names the uid of an object that is absent.
+fn no_such_uid(place: &Place, applied: &Value) -> Refusal {
+    let uid = applied["metadata"]["uid"].as_str().unwrap_or_default();
+    let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+    Refusal::conflict(&place.kind, &place.name, &why)
 }
 
 /// What a patch makes of an object.
 pub(super) fn patched(asked: &Asked<'_>, kind: &ServedKind, stored: &Value) -> Result<Value, Refusal> {
+    let shown = read::shown(asked, stored);
     let undecodable = |why: &dyn core::fmt::Display| Refusal::bad_request(format!("error decoding patch: {why}"));
     let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(&error));
-    let merged = |merge: fn(&mut Value, &Value)| {
-        let patch = patch()?;
-        if !patch.is_object() {
-            return Err(undecodable(&"it is no object"));
-        }
-        let mut object = stored.clone();
-        merge(&mut object, &patch);
-        Ok(object)
-    };
+    let object_patch =
+        || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(&"it is no object")) });
     let mut object = match asked.call.content_type.split(';').next().unwrap_or_default().trim() {
-        "application/merge-patch+json" => merged(apply_merge_patch)?,
-        "application/strategic-merge-patch+json" if !kind.is_custom() => merged(patch::strategic)?,
-        "application/json-patch+json" => patch::json(stored, &patch()?)?,
+        "application/merge-patch+json" => {
+            let mut object = shown.clone();
+            apply_merge_patch(&mut object, &object_patch()?);
+            object
+        }
+        "application/strategic-merge-patch+json" if !kind.is_custom() => {
+            let mut object = shown.clone();
+            patch::strategic(kind.object_type(), &mut object, &object_patch()?)?;
+            object
+        }
+        "application/json-patch+json" => patch::json(&shown, &patch()?)?,
         _ => return Err(Refusal::unsupported_media_type(kind.is_custom())),
     };
     if !object.is_object() {
         return Err(Refusal::unprocessable());
     }
-    (object["kind"], object["apiVersion"]) = (stored["kind"].clone(), stored["apiVersion"].clone());
-    Ok(object)
+    (object["kind"], object["apiVersion"]) = (shown["kind"].clone(), shown["apiVersion"].clone());
+    read::stored(asked, kind, object).map_err(|why| {
+        let name = stored["metadata"]["name"].as_str().unwrap_or_default();
+        Refusal::invalid(kind, name, Cause::Invalid, "patch", &why)
+    })
 }

@@ -106,7 +106,9 @@ fn a_change_before_a_panic_wakes_a_watch() {
 #[test]
 fn the_kind_of_a_list_is_written_with_escapes() {
     let cluster = SimulatedCluster::new().with_kind("example.com/v1", "Fo\"o", "foos", true);
-    for (target, kind) in [("/apis/example.com/v1/foos", "Fo\"oList"), ("/apis/a%22b/v1/%1bx%22ys", "\u{1b}x\"yList")] {
+    for (target, kind) in
+        [("/apis/example.com/v1/foos", "Fo\"oList"), ("/apis/a%22b.io/v1/%1bx%22ys", "\u{1b}x\"yList")]
+    {
         let (code, list) = send(&cluster, &format!("GET {target}"), &Value::Null);
         assert_eq!((code, &list["kind"]), (200, &json!(kind)), "{list}");
     }
@@ -122,10 +124,14 @@ fn a_forged_continue_token_of_a_version_to_come_is_refused() {
     assert_eq!((code, &list["reason"]), (410, &json!("Expired")), "{list}");
 }
 
-/// Sends an apply of a ConfigMap.
-fn apply_map(cluster: &SimulatedCluster, manager: &str, data: &Value) -> (u16, Value) {
-    let body = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data });
-    let (target, body) = (format!("{MAPS}/a?fieldManager={manager}"), body.to_string().into_bytes());
+/// Their data are any JSON.
+const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
+
+/// Sends an apply of a ControllerRevision.
+fn apply_revision(cluster: &SimulatedCluster, manager: &str, data: &Value) -> (u16, Value) {
+    let body =
+        json!({ "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": { "name": "a" }, "data": data });
+    let (target, body) = (format!("{REVISIONS}/a?fieldManager={manager}"), body.to_string().into_bytes());
     let content_type = "application/apply-patch+yaml";
     let call = Call { method: "PATCH", target: &target, accept: "", content_type, body: &body };
     let answer = cluster.handle(Instant::ZERO, &call);
@@ -145,37 +151,40 @@ fn an_object_whose_field_paths_take_much_memory_is_refused() {
     let too_large = |(code, status): (u16, Value)| {
         assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")), "{}", status["message"]);
     };
-    too_large(send(&cluster, &format!("POST {MAPS}"), &large));
-    too_large(apply_map(&cluster, "one", &large["data"]));
-    assert_eq!(send(&cluster, &format!("POST {MAPS}"), &named("a")).0, 201);
-    too_large(send(&cluster, &format!("PATCH {MAPS}/a"), &large));
-    too_large(send(&cluster, &format!("PUT {MAPS}/a"), &large));
-    too_large(apply_map(&cluster, "one", &large["data"]));
+    too_large(send(&cluster, &format!("POST {REVISIONS}"), &large));
+    too_large(apply_revision(&cluster, "one", &large["data"]));
+    assert_eq!(send(&cluster, &format!("POST {REVISIONS}"), &named("a")).0, 201);
+    too_large(send(&cluster, &format!("PATCH {REVISIONS}/a"), &large));
+    too_large(send(&cluster, &format!("PUT {REVISIONS}/a"), &large));
+    too_large(apply_revision(&cluster, "one", &large["data"]));
     let mut recorded = large;
     recorded["metadata"]["namespace"] = json!("default");
     recorded["metadata"]["resourceVersion"] = json!("99");
-    cluster.line.shared.record(Instant::ZERO, &kind("v1/configmaps"), HistoryChange::Added(recorded));
-    too_large(send(&cluster, &format!("PATCH {MAPS}/a"), &json!({ "data": null })));
+    cluster.line.shared.record(Instant::ZERO, &kind("apps/v1/controllerrevisions"), HistoryChange::Added(recorded));
+    too_large(send(&cluster, &format!("PATCH {REVISIONS}/a"), &json!({ "data": null })));
 }
 
 #[test]
 fn too_many_managers_of_the_same_fields_are_refused() {
     let cluster = SimulatedCluster::new();
     let data = branching(100);
-    let codes: Vec<u16> = (0..20).map(|number| apply_map(&cluster, &format!("m{number}"), &data).0).collect();
+    let codes: Vec<u16> = (0..20).map(|number| apply_revision(&cluster, &format!("m{number}"), &data).0).collect();
     assert_eq!((codes[0], codes[1], codes.last()), (201, 200, Some(&413)), "{codes:?}");
 }
 
 #[test]
-fn a_patch_that_grows_an_object_above_a_requests_size_is_refused() {
+fn a_patch_that_grows_an_object_above_what_etcd_stores_is_refused() {
     let cluster = SimulatedCluster::new();
-    assert_eq!(send(&cluster, &format!("POST {MAPS}"), &named("a")).0, 201);
+    assert_eq!(send(&cluster, &format!("POST {REVISIONS}"), &named("a")).0, 201);
     let patch = |field: &str| {
         let patch = json!({ "data": { field: "x".repeat(1024 * 1024) } });
-        send(&cluster, &format!("PATCH {MAPS}/a"), &patch)
+        send(&cluster, &format!("PATCH {REVISIONS}/a"), &patch)
     };
-    assert_eq!((patch("a").0, patch("b").0), (200, 200));
-    let (code, status) = patch("c");
+    assert_eq!(patch("a").0, 200);
+    let (code, status) = patch("b");
+    assert_eq!((code, &status["message"]), (500, &json!("etcdserver: request is too large")));
+    let large = json!({ "data": { "c": "x".repeat(3 * 1024 * 1024) } });
+    let (code, status) = send(&cluster, &format!("PATCH {REVISIONS}/a"), &large);
     assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")), "{}", status["message"]);
 }
 
@@ -198,7 +207,7 @@ fn every_strange_request_is_answered_by_a_status() {
         (format!("DELETE {PODS}/a"), deep, 400),
         (format!("GET {PODS}?labelSelector={selector}"), String::new(), 400),
         (format!("GET {PODS}?limit=-1"), String::new(), 200),
-        (format!("GET {PODS}?limit=99999999999999999999"), String::new(), 200),
+        (format!("GET {PODS}?limit=99999999999999999999"), String::new(), 400),
         (format!("GET {PODS}?continue=x"), String::new(), 400),
         (format!("GET {PODS}?resourceVersion=-1"), String::new(), 400),
         (format!("GET {PODS}?watch=1&resourceVersion=-1"), String::new(), 500),

@@ -7,32 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The version of Kubernetes whose answers are given.
 const VERSION: (&str, &str) = ("1", "36");
 
-/// The names that kubectl knows a built-in resource by, beside its plural.
-const SHORT_NAMES: [(&str, &[&str]); 22] = [
-    ("v1/configmaps", &["cm"]),
-    ("v1/endpoints", &["ep"]),
-    ("v1/events", &["ev"]),
-    ("v1/limitranges", &["limits"]),
-    ("v1/namespaces", &["ns"]),
-    ("v1/nodes", &["no"]),
-    ("v1/persistentvolumeclaims", &["pvc"]),
-    ("v1/persistentvolumes", &["pv"]),
-    ("v1/pods", &["po"]),
-    ("v1/replicationcontrollers", &["rc"]),
-    ("v1/resourcequotas", &["quota"]),
-    ("v1/serviceaccounts", &["sa"]),
-    ("v1/services", &["svc"]),
-    ("apps/v1/daemonsets", &["ds"]),
-    ("apps/v1/deployments", &["deploy"]),
-    ("apps/v1/replicasets", &["rs"]),
-    ("apps/v1/statefulsets", &["sts"]),
-    ("autoscaling/v2/horizontalpodautoscalers", &["hpa"]),
-    ("batch/v1/cronjobs", &["cj"]),
-    ("networking.k8s.io/v1/ingresses", &["ing"]),
-    ("networking.k8s.io/v1/networkpolicies", &["netpol"]),
-    ("policy/v1/poddisruptionbudgets", &["pdb"]),
-];
-
 /// Answers a path of discovery; `None` for any other path.
 pub(super) fn answer<'k>(
     path: &str,
@@ -88,10 +62,9 @@ fn resources<'k>(group_version: &str, kinds: impl Iterator<Item = &'k ServedKind
 fn resource(kind: &ServedKind, writable: bool) -> Vec<Value> {
     let reads = ["get", "list", "watch"].as_slice();
     let all = ["create", "delete", "get", "list", "patch", "update", "watch"].as_slice();
-    let short_names = SHORT_NAMES.iter().find(|(name, _)| *name == kind.name()).map_or(&[][..], |(_, short)| short);
     let whole = json!({
         "name": kind.plural, "singularName": kind.kind.to_lowercase(), "namespaced": kind.namespaced, "kind": kind.kind,
-        "verbs": if writable { all } else { reads }, "shortNames": short_names,
+        "verbs": if writable { all } else { reads }, "shortNames": kind.short_names(),
     });
     let status = json!({
         "name": format!("{}/status", kind.plural), "singularName": "", "namespaced": kind.namespaced, "kind": kind.kind,

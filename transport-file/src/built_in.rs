@@ -1,0 +1,234 @@
+//! The kinds of Kubernetes, and the lists in their objects: the generated table `kinds.txt`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// A kind of Kubernetes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BuiltInKind {
+    pub(crate) api_version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) plural: &'static str,
+    traits: &'static str,
+    pub(crate) short_names: Vec<&'static str>,
+    pub(crate) subresources: Vec<&'static str>,
+    pub(crate) selectable: Vec<&'static str>,
+    schema: &'static str,
+    pub(crate) status: Option<&'static str>,
+}
+
+/// What a server does with the objects of some kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trait {
+    /// The objects have a namespace.
+    Namespaced,
+    /// A generation counts the changes.
+    Generation,
+    /// A PUT creates an object that is absent.
+    CreatedByPut,
+    /// A PUT has to name the version that it replaces.
+    VersionRequired,
+    /// A deletion without a policy leaves the dependents alone.
+    OrphansDependents,
+    /// The answer to a deletion is the object.
+    DeletedObjectReturned,
+    /// A name has no dots, and 63 bytes at most.
+    LabelNames,
+    /// A name is a segment of a path.
+    SegmentNames,
+}
+
+/// The type of an object, as far as its lists are concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectType(Option<&'static Fields>);
+
+type Fields = BTreeMap<&'static str, FieldType>;
+
+/// The type of a field.
+#[derive(Debug)]
+pub struct FieldType {
+    /// How its value is compared.
+    pub shape: Shape,
+    /// Whether a strategic merge patch merges the elements of the list.
+    pub merges: bool,
+    of: &'static str,
+}
+
+/// How the value of a field is compared.
+#[derive(Debug)]
+pub enum Shape {
+    /// Field by field; a list is one value.
+    Plain,
+    /// It is one value.
+    Atomic,
+    /// Each element of the list is itself.
+    Set,
+    /// The elements are told apart by these fields; by a strategic merge patch, by the first.
+    Keyed(Vec<ListKey>),
+    /// The list is one value, but for a strategic merge patch, which tells the elements apart by this field.
+    Patched(&'static str),
+}
+
+/// A field that tells the elements of a list apart, and the value that it has where it is absent.
+pub type ListKey = (&'static str, Option<&'static str>);
+
+pub(crate) struct Table {
+    pub(crate) kinds: Vec<BuiltInKind>,
+    /// The groups that a server has, and those of which it serves no version.
+    groups: BTreeSet<&'static str>,
+    unserved: BTreeSet<&'static str>,
+    types: BTreeMap<&'static str, Fields>,
+}
+
+pub(crate) static TABLE: LazyLock<Table> = LazyLock::new(|| Table::parse(include_str!("kinds.txt")));
+
+/// The fields of an object of which nothing but the metadata is known.
+static METADATA_ALONE: Fields = BTreeMap::new();
+
+/// The type of all metadata.
+const METADATA: &str = "meta.v1.ObjectMeta";
+
+impl Table {
+    fn parse(text: &'static str) -> Self {
+        let mut table =
+            Self { kinds: Vec::new(), groups: BTreeSet::new(), unserved: BTreeSet::new(), types: BTreeMap::new() };
+        for line in text.lines() {
+            let (word, rest) = line.split_once(' ').unwrap_or_default();
+            match word {
+                "groups" => table.groups = rest.split(' ').collect(),
+                "unserved" => table.unserved = rest.split(' ').collect(),
+                "kind" => table.kinds.extend(BuiltInKind::parse(rest)),
+                "type" => table.types.extend(parse_type(rest)),
+                _ => {}
+            }
+        }
+        table
+    }
+
+    /// Whether a group is Kubernetes' own.
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.serves(group) || self.unserved.contains(group)
+    }
+
+    /// Whether a server has versions of a group of Kubernetes.
+    pub(crate) fn serves(&self, group: &str) -> bool {
+        group.is_empty() || self.groups.contains(group)
+    }
+}
+
+impl BuiltInKind {
+    fn parse(line: &'static str) -> Option<Self> {
+        let mut columns = line.splitn(9, ' ').map(|column| if column == "-" { "" } else { column });
+        let mut next = || columns.next();
+        let list = |column: &'static str| column.split(',').filter(|it| !it.is_empty()).collect();
+        Some(Self {
+            api_version: next()?,
+            kind: next()?,
+            plural: next()?,
+            traits: next()?,
+            short_names: list(next()?),
+            subresources: list(next()?),
+            selectable: list(next()?),
+            schema: next()?,
+            status: next().filter(|status| !status.is_empty()),
+        })
+    }
+
+    pub(crate) fn has(&self, wanted: Trait) -> bool {
+        self.traits.contains(match wanted {
+            Trait::Namespaced => 'N',
+            Trait::Generation => 'G',
+            Trait::CreatedByPut => 'C',
+            Trait::VersionRequired => 'V',
+            Trait::OrphansDependents => 'O',
+            Trait::DeletedObjectReturned => 'D',
+            Trait::LabelNames => 'B',
+            Trait::SegmentNames => 'P',
+        })
+    }
+
+    /// The metadata that a request for the status changes, too.
+    pub(crate) fn changed_with_status(&self) -> impl Iterator<Item = &'static str> {
+        let fields = [('a', "annotations"), ('f', "finalizers"), ('l', "labels"), ('o', "ownerReferences")];
+        fields.into_iter().filter(|(letter, _)| self.traits.contains(*letter)).map(|(_, field)| field)
+    }
+
+    pub(crate) fn object_type(&self) -> ObjectType {
+        ObjectType(Some(TABLE.types.get(self.schema).unwrap_or(&METADATA_ALONE)))
+    }
+}
+
+impl ObjectType {
+    /// The type of an object of which nothing is known.
+    pub const UNKNOWN: Self = Self(None);
+    /// The type of a custom resource, of which the metadata are known.
+    pub const CUSTOM: Self = Self(Some(&METADATA_ALONE));
+
+    /// The type of a field; `None` if it is compared field by field, and its lists as one value each.
+    #[must_use]
+    pub fn field(self, name: &str) -> Option<&'static FieldType> {
+        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: METADATA };
+        let fields = self.0?;
+        fields.get(name).or_else(|| (name == "metadata").then_some(&METADATA_FIELD))
+    }
+}
+
+impl FieldType {
+    /// The type of the value, or of the elements of the list.
+    #[must_use]
+    pub fn object_type(&self) -> ObjectType {
+        ObjectType(TABLE.types.get(self.of))
+    }
+
+    fn parse(text: &'static str) -> Option<(&'static str, Self)> {
+        let (name, rest) = text.split_at(text.find(['!', ':', '[', '{', '<'])?);
+        let (inside, after) = rest.split_at(rest.find([']', '}', '>']).map_or(1, |end| end + 1));
+        let inside = inside.trim_matches(['[', ']', '{', '}', '<', '>']);
+        let shape = match rest.as_bytes()[0] {
+            b'!' => Shape::Atomic,
+            b'{' => Shape::Set,
+            b'<' => Shape::Patched(inside),
+            b'[' => Shape::Keyed(inside.split(',').map(parse_key).collect()),
+            _ => Shape::Plain,
+        };
+        let of = after.strip_prefix('=');
+        Some((name, Self { shape, merges: of.is_none(), of: of.unwrap_or(after) }))
+    }
+}
+
+fn parse_key(text: &'static str) -> ListKey {
+    text.split_once('=').map_or((text, None), |(key, default)| (key, Some(default)))
+}
+
+fn parse_type(line: &'static str) -> Option<(&'static str, Fields)> {
+    let (name, fields) = line.split_once(' ')?;
+    Some((name, fields.split(' ').filter_map(FieldType::parse).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_the_table_is_read() {
+        let count = |word: &str| include_str!("kinds.txt").lines().filter(|line| line.starts_with(word)).count();
+        assert_eq!((TABLE.kinds.len(), TABLE.types.len()), (count("kind "), count("type ")));
+        assert!(TABLE.kinds.len() > 50 && TABLE.has_group("policy") && !TABLE.has_group("example.com"));
+        let targets = TABLE.types.values().flat_map(BTreeMap::values).map(|field| field.of);
+        assert!(targets.filter(|of| !of.is_empty()).all(|of| TABLE.types.contains_key(of)));
+    }
+
+    #[test]
+    fn a_list_has_its_keys_by_the_path_to_it() {
+        let pod = TABLE.kinds.iter().find(|kind| kind.kind == "Pod").unwrap().object_type();
+        let spec = pod.field("spec").unwrap().object_type();
+        let container = spec.field("containers").unwrap().object_type();
+        let Shape::Keyed(keys) = &container.field("ports").unwrap().shape else { panic!("no keys") };
+        assert_eq!(keys, &[("containerPort", None), ("protocol", Some("TCP"))]);
+        assert!(matches!(spec.field("nodeSelector").unwrap().shape, Shape::Atomic));
+        assert!(spec.field("tolerations").is_none() && spec.field("metadata").is_some());
+        let metadata = ObjectType::CUSTOM.field("metadata").unwrap().object_type();
+        assert!(matches!(metadata.field("finalizers").unwrap(), FieldType { shape: Shape::Set, merges: true, .. }));
+        assert!(ObjectType::UNKNOWN.field("metadata").is_none());
+    }
+}

@@ -14,6 +14,7 @@ mod finalizer;
 mod foo;
 mod informers;
 mod metrics;
+mod ports;
 #[cfg(unix)]
 mod readme;
 mod reconcilers;

@@ -8,6 +8,7 @@ mod election;
 mod endpoint;
 #[cfg(unix)]
 mod examples;
+mod faults;
 #[path = "../examples/finalizer.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod finalizer;

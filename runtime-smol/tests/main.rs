@@ -8,12 +8,14 @@ mod election;
 mod endpoint;
 #[cfg(unix)]
 mod examples;
+mod faults;
 #[path = "../examples/finalizer.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod finalizer;
 mod foo;
 mod informers;
 mod metrics;
+mod ports;
 #[cfg(unix)]
 mod readme;
 mod reconcilers;

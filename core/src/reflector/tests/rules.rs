@@ -205,7 +205,7 @@ fn the_reflector_does_what_every_row_of_the_table_says() {
     for operation in [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch, Operation::Resume] {
         for class in FailureClass::ALL {
             let row = RetryRule::of(operation, class);
-            assert!(row.operations.contains(&operation) && row.classes.contains(&class), "{row}");
+            assert!(row.operations.contains(&operation) && row.classes.contains(&class), "{row:?}");
             assert_eq!(failure(class).class(), class);
             if class == FailureClass::DoesNotFit && operation != Operation::Watch {
                 // A watch shows it, with the state before it.
@@ -241,8 +241,8 @@ fn the_reflector_does_what_every_row_of_the_table_says() {
 fn a_limit_of_the_table_is_kept() {
     for row in RETRY_POLICY {
         let Some((times, then)) = row.limit else { continue };
-        assert_eq!((0..times).find(|before| row.after(*before).0 != row.reaction), None, "{row}");
-        assert_eq!(row.after(times).0, then, "{row}");
-        assert_ne!(row.after(times).1, BackoffKind::Immediate, "what follows then is not done at once: {row}");
+        assert_eq!((0..times).find(|before| row.after(*before).0 != row.reaction), None, "{row:?}");
+        assert_eq!(row.after(times).0, then, "{row:?}");
+        assert_ne!(row.after(times).1, BackoffKind::Immediate, "what follows then is not done at once: {row:?}");
     }
 }

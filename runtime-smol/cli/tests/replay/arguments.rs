@@ -173,5 +173,5 @@ fn bash(arguments: &[&str], script: &str) -> crate::command::Run {
     let file = listwatch_tests::scratch::Scratch::new(script);
     let mut bash = std::process::Command::new("bash");
     bash.args(arguments).stdin(std::fs::File::open(&file).unwrap());
-    crate::command::run(bash)
+    run(bash)
 }

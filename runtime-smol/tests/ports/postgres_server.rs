@@ -181,7 +181,7 @@ impl Contents {
         self.roles.insert(name.to_owned(), role);
         let rename = |text: &mut String| {
             if text == known {
-                name.clone_into(text)
+                name.clone_into(text);
             }
         };
         for role in self.roles.values_mut() {

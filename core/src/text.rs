@@ -14,6 +14,11 @@ pub(crate) use unescape::Unescape;
 
 use core::fmt::{self, Write};
 
+/// Stands for what a decoder says of confidential bytes: an error of serde quotes the value that it refuses, and the values
+/// of tokens are secret, too.
+#[cfg(all(feature = "alloc", any(feature = "json", feature = "fixed")))]
+pub(crate) const WITHHELD: &str = "the reason quotes a value, and the values of Secrets are never shown";
+
 /// The default limit, in characters.
 const MOST: usize = 1024;
 

@@ -1,7 +1,8 @@
 use super::{ApiClient, ApiError, ApiRequest, ApiResponse, RequestLine};
 use crate::decode::{DecodeOptions, Decoder, ListMeta, Status};
 use crate::object::Object;
-use crate::request::{WITHHELD, is_confidential};
+use crate::request::is_confidential;
+use crate::text::WITHHELD;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -1,4 +1,4 @@
-use crate::request::WITHHELD;
+use crate::text::WITHHELD;
 use crate::text::{Counted, Printable};
 use alloc::string::{String, ToString};
 use core::fmt;

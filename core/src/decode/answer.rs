@@ -8,9 +8,9 @@ use crate::object::Version;
 #[cfg(feature = "fixed")]
 use crate::projection::Problem;
 use crate::request::Query;
-#[cfg(feature = "alloc")]
-use crate::request::WITHHELD;
 use crate::storage::Keyed;
+#[cfg(feature = "alloc")]
+use crate::text::WITHHELD;
 use crate::text::{Printable, SharedText};
 use crate::transport::ResponseHead;
 use core::fmt;

@@ -293,7 +293,7 @@ mod tests {
             ),
             (
                 InformerStatus::Streaming { elapsed: 7200 * SECOND, items: 1, synced: true },
-                "streaming the state again for 2 h, 1 items so far",
+                "streaming the state again for 2 h, 1 item so far",
             ),
             (synced(version("2453"), false), "synced at version 2453, last update 4 s ago"),
             (

@@ -1,11 +1,6 @@
 use super::percent::percent_decode_bytes;
 use alloc::vec::Vec;
 
-/// Stands for what a decoder says of confidential bytes: an error of serde quotes the value that it refuses, and the values
-/// of tokens are secret, too.
-#[cfg(any(feature = "json", feature = "fixed"))]
-pub(crate) const WITHHELD: &str = "the reason quotes a value, and the values of Secrets are never shown";
-
 /// Whether a request, or its response, may contain a secret, by the target: the path, with the query or without.
 ///
 /// That is so for Secrets in any form, for the tokens of service accounts, and for reviews of tokens. A list of the

@@ -6,8 +6,6 @@ mod percent;
 mod resource;
 mod target;
 
-#[cfg(all(feature = "alloc", any(feature = "json", feature = "fixed")))]
-pub(crate) use confidential::WITHHELD;
 #[cfg(feature = "alloc")]
 pub use confidential::is_confidential;
 #[cfg(feature = "json")]

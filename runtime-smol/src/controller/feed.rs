@@ -11,7 +11,6 @@ use crate::mutex::Mutex;
 use async_executor::Task;
 use core::future::poll_fn;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::Poll;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
@@ -42,15 +41,13 @@ pub(super) struct Mapped<T> {
     name: String,
     source: Source<T>,
     mapper: Mapper<T>,
-    /// How many objects could not be decoded.
-    undecodable: AtomicU64,
 }
 
 impl<T> Mapped<T> {
     pub(super) fn new(source: Source<T>, mapper: Mapper<T>) -> Self {
         let resource = source.handle.resource();
         let (path, name) = (resource.path().into(), StreamName::new(resource.clone()).to_string());
-        Self { path, name, source, mapper, undecodable: AtomicU64::default() }
+        Self { path, name, source, mapper }
     }
 
     /// The wait until the mapper can tell keys.
@@ -100,7 +97,8 @@ impl<T> Mapped<T> {
             Event::Deleted { object, .. } => self.map(state, object, CauseKind::Deleted),
             Event::Failed(failure) => self.on_failure(state, outages, failure),
             Event::Undecodable(error) => {
-                let count = self.undecodable.fetch_add(1, Ordering::Relaxed) + 1;
+                // Of those that come at once, the last one is told.
+                let count = self.source.handle.streams().iter().map(|stream| stream.undecodable).sum();
                 state.report(&Report::Undecodable { source: &self.name, error, count });
             }
             _ => {}

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 const FOOS: &str = "example.com/v1/foos";
 const FOO: &str = "web/foo";
-const PARTS: &str = "v1/configmaps";
+const PARTS: &str = "v1/endpoints";
 const PART: &str = "web/a";
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -100,7 +100,7 @@ impl Stage {
         };
         let controller = Controller::new("sample", world.until(end));
         let foos = controller.informer::<Foo>();
-        let parts = controller.informer_of::<T>(PARTS).with_kind("ConfigMap");
+        let parts = controller.informer_of::<T>(PARTS).with_kind("Endpoints");
         let ended = controller.reconciles(&foos).run(async |cx, _| {
             act(&cx, &parts, &foos).await?;
             Ok(Outcome::RequeueAfter(Duration::from_secs(1)))
@@ -129,7 +129,7 @@ impl Stage {
 
     fn put(&self, fields: &Value) {
         let mut object =
-            json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "web" } });
+            json!({ "apiVersion": "v1", "kind": "Endpoints", "metadata": { "name": "a", "namespace": "web" } });
         fields.as_object().unwrap().iter().for_each(|(name, value)| object[name] = value.clone());
         self.cluster.create(object).unwrap();
     }
@@ -398,7 +398,7 @@ fn a_warning_of_the_server_is_reported_once_for_each_kind_and_text() {
     assert_eq!(stage.methods().len(), 20);
     let lines = stage.lines.lock().unwrap();
     let told: Vec<_> = lines.iter().filter_map(|line| line.split_once("ServerWarning: ")).collect();
-    let [foo, part] = ["sample: web/foo: Foo: ", "sample: web/foo: ConfigMap: "];
+    let [foo, part] = ["sample: web/foo: Foo: ", "sample: web/foo: Endpoints: "];
     let [field, old] = [r#"unknown field "status.x""#, "v1 is old"];
     assert_eq!(told, [(foo, field), (foo, old), (part, field), (part, old)]);
 }

@@ -45,7 +45,7 @@ fn a_controller_reports_a_cache_that_differs_and_one_that_is_clean_again() {
         stage.pass(3 * 3600).await;
     });
     let [drifted @ .., clean] = &lines[..] else { panic!("{lines:#?}") };
-    let is_drift = "maps: configmaps: drift at version 3: 1 stale of 1 objects: web/a stale";
+    let is_drift = "maps: configmaps: drift at version 3: 1 stale of 1 object: web/a stale";
     assert!(!drifted.is_empty() && drifted.iter().all(|line| line.starts_with(is_drift)), "{lines:#?}");
     assert!(clean.starts_with("maps: configmaps: no drift at version "), "{clean}");
     assert_eq!(

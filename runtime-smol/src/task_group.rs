@@ -19,8 +19,9 @@ pub(crate) struct TaskGroup {
 const LOOKS: u32 = 10_000;
 
 impl TaskGroup {
-    /// Lets a task go on until it is over, or the group is dropped.
-    pub(crate) fn detach(&self, task: Task<()>) {
+    /// Adds a task, which goes on until it is over, or the group is dropped.
+    pub(crate) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let task = self.executor.spawn(task);
         let mut detached = self.detached.lock();
         if detached.len() == detached.capacity() {
             detached.retain(|task| !task.is_finished());
@@ -68,14 +69,14 @@ mod tests {
             let (group, held, begin) = (TaskGroup::default(), Arc::new(()), Arc::new(AtomicBool::new(false)));
             let waker = Arc::new(std::sync::Mutex::new(None::<Waker>));
             let (kept, of_task) = (Arc::clone(&held), Arc::clone(&waker));
-            group.detach(group.spawn(async move {
+            group.spawn_detached(async move {
                 let _kept = kept;
                 poll_fn(|cx| {
                     *of_task.lock().unwrap() = Some(cx.waker().clone());
                     Poll::<()>::Pending
                 })
                 .await;
-            }));
+            });
             assert!(group.try_tick());
             let woken = waker.lock().unwrap().take().unwrap();
             let begun = Arc::clone(&begin);
@@ -96,7 +97,7 @@ mod tests {
     fn tasks_that_are_over_are_forgotten() {
         let group = TaskGroup::default();
         for _ in 0..1_000 {
-            group.detach(group.spawn(async {}));
+            group.spawn_detached(async {});
             assert!(group.try_tick());
         }
         assert!(group.detached.lock().len() <= 8);
@@ -106,9 +107,8 @@ mod tests {
     fn a_task_may_drop_its_own_group() {
         let group = Arc::new(TaskGroup::default());
         let own = Arc::clone(&group);
-        let (task, weak) = (group.spawn(async move { drop(own) }), Arc::downgrade(&group));
-        group.detach(task);
-        let handle = weak.upgrade().unwrap();
+        group.spawn_detached(async move { drop(own) });
+        let handle = Arc::clone(&group);
         drop(group);
         assert!(handle.try_tick());
         assert_eq!(Arc::strong_count(&handle), 1);

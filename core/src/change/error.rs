@@ -1,5 +1,4 @@
-use crate::text::WITHHELD;
-use crate::text::{Counted, Printable};
+use crate::text::{Counted, Printable, WITHHELD};
 use alloc::string::{String, ToString};
 use core::fmt;
 

@@ -71,9 +71,7 @@ impl Streams {
         let syncing = syncing.into_iter().map(|synced| synced.within(state.sync_within)).collect();
         let feeds = spawn_feeds(&tasks, state, feeds);
         let timeouts = tasks.spawn(follow_timeouts(Arc::clone(state), own).boxed());
-        audits
-            .into_iter()
-            .for_each(|audits| tasks.detach(tasks.spawn(report_audits(Arc::clone(state), audits).boxed())));
+        audits.into_iter().for_each(|audits| tasks.spawn_detached(report_audits(Arc::clone(state), audits).boxed()));
         let events = Events::begin(state, &tasks);
         let life = async {
             let mut elected = elected.as_mut();
@@ -85,7 +83,7 @@ impl Streams {
             ending.drain(end, drain, timeouts, elected.as_deref(), events).await
         };
         for informers in worlds.clone() {
-            tasks.detach(tasks.spawn(async move { informers.run().await }.boxed()));
+            tasks.spawn_detached(async move { informers.run().await }.boxed());
         }
         tasks.run(life).await
     }

@@ -83,7 +83,7 @@ impl ControllerState {
     /// Lets the streams' side run a task until it is over, unless the controller has ended.
     pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(tasks) = self.tasks.upgrade() {
-            tasks.detach(tasks.spawn(task));
+            tasks.spawn_detached(task);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The streams' tasks, which any number of futures run.
 //!
-//! [`Executor::run`](async_executor::Executor::run) notifies one of the futures that run it, and no other until that one was polled. Here a future may
-//! be kept and not polled, and its thread may block in a program's code. So every task wakes all of them.
+//! [`Executor::run`](async_executor::Executor::run) notifies one of the futures that run it, and no other until that one
+//! was polled. Here a future may be kept and not polled, and its thread may block in a program's code. So every task wakes
+//! all of them.
 
 use crate::task_group::TaskGroup;
 use crate::waiting::{Wait, Waiting};
@@ -30,7 +31,7 @@ impl Tasks {
             task.await;
             drop(counted);
         };
-        self.group.detach(self.group.spawn(announced(task, Arc::clone(&self.runners)).boxed()));
+        self.group.spawn_detached(announced(task, Arc::clone(&self.runners)).boxed());
         self.runners.wake_by_ref();
     }
 

@@ -71,8 +71,12 @@ fn set_default_keys(keys: &[ListKey], element: &mut Value) {
 fn note_twice(path: &Path, steps: impl Iterator<Item = Step>, twice: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for step in steps {
-        let duplicate = format!("{}: duplicate entries for key {}", text(path), text(core::slice::from_ref(&step)));
-        if !seen.insert(step) && !twice.contains(&duplicate) {
+        if !seen.contains(&step) {
+            seen.insert(step);
+            continue;
+        }
+        let duplicate = format!("{}: duplicate entries for key {}", text(path), text(&[step]));
+        if !twice.contains(&duplicate) {
             twice.push(duplicate);
         }
     }

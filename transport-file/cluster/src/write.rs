@@ -312,9 +312,8 @@ fn fixed_fields(wanted: &Value, stored: &Value, is_client: bool) -> Vec<FieldErr
     let field_error = |field: &str| {
         let (given, known) = (&wanted["metadata"][field], &stored["metadata"][field]);
         let is_changed = given.as_str().is_some_and(|text| !text.is_empty()) && given != known;
-        let error =
-            FieldError::new(Cause::Invalid, &format!("metadata.{field}"), format!("{given}: field is immutable"));
-        is_changed.then_some(error)
+        let why = || format!("{given}: field is immutable");
+        is_changed.then(|| FieldError::new(Cause::Invalid, &format!("metadata.{field}"), why()))
     };
     // That of an object that is being deleted stays as it is.
     let is_deletion_fixed = is_client && !is_deleting(stored);

@@ -137,16 +137,20 @@ impl Server {
         }
         let replacement = if asked.call.method == "PUT" { Some(object(asked, &place.kind)?) } else { None };
         replacement.as_ref().map_or(Ok(()), |object| write::check_name(place, object))?;
-        let stored = match (place.stored(&self.store).cloned(), replacement.clone()) {
-            (Ok(stored), _) => stored,
+        let (stored, wanted) = match (place.stored(&self.store).cloned(), replacement) {
             (Err(_), Some(object)) if part == Part::Whole && place.kind.has(Trait::CreatedByPut) => {
                 return self.create_by_put(asked, place, object);
             }
-            (Err(absent), _) => return Err(absent),
-        };
-        let wanted = match replacement {
-            Some(object) => write::check_uid(place, &object, &stored).map(|()| object)?,
-            None => patched(asked, &place.kind, &stored)?,
+            (stored, Some(object)) => {
+                let stored = stored?;
+                write::check_uid(place, &object, &stored)?;
+                (stored, object)
+            }
+            (stored, None) => {
+                let stored = stored?;
+                let wanted = patched(asked, &place.kind, &stored)?;
+                (stored, wanted)
+            }
         };
         limits::check(&stored)?;
         limits::check(&wanted)?;

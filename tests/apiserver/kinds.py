@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes transport-file/src/kinds.txt: what a kube-apiserver says of its kinds, and how it treats an object of each.
+"""Writes transport-file/cluster/src/kinds.txt: what a kube-apiserver says of its kinds, and how it treats an object of each.
 
     go run -C tests/apiserver -trimpath . run DIR        # in another terminal, with an absolute path
-    tests/apiserver/kinds.py DIR > transport-file/src/kinds.txt
+    tests/apiserver/kinds.py DIR > transport-file/cluster/src/kinds.txt
 
 Kinds, scopes, short names and subresources are those of the discovery documents. Lists and their keys are those of the
 OpenAPI documents. The rest is measured: an object of each kind is created, changed and deleted.
@@ -88,8 +88,6 @@ OBJECTS = {
 ODD_FIELDS = ["source", "reportingComponent", "status.successful"]
 # Fields of a status that depend on the object, or on the time.
 CHANGING = ["conditions", "acceptedNames", "storedVersions", "lastPhaseTransitionTime"]
-# Groups of Kubernetes whose versions are all gone, alpha or beta: a server serves none of them unless it is told so.
-UNSERVED_GROUPS = ["extensions", "imagepolicy.k8s.io", "internal.apiserver.k8s.io", "storagemigration.k8s.io"]
 
 
 class Server:
@@ -306,9 +304,7 @@ def main(folder):
     print("# also changes a annotations, f finalizers, l labels, o owners. Then short names, subresources, fields of")
     print("# selectors, the type, and the status of a new object.")
     found = list(kinds(server))
-    groups = {group["name"] for group in server.document("/apis")["groups"]}
-    print("groups", *sorted(groups))
-    print("unserved", *sorted(set(UNSERVED_GROUPS) - groups))
+    print("groups", *sorted(group["name"] for group in server.document("/apis")["groups"]))
     for version, resource in sorted(found, key=lambda it: (it[0], it[1]["resource"])):
         kind, plural = resource["responseKind"]["kind"], resource["resource"]
         name = roots[version, kind]

@@ -1,280 +1,46 @@
-//! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that objects and informers imply.
+//! The names of kinds, as far as they can be told without a server.
 
-use crate::built_in::{BuiltInKind, TABLE};
-pub use crate::built_in::{FieldType, ListKey, ObjectType, Shape, Trait};
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// A kind that a cluster serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ServedKind {
-    /// Group and version, such as `apps/v1`; for the core group the version alone, `v1`.
-    pub api_version: String,
-    /// The name of the kind, such as `Deployment`.
-    pub kind: String,
-    /// The name of the resource in paths, such as `deployments`.
-    pub plural: String,
-    /// Whether the objects have a namespace.
-    pub namespaced: bool,
-    /// Whether the status of an object changes by a request of its own.
-    pub has_status: bool,
-    /// Whether the objects have a scale.
-    pub has_scale: bool,
-    /// Whether `metadata.generation` counts the changes of an object.
-    pub has_generation: bool,
-    /// Whether all this was guessed by a name.
-    pub is_guessed: bool,
-    /// The fields by which objects can be selected, besides their names and namespaces.
-    pub(crate) selectable: Vec<String>,
-    /// What the table of Kubernetes' own kinds has of it.
-    pub(crate) built_in: Option<&'static BuiltInKind>,
-}
-
-/// All kinds, by the names of their collections, such as `apps/v1/deployments`.
-///
-/// ```
-/// use listwatch_transport_file::kinds::{Kinds, ServedKind};
-///
-/// let mut kinds = Kinds::new();
-/// assert!(kinds.known("apps/v1/deployments").is_some_and(|kind| kind.has_scale && !kind.is_custom()));
-/// let foos = kinds.add(ServedKind::custom("example.com/v1", "Foo", "foos", true));
-/// assert_eq!(foos.qualified(), "foos.example.com");
-/// ```
-#[derive(Debug)]
-pub struct Kinds {
-    by_name: BTreeMap<String, Arc<ServedKind>>,
-}
-
-impl ServedKind {
-    /// A kind of a custom resource.
-    pub fn custom(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
-        Self {
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
-            namespaced,
-            has_status: true,
-            has_scale: false,
-            has_generation: true,
-            is_guessed: false,
-            selectable: Vec::new(),
-            built_in: None,
-        }
-    }
-
-    fn built_in(kind: &'static BuiltInKind) -> Self {
-        let has_part = |part| kind.subresources.contains(&part);
-        Self {
-            has_status: has_part("status"),
-            has_scale: has_part("scale"),
-            has_generation: kind.has(Trait::Generation),
-            selectable: kind.selectable.iter().map(|field| (*field).to_owned()).collect(),
-            built_in: Some(kind),
-            ..Self::custom(kind.api_version, kind.kind, kind.plural, kind.has(Trait::Namespaced))
-        }
-    }
-
-    fn guessed(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
-        Self { is_guessed: true, ..Self::custom(api_version, kind, plural, namespaced) }
-    }
-
-    /// The name of the collection, such as `apps/v1/deployments`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("{}/{}", self.api_version, self.plural)
-    }
-
-    /// The group; empty for the core group.
-    #[must_use]
-    pub fn group(&self) -> &str {
-        group_of(&self.api_version)
-    }
-
-    /// The version without the group.
-    #[must_use]
-    pub fn version(&self) -> &str {
-        self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
-    }
-
-    /// The plural with the group, as messages have it: `deployments.apps`.
-    pub fn qualified(&self) -> String {
-        self.with_group(&self.plural)
-    }
-
-    /// The kind with the group, as messages have it: `Deployment.apps`.
-    pub fn qualified_kind(&self) -> String {
-        self.with_group(&self.kind)
-    }
-
-    fn with_group(&self, name: &str) -> String {
-        match self.group() {
-            "" => name.to_owned(),
-            group => format!("{name}.{group}"),
-        }
-    }
-
-    /// Whether it is a custom resource.
-    pub fn is_custom(&self) -> bool {
-        self.built_in.is_none()
-    }
-
-    /// Whether a server treats the objects so. It takes no version of a custom resource for granted.
-    #[must_use]
-    pub fn has(&self, wanted: Trait) -> bool {
-        self.built_in.map_or(wanted == Trait::VersionRequired, |kind| kind.has(wanted))
-    }
-
-    /// The short names, such as `deploy`.
-    #[must_use]
-    pub fn short_names(&self) -> &'static [&'static str] {
-        self.built_in.map_or(&[], |kind| &kind.short_names)
-    }
-
-    /// The fields by which objects can be selected, besides their names and namespaces.
-    #[must_use]
-    pub fn selectable_fields(&self) -> &[String] {
-        &self.selectable
-    }
-
-    /// The metadata that a request for the status changes, too.
-    pub fn changed_with_status(&self) -> impl Iterator<Item = &'static str> {
-        self.built_in.into_iter().flat_map(BuiltInKind::changed_with_status)
-    }
-
-    /// The status that a server gives to a new object, as JSON; `None` for none.
-    #[must_use]
-    pub fn new_status(&self) -> Option<&'static str> {
-        self.built_in.and_then(|kind| kind.status)
-    }
-
-    /// The type of the objects, as far as their lists are concerned.
-    #[must_use]
-    pub fn object_type(&self) -> ObjectType {
-        self.built_in.map_or(ObjectType::CUSTOM, BuiltInKind::object_type)
-    }
-}
-
-impl Default for Kinds {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Kinds {
-    /// The kinds that Kubernetes has.
-    #[must_use]
-    pub fn new() -> Self {
-        let kinds = TABLE.kinds.iter().map(ServedKind::built_in);
-        Self { by_name: kinds.map(|kind| (kind.name(), kind.into())).collect() }
-    }
-
-    /// Adds a kind, or replaces what is known of its collection.
-    pub fn add(&mut self, kind: ServedKind) -> Arc<ServedKind> {
-        let kind = Arc::new(kind);
-        self.by_name.insert(kind.name(), Arc::clone(&kind));
-        kind
-    }
-
-    /// Adds the kinds of a CustomResourceDefinition.
-    pub fn define(&mut self, definition: &Value) {
-        let spec = &definition["spec"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (group, kind, plural) =
-            (text(&spec["group"]), text(&spec["names"]["kind"]), text(&spec["names"]["plural"]));
-        let served = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] != false);
-        for version in served.filter(|_| ![&group, &kind, &plural].iter().any(|name| name.is_empty())) {
-            let api_version = format!("{group}/{}", text(&version["name"]));
-            let has = |part: &str| version["subresources"].get(part).is_some();
-            let custom = ServedKind::custom(&api_version, &kind, &plural, spec["scope"] != "Cluster");
-            let fields = version["selectableFields"].as_array().into_iter().flatten();
-            let selectable = fields.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect();
-            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), selectable, ..custom });
-        }
-    }
-
-    /// Whether a server has this group.
-    pub fn has_group(&self, group: &str) -> bool {
-        TABLE.serves(group) || self.by_name.values().any(|kind| kind.group() == group)
-    }
-
-    /// The kinds in the order of their collections' names.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<ServedKind>> {
-        self.by_name.values()
-    }
-
-    /// Adds a kind, unless its collection has one.
-    pub fn keep(&mut self, kind: &Arc<ServedKind>) {
-        self.by_name.entry(kind.name()).or_insert_with(|| Arc::clone(kind));
-    }
-
-    /// The kind of a collection, if it was added, or an object or an informer had it.
-    pub fn known(&self, name: &str) -> Option<Arc<ServedKind>> {
-        self.by_name.get(name).map(Arc::clone)
-    }
-
-    /// Whether a request for a collection can be right.
-    pub fn may_have(&self, name: &str) -> bool {
-        self.by_name.contains_key(name) || name.rsplit_once('/').is_some_and(|(version, _)| !is_built_in(version))
-    }
-
-    /// Whether an object of this version and kind is certainly none of a collection. In one group that is not Kubernetes'
-    /// own, a plural tells no kind with certainty.
-    pub(crate) fn excludes(&self, collection: &str, api_version: &str, kind: &str) -> bool {
-        let Some((version, plural)) = collection.rsplit_once('/') else { return false };
-        if api_version.is_empty() {
-            return false;
-        }
-        let (asked, group) = (group_of(version), group_of(api_version));
-        // Groups of Kubernetes share some kinds, such as the Event.
-        let are_built_in = [asked, group].into_iter().all(|group| self.by_name.values().any(|it| it.group() == group));
-        let of_asked = self.by_name.values().find(|it| it.group() == asked && it.plural == plural);
-        if asked == group || are_built_in { of_asked.is_some_and(|it| it.kind != kind) } else { true }
-    }
-
-    /// The kind of a collection. In a group that is not Kubernetes' own, an unknown one is guessed by the plural, and is not
-    /// added.
-    pub fn of_collection(&self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
-        if let Some(kind) = self.known(name) {
-            return Some(kind);
-        }
-        let (api_version, plural) = name.rsplit_once('/').filter(|(version, _)| !is_built_in(version))?;
-        Some(ServedKind::guessed(api_version, &guessed_kind(plural), plural, namespaced).into())
-    }
-
-    /// The kind of an object. In a group that is not Kubernetes' own, it is there if an object has it: its plural is then
-    /// guessed as kubectl does.
-    pub fn of_object(&mut self, api_version: &str, kind: &str) -> Option<Arc<ServedKind>> {
-        if let Some(known) = self.by_name.values().find(|known| known.api_version == api_version && known.kind == kind)
-        {
-            return Some(Arc::clone(known));
-        }
-        if is_built_in(api_version) {
-            return None;
-        }
-        let plural = guessed_plural(kind);
-        let known = self.by_name.get(&format!("{api_version}/{plural}"));
-        let namespaced = known.is_none_or(|known| known.namespaced);
-        // A kind that was guessed by its plural has its name from now on.
-        Some(self.add(ServedKind::guessed(api_version, kind, &plural, namespaced)))
-    }
-}
+/// The groups of Kubernetes that have a dot, also those of which a server has to be told to serve a version.
+const DOTTED_GROUPS: [&str; 19] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "imagepolicy.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
 
 /// The group of a version; empty for the core group.
-pub(crate) fn group_of(api_version: &str) -> &str {
+#[must_use]
+pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Whether all kinds of a version are known, because its group is Kubernetes' own. No custom resource has a group without
 /// a dot.
-fn is_built_in(api_version: &str) -> bool {
+#[must_use]
+pub fn is_built_in(api_version: &str) -> bool {
     let group = group_of(api_version);
-    !group.contains('.') || TABLE.has_group(group)
+    !group.contains('.') || DOTTED_GROUPS.contains(&group)
 }
 
-/// The plural of a kind (apimachinery `meta.UnsafeGuessKindToResource`).
-fn guessed_plural(kind: &str) -> String {
+/// The plural of a kind, as kubectl guesses it (apimachinery `meta.UnsafeGuessKindToResource`). It is right for each kind
+/// of Kubernetes.
+#[must_use]
+pub fn guessed_plural(kind: &str) -> String {
     let singular = kind.to_ascii_lowercase();
     if singular == "endpoints" {
         return singular;
@@ -286,15 +52,18 @@ fn guessed_plural(kind: &str) -> String {
     }
 }
 
-/// The kind of a plural, as far as it can be guessed: `foos` are of the kind `Foo`.
-fn guessed_kind(plural: &str) -> String {
-    let singular = match plural {
-        _ if plural.ends_with("ies") => format!("{}y", &plural[..plural.len() - 3]),
-        _ if plural.ends_with("ses") => plural[..plural.len() - 2].to_owned(),
-        _ => plural.strip_suffix('s').unwrap_or(plural).to_owned(),
-    };
-    let mut letters = singular.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+/// Whether an object of this version and kind is certainly none of a collection. In one group that is not Kubernetes' own, a
+/// plural tells no kind with certainty.
+pub(crate) fn is_foreign(collection: &str, api_version: &str, kind: &str) -> bool {
+    let Some((version, plural)) = collection.rsplit_once('/') else { return false };
+    if api_version.is_empty() {
+        return false;
+    }
+    // Groups of Kubernetes share some kinds, such as the Event.
+    if is_built_in(version) && is_built_in(api_version) {
+        return guessed_plural(kind) != plural;
+    }
+    group_of(version) != group_of(api_version)
 }
 
 #[cfg(test)]
@@ -308,65 +77,25 @@ mod tests {
         {
             assert_eq!(guessed_plural(kind), plural);
         }
-        for (plural, kind) in [("foos", "Foo"), ("policies", "Policy"), ("classes", "Class"), ("fish", "Fish")] {
-            assert_eq!(guessed_kind(plural), kind);
-        }
-    }
-
-    #[test]
-    fn a_kind_that_an_informer_asked_for_gets_its_name_by_its_first_object() {
-        let mut kinds = Kinds::new();
-        let name = "example.com/v1/webapps";
-        let guessed = kinds.of_collection(name, true).expect("a kind");
-        assert_eq!((guessed.kind.as_str(), kinds.known(name)), ("Webapp", None));
-        kinds.keep(&guessed);
-        assert_eq!(kinds.of_object("example.com/v1", "WebApp").map(|kind| kind.name()), Some(name.into()));
-        kinds.keep(&guessed);
-        assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("WebApp".into()));
     }
 
     #[test]
     fn an_object_is_of_no_collection_of_another_group_or_another_known_kind() {
-        let kinds = Kinds::new();
         for (collection, version, kind, is_excluded) in [
             ("demo.io/v1/shares", "v1", "ConfigMap", true),
             ("v1/secrets", "v1", "ConfigMap", true),
             ("v1/secrets", "demo.io/v1", "Secret", true),
             ("demo.io/v1/shares", "other.io/v1", "Share", true),
+            ("networking.k8s.io/v1/ingresses", "networking.k8s.io/v1", "NetworkPolicy", true),
             ("v1/configmaps", "v1", "ConfigMap", false),
             ("autoscaling/v1/horizontalpodautoscalers", "autoscaling/v2", "HorizontalPodAutoscaler", false),
             ("events.k8s.io/v1/events", "v1", "Event", false),
+            ("metrics.k8s.io/v1beta1/pods", "metrics.k8s.io/v1beta1", "PodMetrics", false),
             ("demo.io/v1/oxen", "demo.io/v1", "Ox", false),
             ("demo.io/v2/shares", "demo.io/v1", "Share", false),
             ("v1/secrets", "", "ConfigMap", false),
         ] {
-            assert_eq!(kinds.excludes(collection, version, kind), is_excluded, "{collection} {version} {kind}");
+            assert_eq!(is_foreign(collection, version, kind), is_excluded, "{collection} {version} {kind}");
         }
-    }
-
-    #[test]
-    fn removed_versions_of_kubernetes_have_no_kinds() {
-        let kinds = Kinds::new();
-        for name in [
-            "policy/v1beta1/poddisruptionbudgets",
-            "apps/v1beta1/deployments",
-            "autoscaling/v2beta2/horizontalpodautoscalers",
-            "extensions/v1beta1/ingresses",
-            "authorization.k8s.io/v1/subjectaccessreviews",
-            "undotted/v1/foos",
-        ] {
-            assert_eq!((kinds.of_collection(name, true), kinds.may_have(name)), (None, false), "{name}");
-        }
-        let snapshots = "snapshot.storage.k8s.io/v1/volumesnapshots";
-        assert!(kinds.of_collection(snapshots, true).is_some_and(|kind| kind.is_custom()));
-    }
-
-    #[test]
-    fn the_groups_of_kubernetes_have_their_own_kinds_only() {
-        let mut kinds = Kinds::new();
-        assert!(kinds.of_object("v1", "Podd").is_none() && kinds.of_collection("apps/v1/deployment", true).is_none());
-        let node = kinds.of_object("v1", "Node");
-        assert!(node.is_some_and(|node| !node.namespaced && node.has_status && !node.is_custom()));
-        assert!(kinds.of_collection("v1/endpoints", true).is_some_and(|kind| kind.kind == "Endpoints"));
     }
 }

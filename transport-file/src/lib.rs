@@ -64,7 +64,6 @@ mod recording;
 
 // The files: bytes and lines, captures, and files that are one body.
 mod body;
-mod built_in;
 mod capture;
 mod file;
 mod memory;
@@ -73,7 +72,6 @@ mod object;
 pub use capture::{LateWrite, Note, NoteKind, Position, Positions, TapeStart};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
-pub use kinds::ServedKind;
 #[doc(hidden)]
 pub use memory::weight;
 pub use playback::{

@@ -3,7 +3,7 @@
 use super::field_path::{Path, Step, text};
 use super::place::Place;
 use super::refusal::Refusal;
-use listwatch_transport_file::kinds::{ListKey, ObjectType, Shape};
+use crate::kinds::{ListKey, ObjectType, Shape};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -3,8 +3,8 @@
 use super::field_path::{Path, Step, leaves, text};
 use super::limits;
 use super::refusal::Refusal;
+use crate::kinds::{ListKey, ObjectType};
 use listwatch_core::text::Counted;
-use listwatch_transport_file::kinds::{ListKey, ObjectType};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -194,7 +194,7 @@ fn refused(conflicts: &[(&Manager, &Path)]) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_transport_file::kinds::Kinds;
+    use crate::kinds::Kinds;
 
     fn applies(name: &str) -> Manager {
         Manager { name: name.to_owned(), subresource: String::new(), update: None }

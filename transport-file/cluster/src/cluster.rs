@@ -2,6 +2,7 @@
 
 use crate::client::ClusterClient;
 use crate::fault::Fault;
+use crate::kinds::ServedKind;
 use crate::line::Line;
 use crate::place::Place;
 use crate::refusal::Refusal;
@@ -19,7 +20,7 @@ use listwatch_core::decode::Status;
 use listwatch_core::object::Kind;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::TransportError;
-use listwatch_transport_file::{HistoryStep, ServedKind};
+use listwatch_transport_file::HistoryStep;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
@@ -317,7 +318,7 @@ impl SimulatedCluster {
     /// At [`HistoryChange::Relisted`](listwatch_transport_file::HistoryChange::Relisted), a watch is told of the changes before
     /// it, and then gets a 410, so its client lists again.
     pub fn enter(&self, now: Instant, step: HistoryStep) {
-        self.shared().record(now, &step.resource.kind, step.change);
+        self.shared().record(now, &ServedKind::of_recorded(&step.resource), step.change);
     }
 
     fn shared(&self) -> &Arc<Shared> {

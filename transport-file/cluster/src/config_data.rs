@@ -1,9 +1,9 @@
 //! What a server makes of ConfigMaps and Secrets, and what it refuses in them.
 
 use super::refusal::{Cause, FieldError};
+use crate::kinds::ServedKind;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
 
 /// The most bytes of the data of a ConfigMap or a Secret.

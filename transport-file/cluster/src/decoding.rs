@@ -1,8 +1,8 @@
 //! What a server reads of the JSON of an object: metadata have their types, and nulls are absent.
 
 use super::config_data::ConfigKind;
+use crate::kinds::ServedKind;
 use listwatch_core::time::WallTime;
-use listwatch_transport_file::ServedKind;
 use serde_json::{Map, Value, json};
 
 /// Reads an object of a kind. `Err` says what no object of the kind can have.
@@ -83,7 +83,7 @@ fn remove_nulls(fields: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_transport_file::kinds::Kinds;
+    use crate::kinds::Kinds;
 
     fn decoded(collection: &str, mut object: Value) -> Result<Value, String> {
         let kind = Kinds::new().of_collection(collection, true).unwrap();

@@ -1,6 +1,6 @@
 //! Paths of fields: to each field of an object, and to each element of a list that has keys.
 
-use listwatch_transport_file::kinds::{FieldType, ListKey, ObjectType, Shape};
+use crate::kinds::{FieldType, ListKey, ObjectType, Shape};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

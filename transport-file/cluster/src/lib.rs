@@ -7,6 +7,7 @@
 
 mod applied;
 mod apply;
+mod built_in;
 mod client;
 mod cluster;
 mod collector;
@@ -16,6 +17,7 @@ mod events;
 mod fault;
 mod field_path;
 mod form;
+mod kinds;
 mod limits;
 mod line;
 mod list;
@@ -41,7 +43,7 @@ mod write;
 pub use client::ClusterClient;
 pub use cluster::SimulatedCluster;
 pub use fault::Fault;
-pub use listwatch_transport_file::ServedKind;
+pub use kinds::ServedKind;
 pub use requests::{ClientOutcome, ClientRequest};
 pub use server::Call;
 pub use shared::{Answer, WatchStream};

@@ -1,7 +1,7 @@
 //! The fields of metadata that a server sets, or looks at.
 
 use super::refusal::Refusal;
-use listwatch_transport_file::ServedKind;
+use crate::kinds::ServedKind;
 use serde_json::{Map, Value, json};
 
 /// The finalizer that keeps an object until its dependents have lost their reference to it.

@@ -2,8 +2,8 @@
 
 use super::place::Place;
 use super::refusal::FieldError;
-use listwatch_transport_file::ServedKind;
-use listwatch_transport_file::kinds::Trait;
+use crate::kinds::ServedKind;
+use crate::kinds::Trait;
 
 /// What is wrong with the name of a new object, and with the prefix that it was made of, which is empty for none.
 pub(super) fn faults(place: &Place, prefix: &str) -> Vec<FieldError> {

@@ -2,7 +2,7 @@
 
 use super::limits::{self, BYTES, LEVELS, bytes_of, too_deep};
 use super::refusal::Refusal;
-use listwatch_transport_file::kinds::{FieldType, ObjectType, Shape};
+use crate::kinds::{FieldType, ObjectType, Shape};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -275,7 +275,7 @@ fn split(path: &str) -> Option<(&str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_transport_file::kinds::Kinds;
+    use crate::kinds::Kinds;
 
     #[test]
     fn a_json_patch_does_all_of_its_operations_or_none() {

@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::store::{Store, key};
-use listwatch_transport_file::ServedKind;
+use crate::kinds::ServedKind;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The answers that are no success, as a kube-apiserver gives them: `metav1.Status` (apimachinery `api/errors`).
 
+use crate::kinds::ServedKind;
 use core::fmt;
 use core::time::Duration;
-use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
 
 /// An answer that is no success.

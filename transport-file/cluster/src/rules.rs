@@ -4,7 +4,7 @@ use super::decoding::has_any_json;
 use super::metadata::{FOREGROUND, ORPHAN};
 use super::names::{SUBDOMAIN, is_subdomain};
 use super::refusal::{Cause, FieldError};
-use listwatch_transport_file::ServedKind;
+use crate::kinds::ServedKind;
 use serde_json::{Value, json};
 
 /// The most bytes of all annotations of an object, names and values.

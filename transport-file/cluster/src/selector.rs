@@ -3,8 +3,8 @@
 use super::events;
 use super::refusal::Refusal;
 use super::target::Target;
+use crate::kinds::ServedKind;
 use listwatch_core::object::LabelSelector;
-use listwatch_transport_file::ServedKind;
 use serde_json::Value;
 
 /// The selection of a list or a watch.

@@ -19,10 +19,10 @@ use super::store::Store;
 use super::target::{Target, path_and_query};
 use super::watch::WatchState;
 use super::write::{Actor, Moment};
+use crate::kinds::Kinds;
+use crate::kinds::ServedKind;
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
-use listwatch_transport_file::ServedKind;
-use listwatch_transport_file::kinds::Kinds;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@ use super::requests::Requests;
 use super::server::{Call, Reply, Server};
 use super::watch::{WatchProgress, WatchState};
 use super::write::Actor;
+use crate::kinds::ServedKind;
 use core::fmt;
 use core::task::{Context, Waker};
 use core::time::Duration;
@@ -13,7 +14,6 @@ use listwatch_core::Instant;
 use listwatch_core::time::earliest;
 use listwatch_core::transport::ResponseHead;
 use listwatch_transport_file::HistoryChange;
-use listwatch_transport_file::ServedKind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

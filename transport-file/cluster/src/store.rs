@@ -1,8 +1,8 @@
 //! The objects of a cluster, and the last changes of each collection.
 
 use super::metadata::metadata_of;
+use crate::kinds::ServedKind;
 use listwatch_core::Instant;
-use listwatch_transport_file::ServedKind;
 use listwatch_transport_file::weight;
 use serde_json::{Value, json};
 use std::cmp::Reverse;

@@ -3,12 +3,13 @@
 mod hostile;
 
 use super::*;
+use crate::kinds::Kinds;
+use crate::kinds::ServedKind;
 use core::task::{Context, Waker};
 use core::time::Duration;
 use listwatch_core::api::ApiError;
 use listwatch_core::{Instant, Key};
-use listwatch_transport_file::kinds::Kinds;
-use listwatch_transport_file::{HistoryChange, ServedKind};
+use listwatch_transport_file::HistoryChange;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The kinds of the items of a list.
 
 use crate::file::{Source, skip_mark};
-use crate::kinds::Kinds;
+use crate::kinds::is_foreign;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeSet;
@@ -13,8 +13,7 @@ const MOST: usize = 8;
 /// The kinds of a list whose items are certainly all of other kinds than those of this collection; empty if some may be of
 /// it, or the list has none. The list is read up to the first item that may.
 pub(crate) fn foreign_kinds(source: &mut Source, collection: &str) -> BTreeSet<String> {
-    let mut search =
-        Search { collection, kinds: Kinds::new(), foreign: BTreeSet::new(), may_have: false, list: Named::default() };
+    let mut search = Search { collection, foreign: BTreeSet::new(), may_have: false, list: Named::default() };
     if skip_mark(source).is_err() {
         return BTreeSet::new();
     }
@@ -33,7 +32,6 @@ struct Named {
 
 struct Search<'c> {
     collection: &'c str,
-    kinds: Kinds,
     foreign: BTreeSet<String>,
     /// An item may be of the collection.
     may_have: bool,
@@ -44,7 +42,7 @@ impl Search<'_> {
     /// Notes an object. Returns whether it is of another kind.
     fn note(&mut self, version: &str, kind: &str) -> bool {
         let is_name = !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let is_foreign = is_name && self.kinds.excludes(self.collection, version, kind);
+        let is_foreign = is_name && is_foreign(self.collection, version, kind);
         self.may_have |= !is_foreign;
         if is_foreign && self.foreign.len() < MOST {
             self.foreign.insert(kind.to_owned());

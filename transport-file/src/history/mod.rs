@@ -54,7 +54,7 @@ use survey::{First, Survey};
 ///
 /// let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/gap.jsonl.gz");
 /// let mut history = History::from_file(capture)?;
-/// assert_eq!(history.resources().map(|resource| resource.kind.name()).collect::<Vec<_>>(), ["v1/configmaps"]);
+/// assert_eq!(history.resources().map(|resource| &*resource.collection).collect::<Vec<_>>(), ["v1/configmaps"]);
 ///
 /// let first = history.next().unwrap();
 /// assert!(matches!(first.change, HistoryChange::Relisted { changed, version: 5542, .. } if changed.len() == 21));

@@ -2,19 +2,23 @@
 
 use crate::capture::Collection;
 use crate::error::{CaptureErrorKind, Fault};
-use crate::kinds::{Kinds, ServedKind};
+use crate::kinds::guessed_plural;
 use crate::memory::{ENTRY, Memory};
 use crate::object::{ObjectText, TypeMeta};
 use listwatch_core::Resource;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// A resource that a recording has lists or watches of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedResource {
-    /// The kind of its objects. If the recording does not show it, it is guessed from the plural.
-    pub kind: Arc<ServedKind>,
+    /// The name of the collection, such as `apps/v1/deployments`.
+    pub collection: String,
+    /// The kind of its objects, if the recording shows it.
+    pub kind: Option<String>,
+    /// Whether its objects have a namespace. Without an object, they are taken to have one.
+    pub namespaced: bool,
     /// Whether the recording has the metadata of its objects alone.
     pub metadata_only: bool,
 }
@@ -26,34 +30,17 @@ pub(super) struct Sample {
     pub(super) namespaced: bool,
 }
 
-/// The kinds that need no recording.
-static BUILT_IN: LazyLock<Kinds> = LazyLock::new(Kinds::new);
-
 impl Collection {
-    /// The collection of the objects of a kind; of one that is not known, as kubectl guesses it.
-    pub(super) fn of_kind(api_version: &str, kind: &str, kinds: &mut Kinds) -> Self {
-        let known = kinds.of_object(api_version, kind);
-        let name = known.map_or_else(|| format!("{api_version}/{}", kind.to_ascii_lowercase()), |known| known.name());
-        Self { name, namespace: None }
+    /// The collection of the objects of a kind, as kubectl guesses it.
+    pub(super) fn of_kind(api_version: &str, kind: &str) -> Self {
+        Self { name: format!("{api_version}/{}", guessed_plural(kind)), namespace: None }
     }
 
     /// The resource of this collection.
     pub(super) fn resource(&self, sample: Option<Sample>, metadata_only: bool) -> RecordedResource {
-        let sample =
-            sample.map(|sample| Sample { namespaced: sample.namespaced || self.namespace.is_some(), ..sample });
-        let namespaced = sample.as_ref().is_none_or(|sample| sample.namespaced);
-        let known = BUILT_IN.of_collection(&self.name, namespaced);
+        let namespaced = self.namespace.is_some() || sample.as_ref().is_none_or(|sample| sample.namespaced);
         let kind = sample.map(|sample| sample.kind).filter(|_| !metadata_only);
-        let kind = match (known, kind) {
-            (Some(known), Some(kind)) if known.kind != kind => ServedKind { kind, ..(*known).clone() }.into(),
-            (Some(known), _) => known,
-            (None, kind) => {
-                let (api_version, plural) = self.name.rsplit_once('/').unwrap_or_default();
-                let kind = kind.as_deref().unwrap_or(plural);
-                Arc::new(ServedKind::custom(api_version, kind, plural, namespaced))
-            }
-        };
-        RecordedResource { kind, metadata_only }
+        RecordedResource { collection: self.name.clone(), kind, namespaced, metadata_only }
     }
 }
 
@@ -76,14 +63,13 @@ pub(super) struct Scope {
 /// The scopes of objects that no request names, by their kinds.
 #[derive(Debug)]
 pub(super) struct KindScopes {
-    kinds: Kinds,
     known: HashMap<String, Arc<Scope>>,
     memory: Memory,
 }
 
 impl KindScopes {
     pub(super) fn new(memory: &Memory) -> Self {
-        Self { kinds: Kinds::new(), known: HashMap::new(), memory: memory.clone() }
+        Self { known: HashMap::new(), memory: memory.clone() }
     }
 
     pub(super) fn of(&mut self, object: &TypeMeta<'_>) -> Result<Arc<Scope>, Fault> {
@@ -96,7 +82,7 @@ impl KindScopes {
         if let Some(known) = self.known.get(&name) {
             return Ok(Arc::clone(known));
         }
-        let scope = Arc::new(Scope::whole(Collection::of_kind(api_version, kind, &mut self.kinds)));
+        let scope = Arc::new(Scope::whole(Collection::of_kind(api_version, kind)));
         self.memory.take(scope.weight() + name.len() as u64)?;
         self.known.insert(name, Arc::clone(&scope));
         Ok(scope)
@@ -171,16 +157,15 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_that_of_an_object_or_a_known_one_or_guessed() {
-        let kind = |name: &str, sample: Option<(&str, bool)>| {
+    fn a_resource_is_as_an_object_shows_it() {
+        let resource = |sample: Option<(&str, bool)>, metadata_only: bool| {
             let sample = sample.map(|(kind, namespaced)| Sample { kind: kind.to_owned(), namespaced });
-            let kind = Collection { name: name.to_owned(), namespace: None }.resource(sample, false).kind;
-            (kind.kind.clone(), kind.namespaced)
+            let collection = Collection { name: "example.com/v1/webapps".to_owned(), namespace: None };
+            let resource = collection.resource(sample, metadata_only);
+            (resource.kind, resource.namespaced)
         };
-        assert_eq!(kind("v1/nodes", None), ("Node".into(), false));
-        assert_eq!(kind("v1/configmaps", Some(("ConfigMap", true))), ("ConfigMap".into(), true));
-        assert_eq!(kind("example.com/v1/webapps", None), ("Webapp".into(), true));
-        assert_eq!(kind("example.com/v1/webapps", Some(("WebApp", false))), ("WebApp".into(), false));
-        assert_eq!(kind("v1/componentstatuses", Some(("ComponentStatus", false))), ("ComponentStatus".into(), false));
+        assert_eq!(resource(None, false), (None, true));
+        assert_eq!(resource(Some(("WebApp", false)), false), (Some("WebApp".into()), false));
+        assert_eq!(resource(Some(("PartialObjectMetadata", true)), true), (None, true));
     }
 }

@@ -125,7 +125,7 @@ fn a_capture_is_its_first_list_and_then_what_its_watches_told() {
     let mut history = capture("pods-rollout");
     assert_eq!((history.origin().as_millis(), history.end().as_millis()), (72, 40_140));
     let resource = Arc::clone(history.resources().next().unwrap());
-    assert_eq!((resource.kind.name().as_str(), resource.kind.kind.as_str()), ("v1/pods", "Pod"));
+    assert_eq!((resource.collection.as_str(), resource.kind.as_deref()), ("v1/pods", Some("Pod")));
     let first = history.next().unwrap();
     let HistoryChange::Relisted { changed, gone, version: 724 } = first.change else { panic!("{first:?}") };
     assert_eq!((changed.len(), gone.len()), (60, 0));
@@ -179,8 +179,8 @@ fn the_first_state_of_each_resource_is_there_from_the_beginning() {
     let mut saved = of(&tape.lines).unwrap();
     let steps = told(&mut saved.history);
     assert_eq!(steps, ["@5 relisted web/a 4 - at 9", "@5 reached 50", "@6 modified web/a 11"]);
-    let kinds: Vec<&str> = saved.history.resources().map(|resource| resource.kind.kind.as_str()).collect();
-    assert_eq!(kinds, ["Pod", "Deployment"]);
+    let resources = saved.history.resources().map(|resource| (resource.collection.as_str(), resource.kind.as_deref()));
+    assert_eq!(resources.collect::<Vec<_>>(), [("v1/pods", Some("Pod")), ("apps/v1/deployments", None)]);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn metadata_alone_is_told_from_whole_objects_and_left_out_beside_them() {
     let tape = || Tape::default().exchange_as(1, "/api/v1/pods", accept, &list(9, &[object("a", 4)]));
     let metadata = of(&tape().lines).unwrap();
     let resource = Arc::clone(metadata.history.resources().next().unwrap());
-    assert_eq!((resource.metadata_only, resource.kind.kind.as_str()), (true, "Pod"));
+    assert_eq!((resource.metadata_only, resource.kind.as_deref()), (true, None));
     assert_eq!(tape().told(), ["@1 relisted web/a 4 - at 9"]);
     let both = tape().exchange(2, "/api/v1/namespaces/web/pods", &list(8, &[object("b", 4)]));
     assert!(!of(&both.lines).unwrap().history.resources().next().unwrap().metadata_only);
@@ -241,7 +241,8 @@ fn a_saved_list_is_one_state_of_each_of_its_kinds() {
         r#"{"kind":"NetworkPolicy","apiVersion":"networking.k8s.io/v1","metadata":{"name":"b","resourceVersion":"8"}}"#;
     let saved =
         format!(r#"{{"kind":"List","apiVersion":"v1","metadata":{{"resourceVersion":""}},"items":[{pod},{policy}]}}"#);
-    let names: Vec<String> = of(&saved).unwrap().history.resources().map(|resource| resource.kind.name()).collect();
+    let names: Vec<String> =
+        of(&saved).unwrap().history.resources().map(|resource| resource.collection.clone()).collect();
     assert_eq!(names, ["v1/pods", "networking.k8s.io/v1/networkpolicies"]);
     assert_eq!(told_by(&saved), ["@0 relisted web/a 7 - at 8", "@0 relisted b 8 - at 8"]);
 }
@@ -556,7 +557,7 @@ fn a_bad_line_of_a_history_comes_without_advice_to_skip_it() {
 fn state_after(steps: impl Iterator<Item = HistoryStep>) -> Vec<String> {
     let mut objects = std::collections::BTreeMap::new();
     for HistoryStep { resource, change, .. } in steps {
-        let name = resource.kind.name();
+        let name = resource.collection.clone();
         let place = |object: &Value| (name.clone(), key_of(object).unwrap());
         match change {
             HistoryChange::Added(object) | HistoryChange::Modified(object) => {
@@ -684,7 +685,7 @@ fn an_event_that_says_its_kind_twice_stays_in_its_resource() {
         event("") + &event("").replace("ADDED", "BOOKMARK") + &event(r#","kind":"Pod""#).replace("\"1\"", "\"2\"");
     let mut saved = of(&log).unwrap();
     let steps = told(&mut saved.history);
-    assert_eq!(saved.history.resources().map(|it| it.kind.name()).collect::<Vec<_>>(), ["v1/pods"]);
+    assert_eq!(saved.history.resources().map(|it| it.collection.as_str()).collect::<Vec<_>>(), ["v1/pods"]);
     assert_eq!(steps.last().unwrap(), "@2000 modified a 2");
 }
 

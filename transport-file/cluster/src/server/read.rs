@@ -5,7 +5,7 @@ use super::super::events;
 use super::super::refusal::Refusal;
 use super::super::write::Actor;
 use super::Asked;
-use listwatch_transport_file::ServedKind;
+use crate::kinds::ServedKind;
 use serde_json::{Value, json};
 
 /// The body, as JSON.

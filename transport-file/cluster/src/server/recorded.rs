@@ -2,8 +2,9 @@
 
 use super::super::store::{self, Recorded, RecordedGap};
 use super::Server;
+use crate::kinds::ServedKind;
 use listwatch_core::Instant;
-use listwatch_transport_file::{HistoryChange, ServedKind};
+use listwatch_transport_file::HistoryChange;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

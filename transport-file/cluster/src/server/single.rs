@@ -16,9 +16,9 @@ use super::super::selector::Selection;
 use super::super::write::{self, Actor, Deleted, Part};
 use super::read::{self, body, object, stored, version};
 use super::{Asked, Reply, Server};
+use crate::kinds::ServedKind;
+use crate::kinds::Trait;
 use listwatch_core::change::apply_merge_patch;
-use listwatch_transport_file::ServedKind;
-use listwatch_transport_file::kinds::Trait;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Discovery: the groups, versions and kinds that the server has.
 
-use listwatch::file::ServedKind;
+use listwatch::testing::ServedKind;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -16,6 +16,7 @@ use crate::output::{self, messages};
 use crate::system::stop::stop;
 use listwatch::file::{History, RecordedResource};
 use listwatch::served;
+use listwatch::testing::ServedKind;
 use listwatch::text::Printable;
 use listwatch::time::WallTime;
 use listwatch::{Clock, Executor, run};
@@ -132,7 +133,7 @@ const NAMED: usize = 20;
 
 /// The names of the first resources, and how many follow.
 fn names_of(resources: &[Arc<RecordedResource>]) -> String {
-    let names: Vec<String> = resources.iter().take(NAMED).map(|resource| resource.kind.name()).collect();
+    let names: Vec<&str> = resources.iter().take(NAMED).map(|resource| resource.collection.as_str()).collect();
     let more = match resources.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -142,10 +143,9 @@ fn names_of(resources: &[Arc<RecordedResource>]) -> String {
 
 /// The command that follows a resource; `None` if its name in the recording is none that an API server takes.
 fn command_to_paste(resource: Option<&Arc<RecordedResource>>, address: SocketAddr) -> Option<String> {
-    let (plural, group, namespaced) = resource.map_or(("pods", "", true), |resource| {
-        let kind = &resource.kind;
-        (kind.plural.as_str(), kind.group(), kind.namespaced)
-    });
+    let kind = resource.map(|resource| ServedKind::of_recorded(resource));
+    let (plural, group, namespaced) =
+        kind.as_ref().map_or(("pods", "", true), |kind| (&kind.plural, kind.group(), kind.namespaced));
     let is_safe = is_dns_label(plural) && (group.is_empty() || group.split('.').all(is_dns_label));
     let all = if namespaced { " -A" } else { "" };
     is_safe.then(|| format!("kubectl -s http://{address} get {plural}{all} --watch"))

@@ -10,9 +10,9 @@ use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
 use listwatch::Clock;
-use listwatch::file::{RecordedResource, ServedKind};
+use listwatch::file::RecordedResource;
 use listwatch::served;
-use listwatch::testing::{Answer, Call, SimulatedCluster};
+use listwatch::testing::{Answer, Call, ServedKind, SimulatedCluster};
 use listwatch::time::WallTime;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -165,7 +165,7 @@ impl Site {
         if self.writable {
             return self.cluster.kinds();
         }
-        self.resources().all.iter().map(|resource| Arc::clone(&resource.kind)).collect()
+        self.resources().all.iter().map(|resource| ServedKind::of_recorded(resource)).collect()
     }
 
     fn resources(&self) -> MutexGuard<'_, Resources> {
@@ -176,7 +176,7 @@ impl Site {
 impl Resources {
     /// Adds a resource, unless its collection has one.
     fn add(&mut self, resource: &Arc<RecordedResource>) {
-        if let Entry::Vacant(place) = self.places.entry(resource.kind.name()) {
+        if let Entry::Vacant(place) = self.places.entry(resource.collection.clone()) {
             place.insert(self.all.len());
             self.all.push(Arc::clone(resource));
         }

@@ -19,7 +19,7 @@ pub(crate) struct BuiltInKind {
 
 /// What a server does with the objects of some kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trait {
+pub(crate) enum Trait {
     /// The objects have a namespace.
     Namespaced,
     /// A generation counts the changes.
@@ -40,23 +40,23 @@ pub enum Trait {
 
 /// The type of an object, as far as its lists are concerned.
 #[derive(Clone, Copy, Debug)]
-pub struct ObjectType(Option<&'static Fields>);
+pub(crate) struct ObjectType(Option<&'static Fields>);
 
 type Fields = BTreeMap<&'static str, FieldType>;
 
 /// The type of a field.
 #[derive(Debug)]
-pub struct FieldType {
+pub(crate) struct FieldType {
     /// How its value is compared.
-    pub shape: Shape,
+    pub(crate) shape: Shape,
     /// Whether a strategic merge patch merges the elements of the list.
-    pub merges: bool,
+    pub(crate) merges: bool,
     of: &'static str,
 }
 
 /// How the value of a field is compared.
 #[derive(Debug)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Field by field; a list is one value.
     Plain,
     /// It is one value.
@@ -70,13 +70,12 @@ pub enum Shape {
 }
 
 /// A field that tells the elements of a list apart, and the value that it has where it is absent.
-pub type ListKey = (&'static str, Option<&'static str>);
+pub(crate) type ListKey = (&'static str, Option<&'static str>);
 
 pub(crate) struct Table {
     pub(crate) kinds: Vec<BuiltInKind>,
-    /// The groups that a server has, and those of which it serves no version.
-    groups: BTreeSet<&'static str>,
-    unserved: BTreeSet<&'static str>,
+    /// The groups of which a server has versions.
+    pub(crate) groups: BTreeSet<&'static str>,
     types: BTreeMap<&'static str, Fields>,
 }
 
@@ -90,24 +89,17 @@ const METADATA: &str = "meta.v1.ObjectMeta";
 
 impl Table {
     fn parse(text: &'static str) -> Self {
-        let mut table =
-            Self { kinds: Vec::new(), groups: BTreeSet::new(), unserved: BTreeSet::new(), types: BTreeMap::new() };
+        let mut table = Self { kinds: Vec::new(), groups: BTreeSet::new(), types: BTreeMap::new() };
         for line in text.lines() {
             let (word, rest) = line.split_once(' ').unwrap_or_default();
             match word {
                 "groups" => table.groups = rest.split(' ').collect(),
-                "unserved" => table.unserved = rest.split(' ').collect(),
                 "kind" => table.kinds.extend(BuiltInKind::parse(rest)),
                 "type" => table.types.extend(parse_type(rest)),
                 _ => {}
             }
         }
         table
-    }
-
-    /// Whether a group is Kubernetes' own.
-    pub(crate) fn has_group(&self, group: &str) -> bool {
-        self.serves(group) || self.unserved.contains(group)
     }
 
     /// Whether a server has versions of a group of Kubernetes.
@@ -160,13 +152,13 @@ impl BuiltInKind {
 
 impl ObjectType {
     /// The type of an object of which nothing is known.
-    pub const UNKNOWN: Self = Self(None);
+    pub(crate) const UNKNOWN: Self = Self(None);
     /// The type of a custom resource, of which the metadata are known.
-    pub const CUSTOM: Self = Self(Some(&METADATA_ALONE));
+    pub(crate) const CUSTOM: Self = Self(Some(&METADATA_ALONE));
 
     /// The type of a field; `None` if it is compared field by field, and its lists as one value each.
     #[must_use]
-    pub fn field(self, name: &str) -> Option<&'static FieldType> {
+    pub(crate) fn field(self, name: &str) -> Option<&'static FieldType> {
         static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: METADATA };
         let fields = self.0?;
         fields.get(name).or_else(|| (name == "metadata").then_some(&METADATA_FIELD))
@@ -176,7 +168,7 @@ impl ObjectType {
 impl FieldType {
     /// The type of the value, or of the elements of the list.
     #[must_use]
-    pub fn object_type(&self) -> ObjectType {
+    pub(crate) fn object_type(&self) -> ObjectType {
         ObjectType(TABLE.types.get(self.of))
     }
 
@@ -213,7 +205,7 @@ mod tests {
     fn each_line_of_the_table_is_read() {
         let count = |word: &str| include_str!("kinds.txt").lines().filter(|line| line.starts_with(word)).count();
         assert_eq!((TABLE.kinds.len(), TABLE.types.len()), (count("kind "), count("type ")));
-        assert!(TABLE.kinds.len() > 50 && TABLE.has_group("policy") && !TABLE.has_group("example.com"));
+        assert!(TABLE.kinds.len() > 50 && TABLE.serves("policy") && !TABLE.serves("example.com"));
         let targets = TABLE.types.values().flat_map(BTreeMap::values).map(|field| field.of);
         assert!(targets.filter(|of| !of.is_empty()).all(|of| TABLE.types.contains_key(of)));
     }

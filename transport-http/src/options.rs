@@ -29,6 +29,7 @@ use std::time::Duration;
 /// # }
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct ClusterOptions {
     context: Option<String>,
     user: Option<String>,
@@ -53,7 +54,6 @@ type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 impl ClusterOptions {
     /// Returns the defaults, which the setters name.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             context: None,
@@ -70,7 +70,6 @@ impl ClusterOptions {
     }
 
     /// Chooses a context of the kubeconfig; its `current-context` unless set.
-    #[must_use]
     pub fn context(mut self, name: impl Into<String>) -> Self {
         self.context = Some(name.into());
         self
@@ -79,35 +78,30 @@ impl ClusterOptions {
     /// Sends requests in the name of this user, as `kubectl --as` does.
     ///
     /// It replaces `as` of the kubeconfig together with its groups, uid and extra fields.
-    #[must_use]
     pub fn impersonate(mut self, user: impl Into<String>) -> Self {
         self.user = Some(user.into());
         self
     }
 
     /// Sets the groups of the user that [`impersonate`](Self::impersonate) names, as `kubectl --as-group` does.
-    #[must_use]
     pub fn impersonate_groups(mut self, groups: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.groups = groups.into_iter().map(Into::into).collect();
         self
     }
 
     /// Sends this token instead of the configuration's token, password or exec plugin, as `kubectl --token` does.
-    #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(Secret::new(token.into()));
         self
     }
 
     /// Sets whether any certificate of the server is accepted, whatever the configuration says: `false` unless set.
-    #[must_use]
     pub fn insecure_skip_tls_verify(mut self, skips: bool) -> Self {
         self.insecure = skips;
         self
     }
 
     /// Limits the time to connect, TLS handshake included: 30 s unless set. The limit does not cover name resolution.
-    #[must_use]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.limits.connect_timeout = limit.min(LONGEST);
         self
@@ -117,7 +111,6 @@ impl ClusterOptions {
     ///
     /// A watch may be silent for its own `timeoutSeconds` and this limit together. `None` sets no limit; then the
     /// caller that opened the request needs a deadline of its own.
-    #[must_use]
     pub fn idle_timeout(mut self, limit: Option<Duration>) -> Self {
         self.limits.idle_timeout = limit.map(|limit| limit.min(LONGEST));
         self
@@ -131,7 +124,6 @@ impl ClusterOptions {
     /// leaves the decision to the system, which takes hours.
     ///
     /// Behind a proxy the peer is the proxy, which may hide that the server vanished.
-    #[must_use]
     pub fn keep_alive(mut self, limit: Option<Duration>) -> Self {
         self.limits.keep_alive = limit.map(|limit| limit.min(LONGEST_KEEP_ALIVE));
         self
@@ -144,7 +136,6 @@ impl ClusterOptions {
     ///
     /// A plugin that may prompt stays in the process group of this program, because another group cannot read the
     /// terminal. Therefore Ctrl-C reaches it, and an early end does not kill its children.
-    #[must_use]
     pub fn interactive(mut self, may_prompt: bool) -> Self {
         self.allowed.prompts = may_prompt;
         self
@@ -155,7 +146,6 @@ impl ClusterOptions {
     ///
     /// As with kubectl, a server without TLS gets no token and no password, and no exec plugin runs for it. A
     /// [warning](Cluster::warnings) says so. Headers that impersonate a user are sent.
-    #[must_use]
     pub fn credentials_over_http(mut self, allowed: bool) -> Self {
         self.allowed.over_http = allowed;
         self
@@ -163,7 +153,6 @@ impl ClusterOptions {
 
     /// Limits the run time of an exec plugin: 60 s unless set. A plugin also ends with the last request that waits for
     /// it.
-    #[must_use]
     pub fn exec_timeout(mut self, limit: Duration) -> Self {
         self.limits.exec_timeout = limit.min(LONGEST);
         self
@@ -174,7 +163,6 @@ impl ClusterOptions {
     ///
     /// Each of them has a connection and a thread. Blocking calls of a client run on the caller's thread, and do not
     /// count.
-    #[must_use]
     pub fn max_requests(mut self, limit: usize) -> Self {
         self.limits.max_requests = limit;
         self
@@ -185,7 +173,6 @@ impl ClusterOptions {
     ///
     /// An informer has a watch for each of its namespaces, which takes a connection. The process needs as many open files.
     /// Each watch has a thread, too; with a [`Reactor`](crate::Reactor), it has one only until its response begins.
-    #[must_use]
     pub fn max_watches(mut self, limit: usize) -> Self {
         self.limits.max_watches = limit;
         self
@@ -198,7 +185,6 @@ impl ClusterOptions {
     /// may wait, fail with
     /// [`TransportErrorKind::Exhausted`](listwatch_core::transport::TransportErrorKind). The error names the option. While
     /// a stream waits, its status says so.
-    #[must_use]
     pub fn wait_timeout(mut self, limit: Duration) -> Self {
         self.limits.wait_timeout = limit.min(LONGEST);
         self
@@ -208,21 +194,18 @@ impl ClusterOptions {
     /// or patch, which is one object, has 16 MiB at most.
     ///
     /// A transport has no such limit, because it stores nothing.
-    #[must_use]
     pub fn max_response(mut self, limit: usize) -> Self {
         self.limits.max_response = limit;
         self
     }
 
     /// Replaces the environment variables of the process: `KUBECONFIG`, `HOME`, those of pods, and those of proxies.
-    #[must_use]
     pub fn env(mut self, read: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         self.env = Arc::new(read);
         self
     }
 
     /// Sets the folder of the pod's service account: `/var/run/secrets/kubernetes.io/serviceaccount` unless set.
-    #[must_use]
     pub fn service_account(mut self, folder: impl Into<PathBuf>) -> Self {
         self.service_account = folder.into();
         self
@@ -232,7 +215,6 @@ impl ClusterOptions {
     /// credentials (client-go `WarningHandler`). A relist brings the same again. It is called where the transport is
     /// polled. By default, these warnings are dropped; those of single requests are in the
     /// [response](listwatch_core::api::ApiResponse::warnings).
-    #[must_use]
     #[doc(alias = "WarningHandler")]
     pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_warning = Some(Arc::new(warn));

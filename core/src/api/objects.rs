@@ -156,6 +156,7 @@ impl<T> Clone for Api<T> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct DeleteOptions {
     /// If set, the server deletes the object only while it has this uid, and never its successor of the same name.
     pub uid: Option<Uid>,
@@ -181,28 +182,24 @@ pub enum PropagationPolicy {
 
 impl DeleteOptions {
     /// Deletes the object only while it has this uid.
-    #[must_use]
     pub fn with_uid(mut self, uid: impl Into<Uid>) -> Self {
         self.uid = Some(uid.into());
         self
     }
 
     /// Deletes the object only in this version.
-    #[must_use]
     pub fn with_resource_version(mut self, version: impl Into<String>) -> Self {
         self.resource_version = Some(version.into());
         self
     }
 
     /// Gives the object this many seconds to shut down.
-    #[must_use]
     pub fn with_grace_period(mut self, seconds: u32) -> Self {
         self.grace_period_seconds = Some(seconds);
         self
     }
 
     /// Sets the policy for the object's dependents.
-    #[must_use]
     pub fn with_propagation(mut self, policy: PropagationPolicy) -> Self {
         self.propagation = Some(policy);
         self

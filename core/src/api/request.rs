@@ -26,6 +26,7 @@ pub enum Method {
 /// One request to an API server; a client adds the server and the credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct ApiRequest {
     /// The HTTP method.
     pub method: Method,
@@ -89,7 +90,6 @@ impl Method {
 
 impl ApiRequest {
     /// A request for JSON, without query and body.
-    #[must_use]
     pub fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
             method,
@@ -106,28 +106,24 @@ impl ApiRequest {
     }
 
     /// Sets the number of the reconcile that sends the request, for a recording. The server does not get it.
-    #[must_use]
     pub fn sent_by(mut self, reconcile: u64) -> Self {
         self.sender = Some(reconcile);
         self
     }
 
     /// Tells the server which reconcile sends the request. Recordings do not have it.
-    #[must_use]
     pub fn with_trace(mut self, trace: TraceContext) -> Self {
         self.trace = Some(trace);
         self
     }
 
     /// Keeps the request and its response off recordings: it is no part of what a replay repeats.
-    #[must_use]
     pub fn unrecorded(mut self) -> Self {
         self.is_unrecorded = true;
         self
     }
 
     /// Lets the request leave only while `gate` allows it.
-    #[must_use]
     pub fn behind(mut self, gate: SendGate) -> Self {
         self.gate = Some(gate);
         self

@@ -154,7 +154,7 @@ impl Replica for GoesOn {
 fn an_object_whose_deletion_is_still_to_come_is_no_difference() {
     let store = GoesOn { store: Stored::at("7", &[("web/a", "5")]), walks: Cell::new(0) };
     let mut audit = audit();
-    audit.poll_request().unwrap();
+    let _request = audit.poll_request().unwrap();
     audit.handle_answer(at(0), &store, list("10", "", &[("web/a", "5")]));
     assert_eq!(report(&mut audit).verdict(), Verdict::Clean);
 }

@@ -15,6 +15,7 @@ pub enum WhenBehind {
 }
 
 /// How a subscriber of an [`EventLogIn`](crate::fanout::EventLogIn) is told changes.
+#[must_use]
 pub struct SubscriptionConfig<V, M: Mem> {
     pub(super) when_behind: WhenBehind,
     pub(super) quiet: bool,
@@ -23,13 +24,11 @@ pub struct SubscriptionConfig<V, M: Mem> {
 
 impl<V, M: Mem> SubscriptionConfig<V, M> {
     /// Changes are coalesced when the subscriber is behind, repeated states are told, and there are no marks.
-    #[must_use]
     pub const fn new() -> Self {
         Self { when_behind: WhenBehind::Coalesce, quiet: false, marks: None }
     }
 
     /// The rule for the subscriber when it is behind.
-    #[must_use]
     pub fn when_behind(mut self, rule: WhenBehind) -> Self {
         self.when_behind = rule;
         self
@@ -37,7 +36,6 @@ impl<V, M: Mem> SubscriptionConfig<V, M> {
 
     /// Leaves out updates whose two states are [the same](crate::storage::Versioned::is_same_state), as a relist
     /// reports them. A resync is told all the same. client-go tells handlers such updates.
-    #[must_use]
     pub fn quiet(mut self) -> Self {
         self.quiet = true;
         self
@@ -54,7 +52,6 @@ impl<V, M: Mem> SubscriptionConfig<V, M> {
     /// not call the log. If it panics, no change is lost, and the call that panicked can be made again. The function is
     /// not called any more: where states are not told, [`Notice::MarksLost`](crate::fanout::Notice::MarksLost) stands
     /// for their marks. A program can subscribe anew, or take every key for marked.
-    #[must_use]
     pub fn marks(mut self, marks: M::IndexFn<V>) -> Self {
         self.marks = Some(marks);
         self

@@ -394,7 +394,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     }
 
     /// The resource.
-    #[must_use]
     pub fn resource(&self) -> &Resource {
         self.reflector.resource()
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// such as `lastHeartbeatTime`; a [change](crate::change) keeps those in the object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[must_use]
 pub struct Condition {
     /// The aspect, in CamelCase, such as `Ready`. An object has one condition of each type.
     #[serde(rename = "type")]
@@ -36,7 +37,6 @@ impl Condition {
     /// A condition that is observed at `now`, with its type and its reason. It has no message yet.
     ///
     /// The reason is one word for programs. `metav1.Condition` requires one.
-    #[must_use]
     pub fn new(
         type_: impl Into<String>,
         status: impl Into<ConditionStatus>,
@@ -54,7 +54,6 @@ impl Condition {
     }
 
     /// Sets the reason for people.
-    #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
@@ -62,7 +61,6 @@ impl Condition {
 
     /// Sets the `metadata.generation` that the controller has seen ([`Meta::generation`](crate::Meta::generation)). A
     /// reader that sees a greater one there knows that the condition is out of date.
-    #[must_use]
     pub fn with_observed_generation(mut self, generation: i64) -> Self {
         self.observed_generation = Some(generation);
         self

@@ -16,6 +16,7 @@ use serde::Serialize;
 /// let failed = Occurrence::warning(foo, "NameTaken").action("Creating").note("another owner has it");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Occurrence {
     pub(super) key: Key,
     /// The first object with its version; the key has none.
@@ -45,25 +46,21 @@ pub(super) struct Key {
 
 impl Occurrence {
     /// An occurrence of type `Normal`. `reason` is a word in `UpperCamelCase` for programs; an empty one becomes `Unknown`.
-    #[must_use]
     pub fn normal(regarding: ObjectReference, reason: &str) -> Self {
         Self::new(EventType::Normal, regarding, reason)
     }
 
     /// An occurrence of type `Warning`; otherwise as [`normal`](Self::normal).
-    #[must_use]
     pub fn warning(regarding: ObjectReference, reason: &str) -> Self {
         Self::new(EventType::Warning, regarding, reason)
     }
 
     /// The text for operators.
-    #[must_use]
     pub fn note(self, note: &str) -> Self {
         Self { note: cut(note, LONGEST_NOTE), ..self }
     }
 
     /// What the controller did or tried, in `UpperCamelCase`. Without it, the reason stands there too: a server demands one.
-    #[must_use]
     pub fn action(mut self, action: &str) -> Self {
         if !action.is_empty() {
             self.key.action = cut(action, LONGEST_WORD);
@@ -72,7 +69,6 @@ impl Occurrence {
     }
 
     /// Another object that takes part, such as one that was created.
-    #[must_use]
     pub fn related(mut self, related: &ObjectReference) -> Self {
         self.key.related = Some(related.in_any_state());
         self
@@ -115,6 +111,7 @@ fn cut(text: &str, most: usize) -> String {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[must_use]
 pub struct ObjectReference {
     api_version: String,
     kind: String,
@@ -131,7 +128,6 @@ pub struct ObjectReference {
 
 impl ObjectReference {
     /// An object by its kind and name; `None` is the namespace of an object that belongs to the cluster.
-    #[must_use]
     pub fn new(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
         Self {
             api_version: api_version.into(),
@@ -145,7 +141,6 @@ impl ObjectReference {
     }
 
     /// An object of a known kind, by its metadata.
-    #[must_use]
     pub fn of<T: Kind>(meta: &Meta) -> Self {
         let reference = Self::new(T::API_VERSION, T::KIND, meta.namespace(), meta.name());
         let (uid, mut buffer) = (meta.uid(), [0; Uid::CANONICAL_LEN]);
@@ -154,19 +149,16 @@ impl ObjectReference {
     }
 
     /// Names one life of the object. `kubectl describe` shows the Events of that life alone.
-    #[must_use]
     pub fn uid(self, uid: &str) -> Self {
         Self { uid: uid.into(), ..self }
     }
 
     /// Names one state of the object.
-    #[must_use]
     pub fn resource_version(self, version: &str) -> Self {
         Self { resource_version: version.into(), ..self }
     }
 
     /// Names a part of the object, such as `spec.containers{web}`.
-    #[must_use]
     pub fn field_path(self, path: &str) -> Self {
         Self { field_path: path.into(), ..self }
     }

@@ -242,7 +242,6 @@ impl Reflector {
     }
 
     /// The resource.
-    #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.resource
     }

@@ -25,6 +25,7 @@ use core::hash::{Hash, Hasher};
 /// Whether the kind of its objects is known makes no other resource of it.
 #[derive(Clone, Debug)]
 #[doc(alias("GroupVersionResource", "ListOptions"))]
+#[must_use]
 pub struct Resource {
     path: SharedText,
     labels: Option<SharedText>,
@@ -51,7 +52,6 @@ impl Resource {
     /// const PODS: Resource = Resource::constant("/api/v1/pods", "", "spec.nodeName=node-1");
     /// assert_eq!(PODS.to_string(), "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-1");
     /// ```
-    #[must_use]
     pub const fn constant(path: &'static str, labels: &'static str, fields: &'static str) -> Self {
         Self {
             path: SharedText::constant(path),
@@ -64,7 +64,6 @@ impl Resource {
     }
 
     /// Requests only the metadata of each object (`PartialObjectMetadata`), if the server supports it.
-    #[must_use]
     pub fn metadata_only(mut self) -> Self {
         self.metadata_only = true;
         self
@@ -73,7 +72,6 @@ impl Resource {
     /// Requests each object in a row of a `meta.k8s.io/v1` Table, with the cells that kubectl prints, if the server
     /// supports it. [`Tables`](crate::decode::Tables) decodes the answer. With [`metadata_only`](Self::metadata_only),
     /// a row has the metadata of its object; otherwise it has the whole object.
-    #[must_use]
     pub fn as_table(mut self) -> Self {
         self.as_table = true;
         self
@@ -125,7 +123,6 @@ impl Resource {
 #[cfg(feature = "alloc")]
 impl Resource {
     /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
-    #[must_use]
     pub fn new(path: &str) -> Self {
         Self { path: path.into(), labels: None, fields: None, metadata_only: false, as_table: false, kind: None }
     }
@@ -155,7 +152,6 @@ impl Resource {
     ///
     /// assert_eq!(Resource::of::<Deployment>().path(), "/apis/apps/v1/deployments");
     /// ```
-    #[must_use]
     pub fn of<K: Kind>() -> Self {
         let root = if K::API_VERSION.contains('/') { "/apis" } else { "/api" };
         let kind = OfKind { name: K::KIND, is_namespaced: K::NAMESPACED };
@@ -167,7 +163,6 @@ impl Resource {
     ///
     /// If the resource is cluster-scoped, such as `v1/nodes`, the server responds with 404. Discovery returns the scope
     /// (`ApiResource::namespaced`).
-    #[must_use]
     pub fn in_namespace(mut self, namespace: &str) -> Self {
         if let Some((version, plural)) = without_namespace(&self.path) {
             // A segment of dots would change the path.
@@ -185,14 +180,12 @@ impl Resource {
     }
 
     /// Selects the objects that match the label selector; an empty selector matches all.
-    #[must_use]
     pub fn with_label_selector(mut self, selector: &str) -> Self {
         self.labels = Some(selector.into()).filter(|_| !selector.is_empty());
         self
     }
 
     /// Selects the objects that match the field selector; an empty selector matches all.
-    #[must_use]
     pub fn with_field_selector(mut self, selector: &str) -> Self {
         self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
         self

@@ -8,6 +8,7 @@ use alloc::string::{String, ToString};
 ///
 /// Versions of two clusters have no order, so a watch from another cluster's version would miss changes, or stay silent.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Origin {
     pub(super) resource: Resource,
     pub(super) server: String,
@@ -35,7 +36,6 @@ impl Origin {
     }
 
     /// The same for any resource, Secrets too: they are saved as they are, in plain text.
-    #[must_use]
     pub fn including_secrets<T: ToJson>(resource: &Resource, options: DecodeOptions, build: &str) -> Self {
         let metadata_only = if resource.is_metadata_only() { " (metadata)" } else { "" };
         Self {
@@ -49,14 +49,12 @@ impl Origin {
     }
 
     /// Names the server by its URL. A state is restored only if a server is named, or the [cluster](Self::cluster).
-    #[must_use]
     pub fn server(mut self, url: &str) -> Self {
         self.server = url.into();
         self
     }
 
     /// Names the certificate authority that the server is trusted by, by a fingerprint.
-    #[must_use]
     pub fn authority(mut self, fingerprint: &str) -> Self {
         self.authority = fingerprint.into();
         self
@@ -64,7 +62,6 @@ impl Origin {
 
     /// Names the cluster by an identity, such as the uid of its namespace `kube-system`. Unless both are known, that of a
     /// saved state is not compared.
-    #[must_use]
     pub fn cluster(mut self, uid: &str) -> Self {
         self.cluster = Some(uid.into());
         self

@@ -56,6 +56,7 @@ pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
 /// # }
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct World {
     id: WorldId,
     clock: Clock,
@@ -131,7 +132,6 @@ impl World {
     /// let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
     /// let world = World::from_parts(clock, client, |_resource| Box::new(Simulated));
     /// ```
-    #[must_use]
     pub fn from_parts(
         clock: Clock,
         client: Client,
@@ -201,7 +201,6 @@ impl World {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
         self.try_until(async {
             end.await;
@@ -233,7 +232,6 @@ impl World {
     /// let Err(RunError::World(why)) = ended else { panic!("there is no such pod") };
     /// assert!(why.contains("\"a\" not found"), "{why}");
     /// ```
-    #[must_use]
     pub fn try_until(self, end: impl Future<Output = Result<(), Box<dyn Error>>> + Send + 'static) -> Self {
         let before = self.clone();
         let end = async {
@@ -260,7 +258,6 @@ impl World {
     /// controller.reconciles(&pods).run(async |_cx, _key| Ok(Outcome::Done))?;
     /// # Ok::<(), listwatch::controller::RunError>(())
     /// ```
-    #[must_use]
     pub fn lasting(mut self, time: Duration) -> Self {
         let clock = self.clock.clone();
         self.at_most = self.at_most.map(|most| most.max(time.saturating_add(Duration::from_secs(1))));
@@ -283,7 +280,6 @@ impl World {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn paced(self, speed: NonZeroU32) -> Self {
         self.clock.simulation().into_iter().for_each(|time| time.pace(speed));
         self
@@ -307,7 +303,6 @@ impl World {
     /// let ended = controller.reconciles(&pods).run(async |_cx, _key| Ok(Outcome::Done));
     /// assert!(matches!(ended, Err(RunError::Endless { .. })));
     /// ```
-    #[must_use]
     pub fn at_most(self, time: Duration) -> Self {
         Self { at_most: Some(time), ..self }
     }
@@ -373,7 +368,6 @@ impl World {
     /// [`on_report`](crate::controller::Reconciler::on_report) of its own does not call it.
     ///
     /// A test reads what the function reports that `main` calls with a cluster.
-    #[must_use]
     pub fn on_report_line(mut self, on_line: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_line = Some(Arc::new(on_line));
         #[cfg(feature = "file")]

@@ -24,6 +24,7 @@ use std::sync::Arc;
 /// # }
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct SaveTo {
     pub(super) path: PathBuf,
     pub(super) every: Duration,
@@ -42,7 +43,6 @@ impl SaveTo {
     /// A file of one informer, whose folder has to be there. [`of`](Self::of) or [`of_server`](Self::of_server) names the
     /// server. Without a name, nothing is restored or saved, and a problem is told: the file may be another cluster's. An
     /// informer of a [`World`](crate::World) that has a server takes the name from there.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -60,7 +60,6 @@ impl SaveTo {
     ///
     /// The uid is asked for once the server can be reached, and needs the right to `get` that namespace.
     #[cfg(feature = "http")]
-    #[must_use]
     pub fn of(self, cluster: &Cluster, clock: &Clock) -> Self {
         let client = Client::new(HttpClient::from(cluster), clock.clone());
         let authority = cluster.authority_fingerprint().unwrap_or_default();
@@ -68,28 +67,24 @@ impl SaveTo {
     }
 
     /// The same by its parts: the URL, a fingerprint of the authority, and a client of the server.
-    #[must_use]
     pub fn of_server(mut self, url: &str, authority: &str, client: Option<Client>) -> Self {
         (self.server, self.authority, self.client) = (url.into(), authority.into(), client);
         self
     }
 
     /// Sets the least time between two saves. Default: 60 s. A flash memory wears out by writing.
-    #[must_use]
     pub fn every(mut self, every: Duration) -> Self {
         self.every = every;
         self
     }
 
     /// Saves Secrets and tokens too, in plain text. By default they are refused.
-    #[must_use]
     pub fn include_secrets(mut self, include: bool) -> Self {
         self.include_secrets = include;
         self
     }
 
     /// Calls `on_problem` if the file is not restored, or cannot be saved. Without it, a line goes to standard error.
-    #[must_use]
     pub fn on_problem(mut self, on_problem: impl Fn(&SaveProblem) + Send + Sync + 'static) -> Self {
         self.on_problem = Arc::new(on_problem);
         self

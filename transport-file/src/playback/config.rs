@@ -10,6 +10,7 @@ use listwatch_core::Instant;
 /// let config = PlaybackConfig::new().pace(Pace::Immediate).chunks(Chunks::AtMost(1)).skip_bad_lines(true);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct PlaybackConfig {
     pub(crate) pace: Pace,
     pub(crate) chunks: Chunks,
@@ -56,20 +57,17 @@ impl Default for PlaybackConfig {
 
 impl PlaybackConfig {
     /// Returns the defaults: recorded delays and chunks, and an end at the first bad line.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets when the parts of a response come; [`Pace::Recorded`] unless set.
-    #[must_use]
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
 
     /// Sets how many bytes of a body come per poll; [`Chunks::Recorded`] unless set.
-    #[must_use]
     pub fn chunks(mut self, chunks: Chunks) -> Self {
         self.chunks = chunks;
         self
@@ -79,14 +77,12 @@ impl PlaybackConfig {
     ///
     /// In a watch log whose events take several lines, a whole event is skipped, and counts as one. A list has no lines
     /// to skip.
-    #[must_use]
     pub fn skip_bad_lines(mut self, skip: bool) -> Self {
         self.skip_bad_lines = skip;
         self
     }
 
     /// Limits a line of a capture or an event of a watch log, in bytes without the line end; 64 MiB unless set.
-    #[must_use]
     pub fn line_limit(mut self, bytes: usize) -> Self {
         self.line_limit = bytes;
         self
@@ -95,7 +91,6 @@ impl PlaybackConfig {
     /// Sets the moment of a capture from which its delays count, since its beginning; zero unless set.
     ///
     /// The state at that moment comes from the exchanges before it, so they are played too, without delays.
-    #[must_use]
     pub fn from(mut self, moment: Duration) -> Self {
         self.from = moment;
         self

@@ -160,7 +160,6 @@ impl Playback {
 
     /// Returns the resources that were listed or watched, in the order of their first requests. The first call reads the
     /// whole capture.
-    #[must_use]
     pub fn resources(&self) -> &[Resource] {
         self.content.index().map_or(&[], Index::resources)
     }

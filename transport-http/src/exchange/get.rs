@@ -14,6 +14,7 @@ use core::fmt::{self, Write};
 /// assert!(!format!("{endpoint:?}").contains("abc"));
 /// ```
 #[derive(Clone, Copy)]
+#[must_use]
 pub struct Endpoint<'a> {
     host: &'a str,
     user_agent: &'a str,
@@ -22,7 +23,6 @@ pub struct Endpoint<'a> {
 
 impl<'a> Endpoint<'a> {
     /// A server by name or address, with its port if that is not the scheme's own.
-    #[must_use]
     pub const fn new(host: &'a str) -> Self {
         Self { host, user_agent: concat!("listwatch/", env!("CARGO_PKG_VERSION")), token: None }
     }
@@ -30,14 +30,12 @@ impl<'a> Endpoint<'a> {
     /// The same with a bearer token, such as that of a service account. White space around it is not sent.
     ///
     /// Use a connection with TLS: the token is part of each request.
-    #[must_use]
     pub const fn with_token(mut self, token: &'a str) -> Self {
         self.token = Some(token.trim_ascii());
         self
     }
 
     /// The same with the program's own name for `User-Agent`, instead of `listwatch/` with a version.
-    #[must_use]
     pub const fn with_user_agent(mut self, user_agent: &'a str) -> Self {
         self.user_agent = user_agent;
         self

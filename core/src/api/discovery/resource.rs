@@ -27,7 +27,6 @@ pub struct ApiResource {
 
 impl ApiResource {
     /// The collection of all its objects, in all namespaces.
-    #[must_use]
     pub fn resource(&self) -> Resource {
         let root = if self.group.is_empty() { "/api" } else { "/apis/" };
         Resource::new(&format!("{root}{}/{}/{}", self.group, self.version, self.plural))

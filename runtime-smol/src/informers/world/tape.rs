@@ -86,7 +86,6 @@ impl World {
 
     /// Records this world on a tape, as [`recorded_to`](Self::recorded_to) does. The client is recorded with all of its
     /// clones.
-    #[must_use]
     pub fn recorded(mut self, tape: &Tape) -> Self {
         self.client.record(tape);
         if !self.renewing.shares_transport(&self.client) {

@@ -2,6 +2,7 @@
 
 mod counted;
 mod shared;
+mod summary;
 #[cfg(any(feature = "json", feature = "fixed"))]
 mod unescape;
 

@@ -19,8 +19,8 @@ use std::sync::Arc;
 #[cfg(feature = "tracing")]
 use tracing::Level;
 
-/// What one list-and-watch of an informer does at a moment. The store's own
-/// [`StreamStatus`](listwatch_core::cache::StreamStatus) knows less: it has neither panics nor the time to the next attempt.
+/// What one list-and-watch of an informer does at a moment. How far it is in its store is its
+/// [`StreamProgress`](listwatch_core::cache::StreamProgress).
 ///
 /// [`Display`](fmt::Display) writes it in one line: `pods in namespace web: synced at version 7, last update 4 s ago`.
 #[derive(Clone, Debug, PartialEq, Eq)]

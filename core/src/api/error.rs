@@ -210,8 +210,11 @@ pub struct RefusalRule {
 pub enum RefusalSign {
     /// One of `details.causes` has this reason.
     Cause(&'static str),
-    /// The server names a time, in `details.retryAfterSeconds`.
-    RetryAfter,
+    /// The `Status` names a time, in `details.retryAfterSeconds`.
+    ///
+    /// The header `Retry-After` is no sign, because a proxy adds it to any refusal. It is the least delay of the retry
+    /// ([`ApiError::retry_after`]), whatever the prospect is.
+    RetryAfterSeconds,
     /// The refusal has this code, and its message this text.
     Message(u16, &'static str),
     /// The `Status` has this reason.
@@ -230,7 +233,7 @@ pub enum Prospect {
 }
 
 use Prospect::{Lasts, Passes};
-use RefusalSign::{Cause, Codes, Message, Reason, RetryAfter};
+use RefusalSign::{Cause, Codes, Message, Reason, RetryAfterSeconds};
 
 /// What a refusal says of a repetition. The first rule whose sign the refusal has counts.
 ///
@@ -238,7 +241,7 @@ use RefusalSign::{Cause, Codes, Message, Reason, RetryAfter};
 /// |---|---|---|
 /// | 409, a conflict of field managers | lasts | two managers want other values |
 /// | 403, the namespace is being deleted | lasts | it never takes an object again |
-/// | any with `retryAfterSeconds` | passes | the server says when |
+/// | any with `retryAfterSeconds` in its body | passes | the server says when |
 /// | 403, a quota is exceeded or not counted yet | passes | other objects go |
 /// | 409 `AlreadyExists` | lasts | another object has the name |
 /// | 409 otherwise | passes | the object has changed meanwhile |
@@ -250,7 +253,7 @@ use RefusalSign::{Cause, Codes, Message, Reason, RetryAfter};
 pub const REFUSALS: &[RefusalRule] = &[
     RefusalRule::new(Cause("FieldManagerConflict"), Lasts),
     RefusalRule::new(Cause("NamespaceTerminating"), Lasts),
-    RefusalRule::new(RetryAfter, Passes),
+    RefusalRule::new(RetryAfterSeconds, Passes),
     RefusalRule::new(Message(403, "exceeded quota: "), Passes),
     RefusalRule::new(Message(403, "status unknown for quota: "), Passes),
     RefusalRule::new(Reason("AlreadyExists"), Lasts),
@@ -273,7 +276,7 @@ impl RefusalSign {
     fn is_of(self, status: &Status) -> bool {
         match self {
             Cause(reason) => status.has_cause(reason),
-            RetryAfter => status.retry_after().is_some(),
+            RetryAfterSeconds => status.retry_after().is_some(),
             Message(code, text) => status.code == code && status.message.contains(text),
             Reason(reason) => status.reason == reason,
             Codes(first, last) => (first..=last).contains(&status.code),

@@ -194,16 +194,6 @@ impl fmt::Display for ApiError {
 
 impl core::error::Error for ApiError {}
 
-/// A rule of [`REFUSALS`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct RefusalRule {
-    /// The refusals that the rule covers.
-    pub sign: RefusalSign,
-    /// What the same request may expect later.
-    pub prospect: Prospect,
-}
-
 /// How a refusal is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -250,27 +240,21 @@ use RefusalSign::{Cause, Codes, Message, Reason, RetryAfterSeconds};
 /// | 501, 505 | lasts | the server cannot do it |
 /// | 500 to 599 otherwise | passes | the server, its store or a webhook is in trouble |
 /// | all others: 400, 401, 403, 404, 405, 413, 415, 422 | lasts | |
-pub const REFUSALS: &[RefusalRule] = &[
-    RefusalRule::new(Cause("FieldManagerConflict"), Lasts),
-    RefusalRule::new(Cause("NamespaceTerminating"), Lasts),
-    RefusalRule::new(RetryAfterSeconds, Passes),
-    RefusalRule::new(Message(403, "exceeded quota: "), Passes),
-    RefusalRule::new(Message(403, "status unknown for quota: "), Passes),
-    RefusalRule::new(Reason("AlreadyExists"), Lasts),
-    RefusalRule::new(Reason("Conflict"), Passes),
-    RefusalRule::new(Reason("TooManyRequests"), Passes),
-    RefusalRule::new(Codes(409, 410), Passes),
-    RefusalRule::new(Codes(429, 429), Passes),
-    RefusalRule::new(Codes(501, 501), Lasts),
-    RefusalRule::new(Codes(505, 505), Lasts),
-    RefusalRule::new(Codes(500, 599), Passes),
+pub const REFUSALS: &[(RefusalSign, Prospect)] = &[
+    (Cause("FieldManagerConflict"), Lasts),
+    (Cause("NamespaceTerminating"), Lasts),
+    (RetryAfterSeconds, Passes),
+    (Message(403, "exceeded quota: "), Passes),
+    (Message(403, "status unknown for quota: "), Passes),
+    (Reason("AlreadyExists"), Lasts),
+    (Reason("Conflict"), Passes),
+    (Reason("TooManyRequests"), Passes),
+    (Codes(409, 410), Passes),
+    (Codes(429, 429), Passes),
+    (Codes(501, 501), Lasts),
+    (Codes(505, 505), Lasts),
+    (Codes(500, 599), Passes),
 ];
-
-impl RefusalRule {
-    const fn new(sign: RefusalSign, prospect: Prospect) -> Self {
-        Self { sign, prospect }
-    }
-}
 
 impl RefusalSign {
     fn is_of(self, status: &Status) -> bool {
@@ -288,7 +272,7 @@ impl Prospect {
     /// What a refusal may expect.
     #[must_use]
     pub fn of(status: &Status) -> Self {
-        REFUSALS.iter().find(|rule| rule.sign.is_of(status)).map_or(Lasts, |rule| rule.prospect)
+        REFUSALS.iter().find(|(sign, _)| sign.is_of(status)).map_or(Lasts, |(_, prospect)| *prospect)
     }
 }
 

@@ -58,9 +58,12 @@ pub(crate) fn count(
     controller.reconciles(added).lead_by(election.namespace(namespace)).run(async |cx, key| {
         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
         let term = cx.fencing_token().map(|token| token.to_string());
-        let count = map.data.count.as_deref().unwrap_or_default().parse().unwrap_or(0_u64) + 1;
-        let next = Data { count: Some(count.to_string()), term };
-        cx.change(&map, |map| map.data = next.clone()).await?;
+        // After a conflict this is called again, with the count that another has written.
+        let count_on = |map: &mut ConfigMap| {
+            let count = map.data.count.as_deref().unwrap_or_default().parse().unwrap_or(0_u64);
+            map.data = Data { count: Some((count + 1).to_string()), term: term.clone() };
+        };
+        cx.change(&map, count_on).await?;
         Ok(Outcome::RequeueAfter(every))
     })
 }

@@ -241,6 +241,7 @@
 //! - After a [write](Context::write), the key waits until the store shows it. So a reconcile reads what the one before
 //!   it wrote.
 //! - A reconcile that fails or panics is reported, and retried by the rate limit.
+//! - A mapper that panics is reported. Since the keys of its object are not known, the own kind is reconciled again.
 //! - A reconcile that never resolves costs the others nothing. One that computes holds up the workers of its thread,
 //!   and never the streams. [`Context::blocking`] takes work that holds up no other reconcile.
 //! - At its end, no reconcile begins. Those that run have until a deadline, and then they are dropped with their
@@ -264,6 +265,7 @@ mod reconciler;
 #[cfg(feature = "file")]
 mod replay;
 mod report;
+mod resync;
 mod running;
 mod settings;
 mod source;

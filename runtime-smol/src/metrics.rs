@@ -12,6 +12,7 @@
 //! | `listwatch_event_age_seconds` | from the arrival of a change until a reconcile has dealt with it |
 //! | `listwatch_stream_*` | each list-and-watch of informers |
 //! | `rest_client_requests` | all requests of their worlds, lists and watches among them |
+//! | any others | the program's own, by [`Metrics::add_families`] |
 //!
 //! The age of an event is told by this program's clock: a server's differs, and its dates have whole seconds. It ends with
 //! the first success after the change, so failures, waits for a worker and back-offs are in it.

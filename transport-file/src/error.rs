@@ -30,7 +30,7 @@ pub enum CaptureErrorKind {
     /// The file cannot be opened, read or written.
     Io,
     /// The compressed data is damaged or truncated.
-    Gzip,
+    Compression,
     /// The file is empty.
     Empty,
     /// The file is neither a capture, nor a watch log, nor a list.

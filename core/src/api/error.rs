@@ -194,24 +194,17 @@ impl fmt::Display for ApiError {
 
 impl core::error::Error for ApiError {}
 
-/// A rule of [`REFUSALS`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct RefusalRule {
-    /// The refusals that the rule covers.
-    pub sign: RefusalSign,
-    /// What the same request may expect later.
-    pub prospect: Prospect,
-}
-
 /// How a refusal is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefusalSign {
     /// One of `details.causes` has this reason.
     Cause(&'static str),
-    /// The server names a time, in `details.retryAfterSeconds`.
-    RetryAfter,
+    /// The `Status` names a time, in `details.retryAfterSeconds`.
+    ///
+    /// The header `Retry-After` is no sign, because a proxy adds it to any refusal. It is the least delay of the retry
+    /// ([`ApiError::retry_after`]), whatever the prospect is.
+    RetryAfterSeconds,
     /// The refusal has this code, and its message this text.
     Message(u16, &'static str),
     /// The `Status` has this reason.
@@ -230,7 +223,7 @@ pub enum Prospect {
 }
 
 use Prospect::{Lasts, Passes};
-use RefusalSign::{Cause, Codes, Message, Reason, RetryAfter};
+use RefusalSign::{Cause, Codes, Message, Reason, RetryAfterSeconds};
 
 /// What a refusal says of a repetition. The first rule whose sign the refusal has counts.
 ///
@@ -238,7 +231,7 @@ use RefusalSign::{Cause, Codes, Message, Reason, RetryAfter};
 /// |---|---|---|
 /// | 409, a conflict of field managers | lasts | two managers want other values |
 /// | 403, the namespace is being deleted | lasts | it never takes an object again |
-/// | any with `retryAfterSeconds` | passes | the server says when |
+/// | any with `retryAfterSeconds` in its body | passes | the server says when |
 /// | 403, a quota is exceeded or not counted yet | passes | other objects go |
 /// | 409 `AlreadyExists` | lasts | another object has the name |
 /// | 409 otherwise | passes | the object has changed meanwhile |
@@ -247,33 +240,27 @@ use RefusalSign::{Cause, Codes, Message, Reason, RetryAfter};
 /// | 501, 505 | lasts | the server cannot do it |
 /// | 500 to 599 otherwise | passes | the server, its store or a webhook is in trouble |
 /// | all others: 400, 401, 403, 404, 405, 413, 415, 422 | lasts | |
-pub const REFUSALS: &[RefusalRule] = &[
-    RefusalRule::new(Cause("FieldManagerConflict"), Lasts),
-    RefusalRule::new(Cause("NamespaceTerminating"), Lasts),
-    RefusalRule::new(RetryAfter, Passes),
-    RefusalRule::new(Message(403, "exceeded quota: "), Passes),
-    RefusalRule::new(Message(403, "status unknown for quota: "), Passes),
-    RefusalRule::new(Reason("AlreadyExists"), Lasts),
-    RefusalRule::new(Reason("Conflict"), Passes),
-    RefusalRule::new(Reason("TooManyRequests"), Passes),
-    RefusalRule::new(Codes(409, 410), Passes),
-    RefusalRule::new(Codes(429, 429), Passes),
-    RefusalRule::new(Codes(501, 501), Lasts),
-    RefusalRule::new(Codes(505, 505), Lasts),
-    RefusalRule::new(Codes(500, 599), Passes),
+pub const REFUSALS: &[(RefusalSign, Prospect)] = &[
+    (Cause("FieldManagerConflict"), Lasts),
+    (Cause("NamespaceTerminating"), Lasts),
+    (RetryAfterSeconds, Passes),
+    (Message(403, "exceeded quota: "), Passes),
+    (Message(403, "status unknown for quota: "), Passes),
+    (Reason("AlreadyExists"), Lasts),
+    (Reason("Conflict"), Passes),
+    (Reason("TooManyRequests"), Passes),
+    (Codes(409, 410), Passes),
+    (Codes(429, 429), Passes),
+    (Codes(501, 501), Lasts),
+    (Codes(505, 505), Lasts),
+    (Codes(500, 599), Passes),
 ];
-
-impl RefusalRule {
-    const fn new(sign: RefusalSign, prospect: Prospect) -> Self {
-        Self { sign, prospect }
-    }
-}
 
 impl RefusalSign {
     fn is_of(self, status: &Status) -> bool {
         match self {
             Cause(reason) => status.has_cause(reason),
-            RetryAfter => status.retry_after().is_some(),
+            RetryAfterSeconds => status.retry_after().is_some(),
             Message(code, text) => status.code == code && status.message.contains(text),
             Reason(reason) => status.reason == reason,
             Codes(first, last) => (first..=last).contains(&status.code),
@@ -285,7 +272,7 @@ impl Prospect {
     /// What a refusal may expect.
     #[must_use]
     pub fn of(status: &Status) -> Self {
-        REFUSALS.iter().find(|rule| rule.sign.is_of(status)).map_or(Lasts, |rule| rule.prospect)
+        REFUSALS.iter().find(|(sign, _)| sign.is_of(status)).map_or(Lasts, |(_, prospect)| *prospect)
     }
 }
 

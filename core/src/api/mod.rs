@@ -26,7 +26,7 @@ mod transport;
 pub use call::{ApiCall, ObjectList};
 pub use calls::Calls;
 pub use discovery::{ApiResource, Discovery};
-pub use error::{ApiError, ConflictRetry, Prospect, REFUSALS, RefusalRule, RefusalSign};
+pub use error::{ApiError, ConflictRetry, Prospect, REFUSALS, RefusalSign};
 pub use objects::{Api, DeleteOptions, Patch, PropagationPolicy, Scale, ScaleSpec, ScaleStatus};
 pub use pending::CallAction;
 pub(crate) use pending::{Asked, PendingCalls};

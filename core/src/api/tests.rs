@@ -194,6 +194,18 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
 }
 
 #[test]
+fn a_header_alone_delays_the_retry_of_a_refusal_and_a_time_in_its_body_lets_it_pass_too() {
+    use crate::queue::Outcome;
+    let wait = Duration::from_secs(3);
+    let server = Server::new(|_| ApiResponse::new(425, *b"").with_retry_after(Some(Duration::from_secs(3))));
+    let by_header = pods().get("a").send(&server).unwrap_err();
+    assert!(!by_header.is_transient());
+    assert_eq!(Outcome::from(&by_header), Outcome::RetryAfter(wait));
+    let by_body = refused(425, r#"{"details":{"retryAfterSeconds":3}}"#);
+    assert_eq!(Outcome::from(&by_body), Outcome::Transient(wait));
+}
+
+#[test]
 fn a_request_that_was_not_answered_is_named() {
     struct Nobody;
     impl ApiClient for Nobody {

@@ -11,7 +11,7 @@
 | [`Note`] | what the informer tells a cache besides changes | | |
 | [`Observer`] | hears of the reads of a store | | |
 | [`StoreIn`] | reads a cache from any thread or task while the informer writes | `Lister` | `Store` |
-| [`StreamStatus`] | the progress of one informer of a store | | |
+| [`StreamProgress`] | the progress of one informer of a store | | |
 | [`StoreWriterIn`] | the only writer of a store, owned by the informer | | `Writer` |
 | [`Snapshot`] | a list as it was at one moment, read without a lock | `[]interface{}` | `Vec<Arc<K>>` |"
 )]
@@ -42,6 +42,6 @@ pub use snapshot::{Snapshot, SnapshotIntoIter, SnapshotIter};
 #[cfg(feature = "json")]
 pub(crate) use store::Contents;
 #[cfg(feature = "json")]
-pub use store::{AwaitError, Observer, StoreIn, StoreWriterIn, StreamStatus};
+pub use store::{AwaitError, Observer, StoreIn, StoreWriterIn, StreamProgress};
 #[cfg(feature = "std")]
 pub use store::{Store, StoreWriter};

@@ -11,7 +11,7 @@ mod writer;
 
 pub use awaiting::AwaitError;
 pub(crate) use contents::Contents;
-pub use stream::{Observer, StreamStatus};
+pub use stream::{Observer, StreamProgress};
 #[cfg(feature = "std")]
 pub use writer::StoreWriter;
 pub use writer::StoreWriterIn;
@@ -177,7 +177,7 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     /// Tells the observer of a read.
     pub(super) fn on_read(&self, contents: &Contents<V>) {
         if let Some(observer) = &self.observer {
-            observer.on_read(&mut contents.streams.iter().map(|stream| &stream.status));
+            observer.on_read(&mut contents.streams.iter().map(|stream| &stream.progress));
         }
     }
 
@@ -190,8 +190,8 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     /// The progress of each informer that writes to the store: one, or one for each namespace of
     /// [`split`](super::StoreWriterIn::split), in the order of the namespaces there.
     #[must_use]
-    pub fn streams(&self) -> Vec<StreamStatus> {
-        self.cell.read(|contents| contents.streams.iter().map(|stream| stream.status.clone()).collect())
+    pub fn streams(&self) -> Vec<StreamProgress> {
+        self.cell.read(|contents| contents.streams.iter().map(|stream| stream.progress.clone()).collect())
     }
 }
 

@@ -59,7 +59,9 @@ pub type NextReconcile<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> 
 
 /// A key that a worker reconciles.
 ///
-/// If the guard is dropped, the reconcile counts as [failed](Outcome::Retry): the key is retried by its rate limit.
+/// If the guard is dropped, the reconcile counts as [failed](Outcome::Retry): the key is retried by its rate limit, as
+/// controller-runtime does after a panic. The [`JobGuard`](crate::sync::JobGuard) of a queue without a controller gives
+/// its key back and retries nothing, as client-go does.
 pub type ReconcileGuard<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
     Lent<'a, SharedReconciler<K, Lk, C, W, L>>;
 

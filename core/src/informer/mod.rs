@@ -133,6 +133,8 @@ pub struct InformerIn<D: Decode, C: Cache<D::Object>, M: Mem> {
     /// For how many of the next deltas the cache has read its memory ahead.
     ahead: usize,
     progress: Progress<M>,
+    /// The number of lists that were committed.
+    lists: u32,
     limits: Limits,
     /// Back-pressure has applied. Once it ends, the deadlines for silence start again: the server was not read.
     was_full: bool,
@@ -240,6 +242,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             cache,
             ahead: 0,
             progress: Progress::default(),
+            lists: 0,
             limits: config.limits(),
             was_full: false,
             has_gap: false,
@@ -431,6 +434,12 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     #[must_use]
     pub fn received_version(&self) -> Option<&str> {
         self.reflector.last_version()
+    }
+
+    /// How many times the whole state was read, by a list or a watch-list. Those that broke off do not count.
+    #[must_use]
+    pub fn lists(&self) -> u32 {
+        self.lists
     }
 
     /// The number of queued deltas.

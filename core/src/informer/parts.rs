@@ -123,6 +123,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         });
         if committed {
             self.pending = None;
+            self.lists = self.lists.wrapping_add(1);
             self.list.clear();
             self.unfit.has_list = true;
             self.tell_unfit();

@@ -281,6 +281,7 @@ impl EventRecorder {
     }
 
     fn on_error(&mut self, call: &Asked<Write>, error: ApiError) {
+        // Where the answer cannot be read, the next attempt finds out whether the Event was written.
         let may_pass = error.is_transient() || matches!(error, ApiError::Unreadable(_));
         if may_pass {
             self.pause(&error);

@@ -224,6 +224,8 @@ impl FailureClass {
         )
     }
 
+    /// A read is repeated after any refusal, so this does not ask `api::Prospect`, which decides whether the
+    /// refusal of a write passes.
     fn of_status(status: &Status) -> Self {
         match status.code {
             _ if status.is_expired() => Self::Expired,

@@ -101,7 +101,7 @@ use Operation::{List, Page, Resume, Watch, WatchList};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
 /// Faults of a response that should have been the whole state. No other form of the request avoids them.
-const REFUSALS: &[FailureClass] = &[
+const FAULTS: &[FailureClass] = &[
     Unauthorized,
     Forbidden,
     NotFound,
@@ -137,13 +137,13 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     RetryRule::new(&[List], &[Unreachable, Stalled, Unfinished], Relist, Probe),
     // The pages before were answered.
     RetryRule::new(&[Page], &[Unreachable, Stalled, Unfinished], Relist, Exponential),
-    RetryRule::new(&[List, Page], REFUSALS, Relist, Exponential),
+    RetryRule::new(&[List, Page], FAULTS, Relist, Exponential),
     RetryRule::new(&[WatchList], &[Unsupported], ListInstead, Immediate),
     // k/k #140890: an aggregated server that never sends the bookmark must not keep every consumer waiting.
     RetryRule::new(&[WatchList], &[Unfinished], Relist, Exponential).at_most(1, ListInstead),
     RetryRule::new(&[WatchList], &[Stalled], Relist, Probe).at_most(1, ListInstead),
     RetryRule::new(&[WatchList], &[Unreachable], Relist, Probe).at_most(1, RelistByList),
-    RetryRule::new(&[WatchList], REFUSALS, Relist, Exponential).at_most(1, RelistByList),
+    RetryRule::new(&[WatchList], FAULTS, Relist, Exponential).at_most(1, RelistByList),
     // The version is not good any more, or something that it stands for was missed.
     RetryRule::new(
         &[Watch],

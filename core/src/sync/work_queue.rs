@@ -60,7 +60,10 @@ pub type Get<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Wait<'a, SharedWorkQ
 
 /// A key that a worker holds: client-go's `defer queue.Done(key)`.
 ///
-/// Dropping the guard gives the key back, also if the worker panics or is cancelled.
+/// Dropping the guard gives the key back as `done` does, also if the worker panics or is cancelled: the key is not
+/// retried, as after client-go's `Done` without `AddRateLimited`. A queue has no clock, so a drop cannot delay a retry. If
+/// the work is to be retried, finish the job with an [`Outcome`]. A controller retries instead: its
+/// [`ReconcileGuard`](crate::controller::ReconcileGuard) fails when it is dropped.
 pub type JobGuard<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Lent<'a, SharedWorkQueue<K, Lk, L, D>>;
 
 /// The place of a task that follows a queue's delays. [`SharedWorkQueue::delays`] returns it.

@@ -109,9 +109,16 @@ impl Error {
         is_resource.then(|| collection.help())
     }
 
-    /// Whether the failure says nothing about the object.
-    pub(super) fn is_transient(&self) -> bool {
-        self.find::<ApiError>().is_some_and(ApiError::is_transient) || self.find::<TransportError>().is_some()
+    /// The outcome of a reconcile that failed so: that of the error of a request, if it has one.
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.is_terminal {
+            return Outcome::Terminal;
+        }
+        let unanswered = || self.find::<TransportError>().cloned().map(ApiError::from);
+        self.find::<ApiError>()
+            .map(Outcome::from)
+            .or_else(|| unanswered().as_ref().map(Outcome::from))
+            .unwrap_or(Outcome::Retry)
     }
 
     /// The cause and its sources, which may be endless.
@@ -509,27 +516,23 @@ mod tests {
             }
         }
 
+        const WAIT: Duration = Duration::from_secs(7);
+
         fn refused(status: u16) -> ApiError {
-            let response = ApiResponse::new(status, *b"no").with_retry_after(Some(Duration::from_secs(7)));
+            let response = ApiResponse::new(status, *b"no").with_retry_after(Some(WAIT));
             Api::<Value>::new(&Resource::new("/api/v1/pods")).get("a").read(&response).unwrap_err()
         }
 
         #[test]
         fn only_failures_that_say_nothing_about_the_object_are_transient() {
-            for (status, is_transient) in [
-                (400, false),
-                (403, false),
-                (404, false),
-                (409, true),
-                (422, false),
-                (429, true),
-                (500, true),
-                (503, true),
-            ] {
-                assert_eq!(Error::from(refused(status)).is_transient(), is_transient, "{status}");
+            for (status, outcome) in [(404, Outcome::RetryAfter(WAIT)), (503, Outcome::Transient(WAIT))] {
+                assert_eq!(Error::from(refused(status)).outcome(), outcome, "{status}");
             }
-            assert!(Error::from(TransportError::new(TransportErrorKind::Timeout, "late")).is_transient());
-            assert!(!Error::new("a text").is_transient());
+            let unanswered = |kind| Error::from(TransportError::new(kind, "")).outcome();
+            assert_eq!(unanswered(TransportErrorKind::Timeout), Outcome::Transient(Duration::ZERO));
+            assert_eq!(unanswered(TransportErrorKind::Unsendable), Outcome::Retry);
+            assert_eq!(Error::new("a text").outcome(), Outcome::Retry);
+            assert_eq!(Error::terminal(refused(503)).outcome(), Outcome::Terminal);
         }
 
         /// An error that is its own source.
@@ -552,14 +555,14 @@ mod tests {
         fn the_sources_of_an_error_that_is_its_own_source_end() {
             let error = Error::from(Circle);
             assert!(error.chain().take(1000).count() < 1000);
-            assert_eq!((error.to_string().as_str(), error.is_transient()), ("round and round", false));
+            assert_eq!((error.to_string().as_str(), error.outcome()), ("round and round", Outcome::Retry));
         }
 
         #[test]
         fn a_refusal_counts_as_one_inside_of_another_error_too() {
             let error = Error::from(Around(refused(429)));
-            assert!(error.is_transient());
-            assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
+            assert_eq!(error.outcome(), Outcome::Transient(WAIT));
+            assert_eq!(error.retry_after(), Some(WAIT));
             assert_eq!(error.to_string(), format!("the Deployment was not created: {}", refused(429)));
         }
 
@@ -571,7 +574,7 @@ mod tests {
             let again = || -> Reconciled { Err(boxed().unwrap_err())? };
             let said = |reconciled: Reconciled| reconciled.unwrap_err();
             assert_eq!([said(text()), said(formatted())].map(|error| error.to_string()), ["no such zone", "no zone 7"]);
-            assert!(said(boxed()).is_transient() && said(again()).is_transient());
+            assert_eq!([said(boxed()), said(again())].map(|error| error.outcome()), [Outcome::Transient(WAIT); 2]);
         }
     }
 

@@ -88,7 +88,7 @@ impl<T> Mapped<T> {
     }
 
     /// Adds the keys of an event.
-    fn on_event(&self, state: &ControllerState, outages: &mut Outages, event: &Event<T>) {
+    fn on_event(&self, state: &Arc<ControllerState>, outages: &mut Outages, event: &Event<T>) {
         match event {
             Event::Added { object, initial: true } => self.map(state, object, CauseKind::Initial),
             Event::Added { object, .. } => self.map(state, object, CauseKind::Added),
@@ -131,7 +131,7 @@ impl<T> Mapped<T> {
     }
 
     /// Both states are mapped: for an owner that went from one object to another, both are reconciled.
-    fn on_update(&self, state: &ControllerState, old: &ObjectHandle<T>, new: &ObjectHandle<T>, kind: CauseKind) {
+    fn on_update(&self, state: &Arc<ControllerState>, old: &ObjectHandle<T>, new: &ObjectHandle<T>, kind: CauseKind) {
         let counts = caught_call(|| self.source.counts(old, new));
         if self.reported(state, new.key(), counts).unwrap_or(true) {
             let mut found = self.keys(state, old, Priority::Normal);
@@ -140,26 +140,26 @@ impl<T> Mapped<T> {
         }
     }
 
-    fn map(&self, state: &ControllerState, object: &ObjectHandle<T>, kind: CauseKind) {
+    fn map(&self, state: &Arc<ControllerState>, object: &ObjectHandle<T>, kind: CauseKind) {
         let priority = if kind == CauseKind::Initial { Priority::Low } else { Priority::Normal };
         self.add(state, self.keys(state, object, priority), object, kind);
     }
 
-    /// The keys of a state of an object; none if the mapper panics.
-    fn keys(&self, state: &ControllerState, object: &ObjectHandle<T>, priority: Priority) -> FoundKeys {
+    /// The keys of a state of an object. If the mapper panics, they are reached by a resync.
+    fn keys(&self, state: &Arc<ControllerState>, object: &ObjectHandle<T>, priority: Priority) -> FoundKeys {
         let mapped = caught_call(|| {
             let mut keys = Keys::new(priority);
             self.mapper.map(object, &mut keys);
             keys.into_found()
         });
-        self.reported(state, object.key(), mapped).unwrap_or_default()
+        self.reported(state, object.key(), mapped).unwrap_or_else(|| {
+            self.on_keys_lost(state);
+            FoundKeys::default()
+        })
     }
 
-    /// Which keys were to be added is not known, so all of the own kind are.
-    fn on_marks_lost(&self, state: &ControllerState) {
-        for key in state.own.upgrade().iter().flat_map(|own| own.keys()) {
-            state.add(key, Priority::Low, self.cause(CauseKind::Resync, None));
-        }
+    fn on_keys_lost(&self, state: &Arc<ControllerState>) {
+        state.resync(self.cause(CauseKind::Resync, None));
     }
 
     /// Adds keys because of a change whose newest state is `object`.
@@ -234,7 +234,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                         self.let_go(&state, event);
                     }
                     Turn::Marked(key) => self.on_mark(&state, &key),
-                    Turn::MarksLost => self.on_marks_lost(&state),
+                    Turn::MarksLost => self.on_keys_lost(&state),
                     Turn::Synced => state.machine.update(|it, now| it.source_synced(now, source)),
                     Turn::Recovered(stream, since) => {
                         let after = state.clock.now().saturating_since(since);

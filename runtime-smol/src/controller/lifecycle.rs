@@ -19,7 +19,6 @@ use core::task::{Poll, ready};
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, Lifecycle};
-use listwatch_core::queue::Priority;
 use smol::channel::Receiver;
 use smol::future::{FutureExt, or, pending};
 use std::collections::BTreeSet;
@@ -243,37 +242,24 @@ async fn lost(workers: &WorkerStates<Key>) -> Result<(), RunError> {
     Err(RunError::Panicked("a worker's thread panicked".into()))
 }
 
-/// Adds the keys that are due, until the controller has stopped.
-///
-/// The keys of a period are added in slices, and others have the thread between them. Of the periods that pass meanwhile
+/// Adds the keys that are due, until the controller has stopped. Of the periods that pass while the keys of one are added,
 /// none is made up for.
 async fn follow_timeouts(state: Arc<ControllerState>, own: Arc<OwnKind>) {
-    let mut left = None;
+    let mut adding = None;
     follow(state.machine.timeouts(), &state.clock, |cx| {
         let has_come = state.machine.update(|it, _| it.poll_period());
-        if has_come && left.is_none() {
-            left = Some(own.keys().into_iter());
+        if has_come && adding.is_none() {
+            let cause = Cause { source: "period".into(), kind: CauseKind::Period, object: None, version: None };
+            adding = Some(Box::pin(state.add_all(own.keys(), cause)));
         }
-        let Some(keys) = &mut left else { return Poll::Ready(()) };
-        add_all(&state, keys.take(SLICE));
-        if keys.len() == 0 {
-            left = None;
+        let Some(added) = &mut adding else { return Poll::Ready(()) };
+        if added.as_mut().poll(cx).is_ready() {
+            adding = None;
+            cx.waker().wake_by_ref();
         }
-        cx.waker().wake_by_ref();
         Poll::Pending
     })
     .await;
-}
-
-/// How many keys of a period are added in one turn.
-const SLICE: usize = 1000;
-
-fn add_all(state: &ControllerState, keys: impl Iterator<Item = Key>) {
-    let source = Arc::<str>::from("period");
-    for key in keys {
-        let cause = Cause { source: Arc::clone(&source), kind: CauseKind::Period, object: None, version: None };
-        state.add(key, Priority::Low, cause);
-    }
 }
 
 /// The audits of these caches of a controller, each once in each period.

@@ -184,7 +184,8 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     ///
     /// An update calls it with the old and with the new state. `map` may capture other informers' handles to read their
     /// stores. If it panics, it has added no key; the panic is [reported](Report::MapperPanicked), and the stream goes
-    /// on.
+    /// on. All keys of the own kind are reconciled after a second, because the lost keys may be among them. If it
+    /// panics again and again, they are reconciled once a minute at most. A key that the own kind does not have is lost.
     ///
     /// `map` must be quick. It runs on the streams' side, and sees every state. While it computes, this controller's
     /// other sources wait. After 1,024 changes the stream of `kind` waits too, for all its users.

@@ -57,7 +57,8 @@ pub enum Report<'a> {
         /// The time that the reconcile took until then.
         after: Duration,
     },
-    /// A mapper or a predicate panicked over an object. Its keys are missing, and the stream goes on.
+    /// A mapper or a predicate panicked over an object, and the stream goes on. The keys of a mapper that panicked are not
+    /// known, so all keys of the own kind are reconciled within a minute. If a predicate panicked, the update counts.
     MapperPanicked {
         /// The source, such as `configmaps` or `deployments.apps in namespace web`.
         source: &'a str,

@@ -19,6 +19,7 @@ use super::writes::Awaiting;
 use crate::clock::Clock;
 use crate::election::{Candidate, Election};
 use crate::informers::{Informers, World};
+use crate::mutex::Mutex;
 use crate::stderr::Folded;
 use crate::task_group::TaskGroup;
 use async_executor::{Executor, LocalExecutor};
@@ -72,6 +73,7 @@ impl<'a> Running<'a> {
             recorder,
             reconciles: AtomicU64::new(0),
             sources: Sources::default(),
+            resync: Mutex::default(),
             tally: Tally::new(settings.workers),
             followed,
             memory: Memory::default(),
@@ -336,7 +338,6 @@ mod tests {
     use crate::client::Client;
     use crate::decode::MetadataOnly;
     use crate::informers::World;
-    use crate::mutex::Mutex;
     use listwatch_core::Resource;
     use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse};
     use listwatch_tests::silent::Silent;

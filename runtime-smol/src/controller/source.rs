@@ -167,7 +167,7 @@ pub(super) fn worlds<'r>(
 }
 
 /// The keys that a mapper finds for one object. They go to the queue when the mapper returns, each once; if it panics,
-/// none of them does.
+/// none of them does, and all keys of the own kind are reconciled instead.
 #[derive(Debug)]
 pub struct Keys<'a> {
     found: FoundKeys,

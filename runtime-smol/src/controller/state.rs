@@ -3,6 +3,7 @@
 use super::memory::{Memory, Told};
 use super::owners::{Followed, OwnKind};
 use super::report::{OnReport, Report};
+use super::resync::Resync;
 use super::source::Sources;
 use super::tally::Tally;
 use super::writes::{Awaiting, Expected};
@@ -24,7 +25,7 @@ use listwatch_core::sync::StdLock;
 use listwatch_core::text::Printable;
 use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
-use smol::future::{or, pending};
+use smol::future::{or, pending, yield_now};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -48,6 +49,7 @@ pub(super) struct ControllerState {
     /// How many began, without a tape.
     pub(super) reconciles: AtomicU64,
     pub(super) sources: Sources,
+    pub(super) resync: Mutex<Resync>,
     pub(super) tally: Tally,
     pub(super) followed: Followed,
     pub(super) memory: Memory,
@@ -73,6 +75,27 @@ pub(super) struct Ended;
 impl ControllerState {
     pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
         self.machine.add(key, priority, cause);
+    }
+
+    /// Reconciles all keys of the own kind soon, because it is not known to which keys an event leads.
+    pub(super) fn resync(self: &Arc<Self>, cause: Cause) {
+        let due = self.resync.lock().on_loss(self.clock.now());
+        if let Some(due) = due {
+            let state = Arc::clone(self);
+            self.spawn_detached(async move {
+                state.clock.sleep_until(due).await;
+                let keys = state.own.upgrade().map_or_else(Vec::new, |own| own.keys());
+                state.add_all(keys, cause).await;
+            });
+        }
+    }
+
+    /// Adds keys with low priority. Others have the thread after each slice.
+    pub(super) async fn add_all(&self, keys: Vec<Key>, cause: Cause) {
+        for slice in keys.chunks(1000) {
+            slice.iter().for_each(|key| self.add(key.clone(), Priority::Low, cause.clone()));
+            yield_now().await;
+        }
     }
 
     /// Lets the streams' side run a task. Dropped, the task ends. `None` if the controller has ended.

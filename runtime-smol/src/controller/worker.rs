@@ -140,7 +140,7 @@ impl Worker<'_> {
 
     /// The error is the program's own: its `source` and its drop may panic.
     fn fail(&self, job: Job<'_>, cx: &Context, error: Error, took: Duration) {
-        match caught_call(|| outcome_of(&error)) {
+        match caught_call(|| error.outcome()) {
             Ok(outcome) => {
                 let ended = self.end(job, cx, outcome);
                 let wait = |at: Instant| Some(at.saturating_since(self.state.clock.now()));
@@ -172,16 +172,6 @@ impl Worker<'_> {
     fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
         self.state.tally.ended(outcome);
         self.state.end_writes(job, cx, outcome)
-    }
-}
-
-/// The outcome of a reconcile that failed.
-fn outcome_of(error: &Error) -> Outcome {
-    match error.retry_after() {
-        _ if error.is_terminal() => Outcome::Terminal,
-        least if error.is_transient() => Outcome::Transient(least.unwrap_or_default()),
-        Some(least) => Outcome::RetryAfter(least),
-        None => Outcome::Retry,
     }
 }
 

@@ -57,6 +57,7 @@ impl Board {
             held_back: None,
             waits_for: None,
             failures: Vec::new(),
+            lists: 0,
             objects: None,
             received_bytes: 0,
             received: None,
@@ -203,6 +204,11 @@ impl Board {
     /// Notes how many objects the store has, if all of them are of this stream.
     pub(super) fn note_objects(&self, objects: usize) {
         self.state.lock().status.objects = Some(objects);
+    }
+
+    /// Notes how many lists are complete.
+    pub(super) fn note_lists(&self, lists: u32) {
+        self.state.lock().status.lists = lists;
     }
 
     /// Notes whether a subscriber holds the stream back.

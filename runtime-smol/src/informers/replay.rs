@@ -5,7 +5,7 @@ use crate::mutex::Mutex;
 use crate::replay::Advance;
 use crate::witness;
 use core::any::Any;
-use listwatch_core::cache::{Observer, StreamStatus};
+use listwatch_core::cache::{Observer, StreamProgress};
 use listwatch_core::object::Version;
 use listwatch_core::{Key, Resource, Store};
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl Observer for Probe {
         }
     }
 
-    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamStatus>) {
+    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamProgress>) {
         if let Some(witness) = witness::present() {
             for (name, at) in self.names.iter().zip(streams) {
                 witness.on_read(name, at.changes, at.applied.as_deref());

@@ -267,6 +267,7 @@ impl Shared {
     fn note<T: FromJson>(&self, events: &SharedEvents<T, StreamTransport>) {
         let (informer, now) = (events.driver().informer(), self.clock().now());
         self.board.note_waits_for(events.driver().transport().waits_for());
+        self.board.note_lists(informer.lists());
         if informer.cache().namespace().is_none() {
             self.board.note_objects(informer.cache().read(Indexer::len));
         }

@@ -12,15 +12,15 @@ use listwatch_core::Resource;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::{Key, Version};
-use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
+use listwatch_core::reflector::{FailureClass, FailureReport, Operation};
 use listwatch_core::text::{Counted, Printable, SharedText};
 use listwatch_core::time::Span;
 use std::sync::Arc;
 #[cfg(feature = "tracing")]
 use tracing::Level;
 
-/// What one list-and-watch of an informer does at a moment. The store's own
-/// [`StreamStatus`](listwatch_core::cache::StreamStatus) knows less: it has neither panics nor the time to the next attempt.
+/// What one list-and-watch of an informer does at a moment. How far it is in its store is its
+/// [`StreamProgress`](listwatch_core::cache::StreamProgress).
 ///
 /// [`Display`](fmt::Display) writes it in one line: `pods in namespace web: synced at version 7, last update 4 s ago`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +50,10 @@ pub struct StreamStatus {
     pub(crate) audits: AuditCounts,
     /// The time since the end of the last one.
     pub(crate) audit_age: Option<Duration>,
-    /// The numbers of failures, and of those of watches after which the whole state is read again, by class.
-    pub(crate) failures: Vec<(FailureClass, [u64; 2])>,
+    /// The numbers of failures by their class and operation.
+    pub(crate) failures: Vec<((FailureClass, Operation), u64)>,
+    /// How many times the whole state was read.
+    pub(crate) lists: u32,
     /// The number of objects in the store, unless other streams have objects in it.
     pub(crate) objects: Option<usize>,
     /// The bytes of lists and watches, as the transport delivered them.
@@ -70,17 +72,13 @@ impl StreamStatus {
         self.name.help(report.failure.class(), report.operation)
     }
 
-    /// There are as many classes as there are reasons.
+    /// There are few classes and operations.
     pub(super) fn count(&mut self, report: &FailureReport) {
-        let class = report.failure.class();
-        let place = self.failures.iter().position(|(known, _)| *known == class).unwrap_or_else(|| {
-            self.failures.push((class, [0; 2]));
-            self.failures.len() - 1
-        });
-        let is_watch = matches!(report.operation, Operation::Watch | Operation::Resume);
-        let is_relisted = is_watch && !matches!(report.reaction, Reaction::Rewatch | Reaction::Resume);
-        let [failures, relists] = &mut self.failures[place].1;
-        (*failures, *relists) = (*failures + 1, *relists + u64::from(is_relisted));
+        let reason = (report.failure.class(), report.operation);
+        match self.failures.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => self.failures.push((reason, 1)),
+        }
     }
 
     /// What the stream does now. The versions of the last state that was synced stay.

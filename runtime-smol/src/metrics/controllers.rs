@@ -55,11 +55,7 @@ fn reconciles(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result
             ("requeue", 0),
             ("requeue_after", it.counts.requeue_after),
         ];
-        results.map(|(result, count)| {
-            let mut labels = controller(name);
-            labels.push(("result", result.to_owned()));
-            (labels, count)
-        })
+        results.map(|(result, count)| (vec![("controller", name.clone()), ("result", result.to_owned())], count))
     });
     families.counter("controller_runtime_reconcile", "Reconciles by their result", results)?;
     let of = |read: fn(&Reading) -> u64| controllers.iter().map(move |(name, it)| (controller(name), read(it)));
@@ -96,11 +92,8 @@ fn ours(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result {
     let sources = |read: fn(&crate::controller::SourceStatus) -> f64| {
         controllers.iter().flat_map(move |(name, it)| {
             let named = super::encoder::named(it.sources.iter().collect(), |source| source.source.to_string());
-            named.into_iter().map(move |(source, status)| {
-                let mut labels = controller(name);
-                labels.push(("source", source));
-                (labels, read(status))
-            })
+            let labels = move |source| vec![("controller", name.clone()), ("source", source)];
+            named.into_iter().map(move |(source, status)| (labels(source), read(status)))
         })
     };
     let ages = controllers.iter().map(|(name, it)| {

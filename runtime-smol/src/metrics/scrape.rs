@@ -1,5 +1,6 @@
 use super::encoder::{Families, named, with_bounds_of_go};
 use super::{controllers, streams};
+use crate::caught::caught_call;
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
 use crate::controller::{ControllerHandle, Running};
@@ -30,7 +31,11 @@ pub struct Metrics(Arc<Mutex<Measured>>);
 struct Measured {
     controllers: Vec<ControllerHandle>,
     informers: Vec<WeakInformers>,
+    own: Vec<Arc<Encode>>,
 }
+
+/// What writes families of the program's own.
+type Encode = dyn Fn(&mut String) -> fmt::Result + Send + Sync;
 
 impl Metrics {
     /// Measures nothing yet.
@@ -59,13 +64,38 @@ impl Metrics {
         measured.informers.push(WeakInformers::of(informers));
     }
 
+    /// Adds families of the program's own to each scrape. `encode` writes them as text of OpenMetrics, as prometheus-client
+    /// and other crates do. The names must differ from those of other families.
+    ///
+    /// ```
+    /// use listwatch::metrics::Metrics;
+    /// use prometheus_client::encoding::text::encode_registry;
+    /// use prometheus_client::metrics::counter::Counter;
+    /// use prometheus_client::registry::Registry;
+    ///
+    /// let (metrics, mut registry, rotations) = (Metrics::new(), Registry::default(), Counter::<u64>::default());
+    /// registry.register("printer_rotations", "Passwords that were rotated", rotations.clone());
+    /// metrics.add_families(move |text| encode_registry(text, &registry));
+    ///
+    /// rotations.inc(); // in a reconcile
+    /// assert!(metrics.encode().contains("\nprinter_rotations_total 1\n"));
+    /// ```
+    ///
+    /// If `encode` fails or panics, its families are not in that scrape. It is called by each [`encode`](Self::encode). An
+    /// endpoint does so once a second at most, on a thread of its own. Exemplars are not for scrapers of the older format.
+    pub fn add_families(&self, encode: impl Fn(&mut String) -> fmt::Result + Send + Sync + 'static) {
+        self.0.lock().own.push(Arc::new(encode));
+    }
+
     /// The text of OpenMetrics 1.0, for a response of type
     /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
     #[must_use]
     pub fn encode(&self) -> String {
         let (mut registry, mut encoded) = (Registry::default(), String::new());
         registry.register_collector(Box::new(self.clone()));
-        text::encode(&mut encoded, &registry).expect("a string takes all text");
+        text::encode_registry(&mut encoded, &registry).expect("a string takes all text");
+        self.measured().own.iter().for_each(|own| add_text(&mut encoded, &**own));
+        encoded.push_str(END);
         with_bounds_of_go(&encoded)
     }
 
@@ -91,6 +121,19 @@ impl Metrics {
     /// the program in it.
     fn measured(&self) -> Measured {
         self.0.lock().clone()
+    }
+}
+
+/// The last line of a scrape.
+const END: &str = "# EOF\n";
+
+/// Adds the families that the program writes, unless it fails.
+fn add_text(encoded: &mut String, own: &Encode) {
+    let mut text = String::new();
+    if let Ok(Ok(())) = caught_call(|| own(&mut text)) {
+        let families = text.trim_end();
+        let families = families.strip_suffix(END.trim_end()).unwrap_or(families).trim_end();
+        encoded.extend([families, if families.is_empty() { "" } else { "\n" }]);
     }
 }
 

@@ -13,11 +13,7 @@ const STATES: [&str; 8] = ["idle", "listing", "streaming", "delivering", "synced
 
 pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
     let states = streams.iter().flat_map(|(name, it)| {
-        STATES.map(|state| {
-            let mut labels = stream(name);
-            labels.push(("state", state.to_owned()));
-            (labels, f64::from(u8::from(state_of(&it.status) == state)))
-        })
+        STATES.map(|state| (with(name, [("state", state.to_owned())]), f64::from(u8::from(it.status.name() == state))))
     });
     families.gauge("listwatch_stream_state", "1 for the state of the stream, 0 for the others", states)?;
     let ages = streams.iter().filter_map(|(name, it)| Some((stream(name), age_of(&it.status)?.as_secs_f64())));
@@ -46,19 +42,16 @@ pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStat
 }
 
 fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
-    let by_reason = |which: usize| {
-        streams.iter().flat_map(move |(name, it)| {
-            it.failures.iter().filter(move |(_, counts)| counts[which] > 0).map(move |(class, counts)| {
-                let mut labels = stream(name);
-                labels.push(("reason", format!("{class:?}")));
-                (labels, counts[which])
-            })
+    let failures = streams.iter().flat_map(|(name, it)| {
+        it.failures.iter().map(|((class, operation), count)| {
+            (with(name, [("operation", format!("{operation:?}")), ("reason", format!("{class:?}"))]), *count)
         })
-    };
-    let help = "Failures of lists and watches by their class";
-    families.counter("listwatch_stream_failures", help, by_reason(0))?;
-    let help = "Watches after which the whole state was read again, by the class of the failure";
-    families.counter("listwatch_stream_relists", help, by_reason(1))?;
+    });
+    let help = "Failures of lists and watches by their class, and what the request was for";
+    families.counter("listwatch_stream_failures", help, failures)?;
+    let relists = streams.iter().map(|(name, it)| (stream(name), u64::from(it.lists.saturating_sub(1))));
+    let help = "Complete lists and watch-lists after the first one";
+    families.counter("listwatch_stream_relists", help, relists)?;
     let bytes = streams.iter().map(|(name, it)| (stream(name), it.received_bytes));
     let help = "Bytes of lists and watches, after a transport has decompressed them";
     families.counter("listwatch_stream_received_bytes", help, bytes)?;
@@ -67,20 +60,12 @@ fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> f
 }
 
 fn stream(name: &str) -> Labels {
-    vec![("stream", name.to_owned())]
+    with(name, [])
 }
 
-pub(crate) fn state_of(status: &InformerStatus) -> &'static str {
-    match status {
-        InformerStatus::Listing { .. } => "listing",
-        InformerStatus::Streaming { .. } => "streaming",
-        InformerStatus::Delivering { .. } => "delivering",
-        InformerStatus::Synced { .. } => "synced",
-        InformerStatus::Restored { .. } => "restored",
-        InformerStatus::Failing { .. } => "failing",
-        InformerStatus::Stopped => "stopped",
-        _ => "idle",
-    }
+/// The labels of a series of a stream that has others beside its name.
+fn with<const N: usize>(name: &str, others: [(&'static str, String); N]) -> Labels {
+    core::iter::once(("stream", name.to_owned())).chain(others).collect()
 }
 
 fn age_of(status: &InformerStatus) -> Option<Duration> {
@@ -109,20 +94,14 @@ fn applied(stream: &StreamStatus) -> Option<&Version> {
 
 fn audits(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
     let results = streams.iter().flat_map(|(name, it)| {
-        it.audits.by_result().into_iter().map(|(result, count)| {
-            let mut labels = stream(name);
-            labels.push(("result", result.to_owned()));
-            (labels, count)
-        })
+        let results = it.audits.by_result().into_iter();
+        results.map(|(result, count)| (with(name, [("result", result.to_owned())]), count))
     });
     families.counter("listwatch_stream_audits", "Drift audits by their result", results)?;
     let found = streams.iter().filter_map(|(name, it)| Some((name, it.audits.found()?)));
     let drifted = found.flat_map(|(name, found)| {
-        [("missing", found.missing), ("extra", found.extra), ("stale", found.stale)].map(|(kind, objects)| {
-            let mut labels = stream(name);
-            labels.push(("kind", kind.to_owned()));
-            (labels, number(objects))
-        })
+        let kinds = [("missing", found.missing), ("extra", found.extra), ("stale", found.stale)];
+        kinds.map(|(kind, objects)| (with(name, [("kind", kind.to_owned())]), number(objects)))
     });
     let help = "Objects in which the store differed from the server at the last drift audit that compared them";
     families.gauge("listwatch_stream_drifted_objects", help, drifted)?;

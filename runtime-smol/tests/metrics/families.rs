@@ -1,6 +1,10 @@
 //! The families of a scrape, and those of a program of controller-runtime.
 
 use crate::metrics::stage::scraped;
+use listwatch::metrics::Metrics;
+use prometheus_client::encoding::text::{encode, encode_registry};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What `go run -C tests/peers/controller-runtime .` prints.
@@ -78,4 +82,45 @@ fn each_family_of_controller_runtime_is_ours_too_or_has_a_reason() {
     for (missing, _) in MISSING {
         assert!(theirs.contains_key(missing), "{missing} is theirs no more");
     }
+}
+
+/// A registry with a gauge of this name.
+fn registry(name: &str) -> Registry {
+    let mut registry = Registry::default();
+    registry.register(name, "Of a program", Gauge::<i64>::default());
+    registry
+}
+
+#[test]
+fn families_of_the_program_come_before_the_end_of_a_scrape() {
+    let metrics = Metrics::new();
+    let [one, other] = ["printer_pages", "printer_ink"].map(registry);
+    metrics.add_families(move |text| encode_registry(text, &one));
+    metrics.add_families(move |text| encode(text, &other));
+    metrics.add_families(|text| {
+        text.push_str("# TYPE printer_paper gauge\nprinter_paper 7");
+        Ok(())
+    });
+    let scrape = metrics.encode();
+    for line in ["printer_pages 0", "printer_ink 0", "printer_paper 7", "# EOF"] {
+        assert_eq!(scrape.lines().filter(|known| *known == line).count(), 1, "{line} in {scrape}");
+    }
+    assert!(scrape.ends_with("\n# EOF\n"));
+}
+
+#[test]
+fn families_whose_code_fails_or_panics_are_not_in_a_scrape_and_all_others_are() {
+    let metrics = Metrics::new();
+    metrics.add_families(|text| {
+        text.push_str("half_of_a_line{");
+        Err(std::fmt::Error)
+    });
+    metrics.add_families(|text| {
+        text.push_str("half_of_a_line{");
+        panic!("no ink")
+    });
+    let whole = registry("printer_pages");
+    metrics.add_families(move |text| encode_registry(text, &whole));
+    let scrape = metrics.encode();
+    assert!(scrape.contains("\nprinter_pages 0\n") && !scrape.contains("half_of_a_line"), "{scrape}");
 }

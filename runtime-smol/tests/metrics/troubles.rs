@@ -48,26 +48,36 @@ fn a_candidate_that_does_not_lead_has_status_zero() {
 }
 
 #[test]
-fn requests_and_relists_have_their_reasons() {
+fn requests_and_failures_have_their_reasons_and_relists_are_lists_after_the_first() {
     Stage::play(|stage| async move {
         stage.pass(5).await;
         let lists = stage.value("rest_client_requests_total{code=\"200\",host=\"\",method=\"GET\"}");
         assert!(lists >= 2.0, "a list or a watch-list of the maps, and the lease: {lists}");
         assert_eq!(stage.value("rest_client_requests_total{code=\"201\",host=\"\",method=\"POST\"}"), 1.0);
-        assert!(!stage.metrics.encode().contains("listwatch_stream_relists_total{"));
         let before = stage.metrics.encode();
+        let series = |scrape: &str, begin: &str| {
+            scrape.lines().find(|line| line.starts_with(begin)).map(|line| line.rsplit_once(' ').unwrap().1.to_owned())
+        };
+        let relists = |scrape: &str| series(scrape, "listwatch_stream_relists_total{");
+        assert_eq!(relists(&before).as_deref(), Some("0"));
+        for request in ["LIST /api/v1/configmaps", "WATCH /api/v1/configmaps"] {
+            (0..2).for_each(|_| stage.cluster.fail_next(request, Fault::Refused(503)).unwrap());
+        }
+        stage.cluster.disconnect();
+        stage.pass(60).await;
+        assert_eq!(relists(&stage.metrics.encode()).as_deref(), Some("0"), "a watch that fails is no relist");
         stage.cluster.fail_next("WATCH /api/v1/configmaps", Fault::Refused(410)).unwrap();
         stage.cluster.disconnect();
         stage.pass(60).await;
         let scrape = stage.metrics.encode();
-        let bytes = |scrape: &str| {
-            let series =
-                scrape.lines().find(|line| line.starts_with("listwatch_stream_received_bytes_total{")).unwrap();
-            series.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
-        };
+        let bytes =
+            |scrape: &str| series(scrape, "listwatch_stream_received_bytes_total{").unwrap().parse::<u64>().unwrap();
         assert!(bytes(&before) > 500 && bytes(&scrape) > bytes(&before), "the list, and the list again");
-        let relists = scrape.lines().find(|line| line.starts_with("listwatch_stream_relists_total{")).unwrap();
-        assert!(relists.contains("reason=\"Expired\"") && relists.ends_with(" 1"), "{relists}");
+        assert_eq!(relists(&scrape).as_deref(), Some("1"));
+        let expired = "operation=\"Watch\",reason=\"Expired\"} 1";
+        assert!(
+            scrape.lines().any(|line| line.starts_with("listwatch_stream_failures_total{") && line.ends_with(expired))
+        );
         assert_eq!(value(&scrape, "rest_client_requests_total{code=\"410\",host=\"\",method=\"GET\"}"), 1.0);
     });
 }

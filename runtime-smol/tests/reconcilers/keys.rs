@@ -230,6 +230,50 @@ fn keys_of_a_mapper_that_panics_are_not_reconciled() {
 }
 
 #[test]
+fn keys_that_a_mapper_lost_by_a_panic_are_reconciled_by_a_resync() {
+    let (stage, log) = (Stage::new(), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let panics = |part: &str| assert_ne!(part, "bad", "no such part");
+    let controller = stage.controller().on_report(|_, _| {}).maps(&stage.parts, move |part, keys| {
+        panics(part.meta().name());
+        keys.add("web/a");
+    });
+    let noted = log.clone();
+    let controller = controller.calls(async move |cx, key| {
+        let causes: Vec<_> = cx.causes().iter().map(|(cause, _)| cause.kind).collect();
+        noted.note(format!("{key}: {causes:?}"));
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        log.take();
+        stage.put(&format!("{PARTS}/bad"));
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a: [Resync]", "web/b: [Resync]"]);
+        stage.put(&format!("{PARTS}/good"));
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a: [Added]"]);
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn a_mapper_that_always_panics_causes_a_resync_a_minute_at_most() {
+    let (stage, log) = (Stage::new(), Log::default());
+    stage.put("a");
+    let controller = stage.controller().on_report(|_, _| {}).maps(&stage.parts, |_, _| panic!("no such part"));
+    let ended = stage.play(noting(controller, &log), async {
+        for _ in 0..600 {
+            stage.put(&format!("{PARTS}/x"));
+            stage.sleep(Duration::from_secs(1)).await;
+        }
+        let reconciles = log.take().len();
+        assert!((10..=16).contains(&reconciles), "{reconciles} reconciles in ten minutes");
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
 fn an_update_is_one_cause_with_the_new_version() {
     let (stage, log) = (Stage::new(), Log::default());
     stage.put(&format!("{PARTS}/x"));

@@ -90,8 +90,7 @@ impl ConfigKind {
                     errors.push(FieldError::invalid(&at, name, "duplicate of key present in binaryData"));
                 }
                 let text = value.as_str().unwrap_or_default();
-                bytes +=
-                    if is_base64 { BASE64_STANDARD.decode(text).map_or(0, |bytes| bytes.len()) } else { text.len() };
+                bytes += if is_base64 { decoded_len(text) } else { text.len() };
             }
         }
         if bytes > BYTES {
@@ -123,6 +122,12 @@ impl ConfigKind {
 fn same(one: &Value, other: &Value) -> bool {
     let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
     one == other || (is_empty(one) && is_empty(other))
+}
+
+/// The number of bytes for which a text in base64 stands, which was [decoded](ConfigKind::decode) before.
+fn decoded_len(text: &str) -> usize {
+    let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    (text.len() / 4 * 3).saturating_sub(padding)
 }
 
 /// What is wrong with a key of data.

@@ -66,7 +66,7 @@ fn is_time(text: &str) -> bool {
 }
 
 /// Removes the fields that are null. Those in lists stay: no server takes them.
-fn remove_nulls(fields: &mut Map<String, Value>) {
+pub(super) fn remove_nulls(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for (name, value) in fields {
         match value {

@@ -1,6 +1,7 @@
 //! Changes of single objects, by the rules of a server for metadata, status, versions and finalizers.
 
 use super::config_data::ConfigKind;
+use super::decoding::remove_nulls;
 use super::limits;
 use super::metadata::{
     FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection, remove_empty,
@@ -384,22 +385,11 @@ fn differs(one: &Value, other: &Value, has_status: bool) -> bool {
         if has_status {
             remove(&mut object, "status");
         }
-        remove_nulls(&mut object);
+        // A recorded object may have nulls, and a written one has none.
+        object.as_object_mut().into_iter().for_each(remove_nulls);
         object
     };
     spec(one) != spec(other)
-}
-
-/// Removes the nulls of an object: a recorded one may have some, and a written one has none.
-fn remove_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(remove_nulls);
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(remove_nulls),
-        _ => {}
-    }
 }
 
 fn set(object: &mut Value, field: &str, value: Value) {

@@ -141,14 +141,14 @@ impl Source {
         let position = self.position();
         let fault = match (error.kind(), self.format()) {
             (UnexpectedEof, Some(format)) => Fault::new(
-                CaptureErrorKind::Gzip,
+                CaptureErrorKind::Compression,
                 format!(
                     "the {format} data breaks off at byte {position}; copy the file again, unless its recording was \
                      killed: then up to its last second may be missing"
                 ),
             ),
             (InvalidData | InvalidInput, Some(format)) | (Other, Some(format @ "zstd")) => Fault::new(
-                CaptureErrorKind::Gzip,
+                CaptureErrorKind::Compression,
                 format!("the {format} data is damaged at byte {position} ({error}); copy the file again"),
             ),
             _ => Fault::new(CaptureErrorKind::Io, unreadable(error)),

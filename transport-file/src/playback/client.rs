@@ -33,7 +33,7 @@ use std::sync::atomic::Ordering;
 /// # Cost
 ///
 /// A response is read at its first poll, and held until it is due. If the order of requests differs from the recording,
-/// a step back of more than 4 MiB reads a gzip member again, or a Zstandard file from its beginning.
+/// a step back of more than 4 MiB reads a member of a gzip file, or a frame of a Zstandard file, again.
 ///
 /// A request that was not recorded reads the recording to its end. Up to eight errors tell how often a request was
 /// recorded that has no response left, for which the recording is read once more.

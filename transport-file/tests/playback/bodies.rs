@@ -242,7 +242,7 @@ fn a_zipped_watch_log_that_breaks_off_is_played_up_to_there() {
         assert!(played.body.len() > 10_000 && log.starts_with(played.text()));
         assert_eq!(played.ending, Ending::Over);
         let error = player.playback.error().unwrap();
-        assert_eq!(error.kind(), Kind::Gzip);
+        assert_eq!(error.kind(), Kind::Compression);
         assert!(error.line().unwrap() as usize > played.text().lines().count());
     }
 }

@@ -166,7 +166,7 @@ fn zipped_data_that_breaks_off_is_played_up_to_there() {
     }
     assert!(played > 100, "{played}");
     let error = player.playback.error().unwrap();
-    assert_eq!(error.kind(), Kind::Gzip);
+    assert_eq!(error.kind(), Kind::Compression);
     let line = error.line().unwrap();
     assert!(line > 4 * played, "{line}");
     let message = format!("{}:{line}: the gzip data breaks off at byte {half}; copy the file again, ", path.display());
@@ -182,16 +182,16 @@ fn damaged_zipped_data_is_an_error_that_says_where() {
     let mut player = Player::with_config(file(bytes), PlaybackConfig::new().skip_bad_lines(true));
     while player.ask(PODS).ending == Ending::End {}
     let error = player.playback.error().unwrap();
-    assert_eq!(error.kind(), Kind::Gzip);
+    assert_eq!(error.kind(), Kind::Compression);
     assert!(error.to_string().contains("the gzip data is damaged at byte "), "{error}");
 
     let (error, _) = refusal([0x1f, 0x8b, 0xff, 0xff, 0, 0]);
-    assert_eq!(error.kind(), Kind::Gzip);
+    assert_eq!(error.kind(), Kind::Compression);
     let numbers: String = (0..9999).map(|n| format!("{},", n * 7919)).collect();
     let before_its_kind_shows = &gzip(format!("{{\"metadata\":\"{numbers}\"}}"))[..5000];
-    assert_eq!(refusal(before_its_kind_shows).0.kind(), Kind::Gzip);
+    assert_eq!(refusal(before_its_kind_shows).0.kind(), Kind::Compression);
     let (error, message) = refusal([0x1f, 0x8b, 8]);
-    assert_eq!(error.kind(), Kind::Gzip);
+    assert_eq!(error.kind(), Kind::Compression);
     assert!(message.starts_with(": the gzip data breaks off at byte 3; copy the file again, "), "{message}");
 }
 
@@ -203,7 +203,7 @@ fn a_zipped_list_that_breaks_off_ends_the_playback_with_an_error() {
     let played = player.ask(PODS);
     assert!(played.body.len() > 10_000);
     assert_eq!(played.ending, Ending::Over);
-    assert_eq!(player.playback.error().map(|error| error.kind()), Some(Kind::Gzip));
+    assert_eq!(player.playback.error().map(|error| error.kind()), Some(Kind::Compression));
 }
 
 #[test]

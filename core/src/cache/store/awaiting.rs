@@ -1,6 +1,6 @@
 use super::StoreIn;
 use super::contents::Sight;
-use super::stream::{StreamStatus, version_of};
+use super::stream::{StreamProgress, version_of};
 use super::waiting::Registration;
 use crate::object::{Key, ObjectHandle, ParseVersionError, Uid, compare_versions};
 use crate::storage::{Keyed, Versioned};
@@ -135,7 +135,7 @@ fn is_reached(awaited: &str, versions: [Option<&str>; 2]) -> Result<bool, ParseV
 }
 
 /// The answer to a wait that is not over: pending, while a stream can still bring the awaited state.
-fn waits<A>(stream: Option<&StreamStatus>) -> Poll<Result<A, AwaitError>> {
+fn waits<A>(stream: Option<&StreamProgress>) -> Poll<Result<A, AwaitError>> {
     match stream {
         Some(stream) if !stream.stopped => Poll::Pending,
         Some(_) => Poll::Ready(Err(AwaitError::Stopped)),

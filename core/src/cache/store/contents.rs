@@ -1,4 +1,4 @@
-use super::stream::{Scope, Stream, StreamStatus};
+use super::stream::{Scope, Stream, StreamProgress};
 use super::waiting::{Registration, Waiting};
 use crate::cache::change::{Change, Note, transition};
 use crate::cache::indexer::Indexer;
@@ -40,7 +40,7 @@ pub(crate) struct Last<T> {
 pub(super) struct Sight<V> {
     pub(super) object: Option<V>,
     /// The stream that covers the key; `None` where none does.
-    pub(super) stream: Option<StreamStatus>,
+    pub(super) stream: Option<StreamProgress>,
 }
 
 impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
@@ -87,7 +87,7 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
         }
         self.waiting.wake(key, woken);
         if let Some(stream) = self.streams.get_mut(stream) {
-            stream.status.changes += 1;
+            stream.progress.changes += 1;
             change.applied.into_iter().for_each(|version| stream.advance(version, woken));
         }
         known
@@ -111,11 +111,11 @@ impl<V: Keyed> Contents<V> {
     {
         let Some(noted) = self.streams.get_mut(stream) else { return };
         match note {
-            Note::Started => noted.status.stopped = false,
+            Note::Started => noted.progress.stopped = false,
             Note::Applied(version) => noted.advance(version, woken),
-            Note::Recovered => noted.status.failure = None,
+            Note::Recovered => noted.progress.failure = None,
             Note::Synced => {
-                noted.status.synced = true;
+                noted.progress.synced = true;
                 self.waiting.wake_all(woken);
                 if self.has_synced() {
                     self.log.push_synced();
@@ -123,7 +123,7 @@ impl<V: Keyed> Contents<V> {
                 }
             }
             Note::Failed(report) => {
-                noted.status.failure = Some(report.clone());
+                noted.progress.failure = Some(report.clone());
                 self.failed.push(report.clone());
                 woken.append(&mut self.readers.take_all());
             }
@@ -132,7 +132,7 @@ impl<V: Keyed> Contents<V> {
                 woken.append(&mut self.readers.take_all());
             }
             Note::Stopped => {
-                noted.status.stopped = true;
+                noted.progress.stopped = true;
                 self.waiting.wake_all(woken);
             }
         }
@@ -141,7 +141,7 @@ impl<V: Keyed> Contents<V> {
     /// Notes that the writer of a stream was dropped.
     pub(super) fn leave(&mut self, stream: usize, woken: &mut Vec<Waker>) {
         let Some(left) = self.streams.get_mut(stream) else { return };
-        (left.status.stopped, left.is_gone) = (true, true);
+        (left.progress.stopped, left.is_gone) = (true, true);
         self.waiting.wake_all(woken);
         if self.is_over() {
             woken.append(&mut self.readers.take_all());
@@ -151,7 +151,7 @@ impl<V: Keyed> Contents<V> {
 
     /// Whether every stream has synced.
     pub(crate) fn has_synced(&self) -> bool {
-        !self.streams.is_empty() && self.streams.iter().all(|stream| stream.status.synced)
+        !self.streams.is_empty() && self.streams.iter().all(|stream| stream.progress.synced)
     }
 
     /// Whether no writer is left.
@@ -178,7 +178,7 @@ impl<V: Keyed> Contents<V> {
     where
         V: Clone,
     {
-        let stream = self.stream_of(key).map(|stream| self.streams[stream].status.clone());
+        let stream = self.stream_of(key).map(|stream| self.streams[stream].progress.clone());
         Sight { object: self.objects.get(key).cloned(), stream }
     }
 

@@ -12,7 +12,7 @@ use core::task::Waker;
 /// A store has one stream, or one for each namespace of [`split`](super::StoreWriterIn::split).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct StreamStatus {
+pub struct StreamProgress {
     /// The namespace that the stream covers; `None` if it covers every object.
     pub namespace: Option<Arc<str>>,
     /// Whether the store has every object of the first list.
@@ -36,12 +36,12 @@ pub trait Observer: Send + Sync {
 
     /// A read sees the store where its streams are now, in the order of [`StoreIn::streams`](super::StoreIn::streams).
     /// The lock is held, so this must be short, and must not read the store.
-    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamStatus>);
+    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamProgress>);
 }
 
 /// The part of a store that one informer writes, and the tasks that wait for it.
 pub(super) struct Stream<K> {
-    pub(super) status: StreamStatus,
+    pub(super) progress: StreamProgress,
     scope: Option<Scope<K>>,
     /// The writer was dropped.
     pub(super) is_gone: bool,
@@ -65,8 +65,8 @@ impl<K> Scope<K> {
 impl<K> Stream<K> {
     pub(super) fn new(scope: Option<Scope<K>>) -> Self {
         let namespace = scope.as_ref().map(|scope| Arc::clone(&scope.namespace));
-        let status = StreamStatus { namespace, ..StreamStatus::default() };
-        Self { status, scope, is_gone: false, versions: BTreeMap::new() }
+        let progress = StreamProgress { namespace, ..StreamProgress::default() };
+        Self { progress, scope, is_gone: false, versions: BTreeMap::new() }
     }
 
     pub(super) fn covers(&self, key: &K) -> bool {
@@ -80,7 +80,7 @@ impl<K> Stream<K> {
 
     /// Notes a version, and takes the wakers of the tasks that wait for it, or for one before it.
     pub(super) fn advance(&mut self, version: &Version, woken: &mut Vec<Waker>) {
-        self.status.applied = Some(version.clone());
+        self.progress.applied = Some(version.clone());
         if self.versions.is_empty() {
             return;
         }

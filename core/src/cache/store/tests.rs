@@ -1,4 +1,4 @@
-use super::{Observer, Snapshot, Store, StoreIn, StoreWriter, StoreWriterIn, StreamStatus};
+use super::{Observer, Snapshot, Store, StoreIn, StoreWriter, StoreWriterIn, StreamProgress};
 use crate::cache::{Cache, Change, IndexId, Indexer};
 use crate::fifo::Delta;
 use crate::object::{LabelSelector, MetaBuilder, Object, ObjectHandle};
@@ -216,7 +216,7 @@ impl Observer for Heard {
         self.0.lock().unwrap().push("before".into());
     }
 
-    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamStatus>) {
+    fn on_read(&self, streams: &mut dyn Iterator<Item = &StreamProgress>) {
         let positions =
             streams.map(|at| alloc::format!("{}@{}", at.changes, at.applied.as_deref().unwrap_or_default()));
         self.0.lock().unwrap().extend(positions);

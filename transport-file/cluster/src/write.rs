@@ -1,6 +1,7 @@
 //! Changes of single objects, by the rules of a server for metadata, status, versions and finalizers.
 
 use super::config_data::ConfigKind;
+use super::definition::{self, is_definition};
 use super::limits;
 use super::metadata::{
     FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection, remove_empty,
@@ -91,7 +92,10 @@ pub(super) fn create(
         set_inside(&mut object, ["spec", "finalizers"], json!(["kubernetes"]))?;
         set_inside(&mut object, ["status", "phase"], json!("Active"))?;
     }
-    check(place, errors, &object, None)?;
+    if is_definition(kind) {
+        definition::complete(&mut object);
+    }
+    check(place, errors, &object, None, Part::Whole)?;
     limits::check_stored(&object)?;
     Ok(store.put(moment.now, kind, &place.key(), object))
 }
@@ -132,8 +136,18 @@ fn has_resources(pod: &Value) -> bool {
 }
 
 /// Checks whether a server takes an object, which replaces the stored one.
-fn check(place: &Place, mut errors: Vec<FieldError>, object: &Value, stored: Option<&Value>) -> Result<(), Refusal> {
+fn check(
+    place: &Place,
+    mut errors: Vec<FieldError>,
+    object: &Value,
+    stored: Option<&Value>,
+    part: Part,
+) -> Result<(), Refusal> {
     errors.extend(rules::faults(&place.kind, object));
+    errors.extend(place.version.iter().flat_map(|version| version.faults(object, stored, part)));
+    if is_definition(&place.kind) {
+        errors.extend(definition::faults(object, stored));
+    }
     if let Some(config) = ConfigKind::of(&place.kind) {
         errors.extend(config.faults(object, stored));
     }
@@ -169,7 +183,12 @@ pub(super) fn update(
     check_finalizers(place, &wanted, &stored)?;
     if is_client {
         ConfigKind::of(kind).into_iter().for_each(|config| config.complete(&mut wanted));
-        check(place, Vec::new(), &wanted, Some(&stored))?;
+        if is_definition(kind) {
+            definition::complete(&mut wanted);
+        }
+    }
+    if is_client || place.version.is_some() {
+        check(place, Vec::new(), &wanted, Some(&stored), part)?;
         limits::check_stored(&wanted)?;
     }
     if wanted == *stored {
@@ -197,6 +216,9 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
         None => options["propagationPolicy"].as_str(),
     };
     set_finalizers(&mut object, deletion_finalizers(&stored, policy));
+    if is_definition(kind) && !is_deleting(&stored) {
+        definition::end(&mut object, moment.wall);
+    }
     if finalizers(&object).is_empty() && !is_namespace(kind) {
         store.remove(moment.now, kind, &place.key(), (*stored).clone());
         return Ok(Deleted::Gone(stored));

@@ -299,7 +299,8 @@ mod tests {
 
     #[test]
     fn a_schema_tells_how_lists_and_maps_are_compared() {
-        let port = serde_json::json!({ "type": "object", "properties": { "port": { "type": "integer", "default": 80 } } });
+        let port =
+            serde_json::json!({ "type": "object", "properties": { "port": { "type": "integer", "default": 80 } } });
         let schema = serde_json::json!({ "properties": { "metadata": { "type": "object" }, "spec": { "properties": {
             "ports": { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"], "items": port },
             "whole": { "type": "object", "x-kubernetes-map-type": "atomic" },

@@ -22,7 +22,8 @@ fn a_simulated_cluster_answers_as_a_server_did() {
         assert!(steps.len() > 50, "{name} {}", steps.len());
         for step in steps {
             let answered = run.send(&step, &cluster).unwrap();
-            let lines = |status: u16, answer: &Value| format!("{status} {answer:#}").lines().map(str::to_owned).collect();
+            let lines =
+                |status: u16, answer: &Value| format!("{status} {answer:#}").lines().map(str::to_owned).collect();
             let (found, expected): (Vec<String>, Vec<String>) =
                 (lines(answered.status, &answered.answer), lines(step.status, &step.answer));
             let place = found.iter().zip(&expected).take_while(|(found, expected)| found == expected).count();

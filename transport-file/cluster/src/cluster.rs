@@ -61,21 +61,26 @@ use std::sync::Arc;
 /// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
 /// | watches | from a version, with initial events (watch-list), bookmarks each minute, `timeoutSeconds`, 410 |
 /// | dry runs | change nothing |
-/// | definitions | a CustomResourceDefinition adds its kinds, and becomes `Established` |
+/// | definitions | a CustomResourceDefinition adds its versions, and becomes `Established`; it goes with its objects |
+/// | schemas | custom resources are pruned, get defaults, and are checked with a server's messages and causes: types, formats, lists and maps, alternatives, embedded objects; what was wrong before an update may stay |
+/// | rules in CEL | with the feature `cel` (`testing-cel` of `listwatch`), those of `x-kubernetes-validations` |
+/// | versions of custom resources | they show the same objects, without a conversion of their fields |
 ///
 /// # What is left out
 ///
 /// | left out | instead |
 /// |---|---|
-/// | schemas, defaults, admission | the fields of a spec are stored as they are given. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
+/// | schemas and defaults of Kubernetes' own kinds, admission | the fields of a spec are stored as they are given. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
+/// | the types of rules in CEL, and their costs | a rule of another type fails as it is evaluated |
+/// | classes of Unicode in patterns (`\p{L}`); the formats of ISBNs, cards and RGB colours | a definition with such a pattern is refused; a text of such a format is taken |
+/// | warnings, as of unknown fields | they are dropped; `fieldValidation=Strict` refuses them, in custom resources |
+/// | webhooks that convert versions | the fields stay as they are |
 /// | users and permissions | [`fail_next`](Self::fail_next) with [`Fault::Refused(403)`](Fault::Refused) |
 /// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
 /// | namespaces that must exist | every namespace takes objects |
 /// | the grace period of pods | a pod without finalizers is gone at once |
-/// | versions of a kind (`autoscaling/v1` and `v2`), but for Events | each has objects of its own |
+/// | versions of Kubernetes' own kinds (`autoscaling/v1` and `v2`), but for Events | each has objects of its own |
 /// | alpha and beta versions | 404; [`with_kind`](Self::with_kind) adds one |
-/// | a scale of custom resources | a definition with `subresources.scale` adds it, for `spec.replicas` |
-/// | the end of a definition | its objects stay when a CustomResourceDefinition is deleted |
 /// | `eviction`, `binding`, `token`, `log`, `exec` | 404 |
 /// | YAML, protobuf, `managedFields` | an answer is JSON; field managers are kept, and not shown |
 /// | the order of a strategic patch (`$setElementOrder`) | elements keep the order that they had |
@@ -86,7 +91,7 @@ use std::sync::Arc;
 /// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object has it or an informer
 /// follows it; other reads of it find nothing. Its plural is guessed as kubectl does (`Policy`, `policies`), it has a
 /// namespace, and its status is a subresource.
-/// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition.
+/// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition, whose schema its objects obey.
 ///
 /// # Time
 ///

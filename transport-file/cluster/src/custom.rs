@@ -1,15 +1,14 @@
 //! The versions of custom resources that definitions add, and what a server makes of their objects.
 
 use super::definition::{storage, versions};
-use super::metadata::metadata_of;
-use super::refusal::{Cause, FieldError};
+use super::metadata::{Part, metadata_of};
+use super::refusal::{Cause, FieldError, number_text};
 use super::schema::defaults::set_defaults;
 use super::schema::pruning::{prune, remove_nulls};
 #[cfg(feature = "cel")]
 use super::schema::rules::Rules;
 use super::schema::structural::Schema;
 use super::schema::{embedded, list_types, validation};
-use super::write::Part;
 use listwatch_transport_file::ServedKind;
 use listwatch_transport_file::kinds::{Kinds, ObjectType};
 use serde_json::{Value, json};
@@ -148,7 +147,8 @@ impl Version {
     fn read(definition: &Value, version: &Value, kind: ServedKind, stored: Option<Arc<Schema>>) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let scale = &version["subresources"]["scale"];
-        let path = |name: &str, default: &str| scale[name].as_str().unwrap_or(default).trim_start_matches('.').to_owned();
+        let path =
+            |name: &str, default: &str| scale[name].as_str().unwrap_or(default).trim_start_matches('.').to_owned();
         let schema = &version["schema"]["openAPIV3Schema"];
         Self {
             api_version: format!("{}/{}", kind.group(), text(&version["name"])),
@@ -178,6 +178,7 @@ impl Version {
 
     /// Makes an object of this version what a server makes of it, and returns the paths of the fields that it does not know.
     pub(super) fn conform(&self, object: &mut Value) -> Vec<String> {
+        write_whole_numbers(object);
         let mut unknown = prune_metadata(object);
         unknown.extend(prune(&self.schema, object));
         remove_nulls(Some(&self.schema), object);
@@ -200,7 +201,9 @@ impl Version {
     /// An object of this version as it is stored.
     pub(super) fn to_stored(&self, mut object: Value) -> Value {
         object["apiVersion"] = json!(self.kind.api_version);
-        self.stored.iter().for_each(|stored| drop(prune(stored, &mut object)));
+        if self.stored.is_some() {
+            self.conform_stored(&mut object);
+        }
         object
     }
 
@@ -251,7 +254,6 @@ impl Version {
     }
 
     #[cfg(not(feature = "cel"))]
-    #[expect(clippy::unused_self, reason = "rules need the feature `cel`")]
     fn check_rules(&self, _object: &Value, _stored: Option<&Value>, _errors: &mut Vec<FieldError>) {}
 }
 
@@ -284,6 +286,19 @@ fn prune_metadata(object: &mut Value) -> Vec<String> {
         is_known
     });
     unknown
+}
+
+/// Gives numbers without a fraction the form that they have once they were stored.
+fn write_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(write_whole_numbers),
+        Value::Array(elements) => elements.iter_mut().for_each(write_whole_numbers),
+        Value::Number(number) if number.is_f64() => {
+            let text = number.as_f64().map_or_else(String::new, number_text);
+            text.parse::<i64>().into_iter().for_each(|whole| *number = whole.into());
+        }
+        _ => {}
+    }
 }
 
 /// What is wrong with a count of replicas.

@@ -49,6 +49,12 @@ impl Place {
         self.version.as_ref().map_or_else(|| self.kind.object_type(), |version| version.object_type)
     }
 
+    /// A stored object in the version of the request.
+    pub(super) fn shown(&self, object: &Value) -> Value {
+        let version = self.version.as_ref().filter(|version| version.differs_from_stored());
+        version.map_or_else(|| object.clone(), |version| version.shown(object))
+    }
+
     pub(super) fn key(&self) -> String {
         key(&self.namespace, &self.name)
     }

@@ -210,7 +210,9 @@ impl FieldError {
     pub(super) fn with_value(cause: Cause, field: &str, value: &Value, why: &str) -> Self {
         let value = match value {
             Value::String(text) => format!("{text:?}"),
-            Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), number_text),
+            Value::Number(number) => {
+                number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), number_text)
+            }
             value => value.to_string(),
         };
         Self::new(cause, field, if why.is_empty() { value } else { format!("{value}: {why}") })
@@ -229,11 +231,9 @@ impl FieldError {
     }
 
     /// Whether a server checks no rules of an object that has it.
+    #[cfg(feature = "cel")]
     pub(super) fn hides_rules(&self) -> bool {
-        matches!(
-            self.cause,
-            Cause::Unsupported | Cause::Required | Cause::TooLong | Cause::TooMany | Cause::Type
-        )
+        matches!(self.cause, Cause::Unsupported | Cause::Required | Cause::TooLong | Cause::TooMany | Cause::Type)
     }
 
     /// A field has more than so many bytes.

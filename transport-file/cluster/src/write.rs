@@ -4,8 +4,8 @@ use super::config_data::ConfigKind;
 use super::definition::{self, is_definition};
 use super::limits;
 use super::metadata::{
-    FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection, remove_empty,
-    set_finalizers, set_inside,
+    FOREGROUND, ORPHAN, Part, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection,
+    remove_empty, set_finalizers, set_inside,
 };
 use super::names;
 use super::place::Place;
@@ -37,13 +37,6 @@ pub(super) enum Actor {
     Author,
 }
 
-/// The part of an object that a request changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Whole,
-    Status,
-}
-
 /// What became of an object that was to be deleted.
 #[derive(Clone, Debug)]
 pub(super) enum Deleted {
@@ -69,7 +62,7 @@ pub(super) fn create(
     remove_double_owners(&mut object);
     let metadata = metadata_of(&mut object);
     let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
-    let errors = names::faults(place, prefix);
+    let errors = names::faults(kind, name, prefix);
     let given = metadata.get("uid").filter(|uid| actor == Actor::Author && uid.is_string()).cloned();
     // A server keeps the generation that it does not count.
     let is_server_field = |field: &&&str| **field != "generation" || kind.has_generation;
@@ -232,7 +225,7 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
                 set(&mut object, "status", json!({}));
             }
             set_inside(&mut object, ["status", "phase"], json!("Terminating"))?;
-        } else {
+        } else if !is_definition(kind) {
             metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
             if generation(&stored) > 0 {
                 metadata.insert("generation".into(), json!(generation(&stored).saturating_add(1)));

@@ -13,9 +13,32 @@ pub(super) fn is_known(format: &str) -> bool {
 }
 
 const KNOWN: [&str; 26] = [
-    "bsonobjectid", "byte", "cidr", "creditcard", "date", "datetime", "duration", "email", "hexcolor", "hostname", "ipv4",
-    "ipv6", "isbn", "isbn10", "isbn13", "k8slongname", "k8sshortname", "mac", "password", "rgbcolor", "ssn", "uri", "uuid",
-    "uuid3", "uuid4", "uuid5",
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "datetime",
+    "duration",
+    "email",
+    "hexcolor",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "k8slongname",
+    "k8sshortname",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
 ];
 
 /// Whether a text has a format.
@@ -77,8 +100,13 @@ fn is_date_time(text: &str) -> bool {
 
 /// As a server checks it: `1h30m`, `0`, or a number with the name of a unit somewhere.
 fn is_duration(text: &str) -> bool {
-    matches(text, "^[+-]?(0|([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$")
-        || matches(text, "(?i)[0-9]\\s*(ns|us|µs|ms|s|m|h|d|w|hr|wk|(nano|micro|milli|sec|min|hour|day|week)[a-z]*)([^a-zµ]|$)")
+    matches(
+        text,
+        "^[+-]?(0|([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$",
+    ) || matches(
+        text,
+        "(?i)[0-9]\\s*(ns|us|µs|ms|s|m|h|d|w|hr|wk|(nano|micro|milli|sec|min|hour|day|week)[a-z]*)([^a-zµ]|$)",
+    )
 }
 
 /// An address, or a name with an address in brackets.
@@ -93,9 +121,13 @@ fn is_hostname(text: &str) -> bool {
 }
 
 fn is_mac(text: &str) -> bool {
-    ["^[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}$", "^[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){7}$", "^[0-9a-fA-F]{4}(\\.[0-9a-fA-F]{4}){2,3}$"]
-        .iter()
-        .any(|pattern| matches(text, pattern))
+    [
+        "^[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}$",
+        "^[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){7}$",
+        "^[0-9a-fA-F]{4}(\\.[0-9a-fA-F]{4}){2,3}$",
+    ]
+    .iter()
+    .any(|pattern| matches(text, pattern))
 }
 
 /// A path, or a scheme with something behind it.

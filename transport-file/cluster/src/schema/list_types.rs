@@ -1,7 +1,7 @@
 //! Lists whose elements are told apart: none is there twice (apiextensions `schema/listtype`).
 
-use super::structural::{ListType, Schema, keys_of};
 use super::pruning::child;
+use super::structural::{ListType, Schema, keys_of};
 use crate::refusal::{Cause, FieldError};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -19,7 +19,9 @@ fn check(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
         Value::Array(elements) => {
             match schema.list_type() {
                 ListType::Atomic => {}
-                ListType::Set => check_twice(elements.iter().map(|element| (element.clone(), element.to_string())), path, errors),
+                ListType::Set => {
+                    check_twice(elements.iter().map(|element| (element.clone(), element.to_string())), path, errors)
+                }
                 ListType::Map(keys) => check_keys(keys, elements, path, errors),
             }
             if let Some(element_schema) = schema.element() {
@@ -51,7 +53,7 @@ fn check_keys(keys: &[String], elements: &[Value], path: &str, errors: &mut Vec<
         return errors.push(FieldError::with_value(Cause::Invalid, &format!("{path}[{place}]"), other, why));
     }
     let keyed = elements.iter().map(|element| {
-        let given = keys.iter().filter_map(|key| Some((key.clone(), element.get(key)?.clone()))).collect();
+        let given = keys.iter().filter_map(|key| Some((key.clone(), element.get(key)?.clone()))).collect::<Value>();
         (given, format!("{:?}", keys_of(keys, element)))
     });
     check_twice(keyed, path, errors);

@@ -147,7 +147,8 @@ mod tests {
     fn an_embedded_object_keeps_its_metadata() {
         let schema = json!({ "type": "object", "properties": { "of": { "type": "object",
             "x-kubernetes-embedded-resource": true, "properties": { "spec": { "type": "object" } } } } });
-        let object = json!({ "of": { "kind": "A", "apiVersion": "v1", "metadata": { "name": "a" }, "spec": {}, "x": 1 } });
+        let object =
+            json!({ "of": { "kind": "A", "apiVersion": "v1", "metadata": { "name": "a" }, "spec": {}, "x": 1 } });
         let expected = json!({ "of": { "kind": "A", "apiVersion": "v1", "metadata": { "name": "a" }, "spec": {} } });
         assert_eq!(pruned(&schema, object), (expected, vec!["of.x".to_owned()]));
     }

@@ -1,25 +1,36 @@
 //! The rules of a schema in CEL (`x-kubernetes-validations`; apiextensions `schema/cel`).
 //!
-//! The crate `kube-cel` evaluates them. It checks no types, and knows no costs and no `oldSelf` that is optional: rules with
-//! `optionalOldSelf` are left out.
+//! The crate `kube-cel` evaluates them. It checks no types, and knows no costs.
 
 use super::correlation::{Old, is_same};
 use super::pruning::child;
 use super::structural::{Rule, Schema};
 use crate::refusal::{Cause, FieldError};
 use core::error::Error;
-use kube_cel::{CompilationError, CompiledSchema, ErrorKind, ValidationError, compile_schema, validate_compiled};
-use serde_json::{Map, Value};
+use kube_cel::{
+    CompilationError, CompilationResult, CompiledSchema, ErrorKind, ValidationError, compile_schema, validate_compiled,
+};
+use regex_lite::{NoExpand, Regex};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The rules of a value and of those in it.
 #[derive(Debug)]
 pub(crate) struct Rules {
     /// Those of the value itself; `None` for none.
-    own: Option<CompiledSchema>,
+    own: Option<Own>,
     properties: BTreeMap<String, Self>,
     additional: Option<Box<Self>>,
     element: Option<Box<Self>>,
+}
+
+/// The rules of one value.
+#[derive(Debug)]
+struct Own {
+    /// As they are where it replaces another value.
+    updated: CompiledSchema,
+    /// As they are where it is new.
+    new: CompiledSchema,
 }
 
 impl Rules {
@@ -30,7 +41,10 @@ impl Rules {
         let properties = schema["properties"].as_object().into_iter().flatten();
         let properties = properties.filter_map(|(name, schema)| Some((name.clone(), Self::read(schema)?)));
         let rules = Self {
-            own: has_own.then(|| compile_schema(&alone(schema))),
+            own: has_own.then(|| Own {
+                updated: compile_schema(&alone(schema, "optional.of(oldSelf)")),
+                new: compile_schema(&alone(schema, "optional.none()")),
+            }),
             properties: properties.collect(),
             additional: below("additionalProperties"),
             element: below("items"),
@@ -59,7 +73,8 @@ impl Rules {
             return;
         }
         let is_old = old.map_or(is_old, |old| is_same(schema, value, old));
-        if let Some(own) = &self.own {
+        if let Some(Own { updated, new }) = &self.own {
+            let own = if old.is_some() { updated } else { new };
             let found = validate_compiled(own, value, old).err().into_iter().flatten();
             errors.extend(found.filter_map(|error| told(own, schema, value, path, is_old, &error)));
         }
@@ -72,12 +87,14 @@ impl Rules {
                         None => (self.additional.as_deref(), format!("{path}[{name}]")),
                     };
                     let rules = rules.zip(schema.field(name));
-                    rules.into_iter().for_each(|(it, schema)| it.check(schema, value, before.field(name), &path, is_old, errors));
+                    rules
+                        .into_iter()
+                        .for_each(|(it, schema)| it.check(schema, value, before.field(name), &path, is_old, errors));
                 }
             }
             Value::Array(elements) => {
-                let rules = self.element.as_deref().zip(schema.element());
-                for ((place, element), (rules, schema)) in elements.iter().enumerate().zip(core::iter::repeat(rules).flatten()) {
+                let Some((rules, schema)) = self.element.as_deref().zip(schema.element()) else { return };
+                for (place, element) in elements.iter().enumerate() {
                     let path = format!("{path}[{place}]");
                     rules.check(schema, element, before.element(element), &path, is_old, errors);
                 }
@@ -88,8 +105,10 @@ impl Rules {
 
     /// The rules that no server takes.
     pub(crate) fn unsound(&self, at: &str) -> Vec<FieldError> {
-        let own = self.own.iter().flat_map(|own| own.validations.iter().enumerate());
-        let own = own.filter_map(|(number, rule)| Some(uncompiled(rule.as_ref().err()?, &format!("{at}.x-kubernetes-validations[{number}]"))));
+        let own = self.own.iter().flat_map(|own| own.updated.validations.iter().enumerate());
+        let own = own.filter_map(|(number, rule)| {
+            Some(uncompiled(rule.as_ref().err()?, &format!("{at}.x-kubernetes-validations[{number}]")))
+        });
         let mut errors: Vec<FieldError> = own.collect();
         for (name, rules) in &self.properties {
             errors.extend(rules.unsound(&format!("{at}.properties[{name}]")));
@@ -101,12 +120,24 @@ impl Rules {
     }
 }
 
-/// A schema with its own rules alone.
-fn alone(schema: &Value) -> Value {
+/// A schema with its own rules alone. A rule with `optionalOldSelf` has this in place of `oldSelf`.
+fn alone(schema: &Value, old: &str) -> Value {
     let mut alone = without(schema, &["x-kubernetes-validations", "default", "allOf", "anyOf", "oneOf", "not"]);
     let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
-    alone["x-kubernetes-validations"] = rules.cloned().collect();
+    alone["x-kubernetes-validations"] = rules.map(|rule| with_old(rule, old)).collect();
     alone
+}
+
+fn with_old(rule: &Value, old: &str) -> Value {
+    let mut rule = rule.clone();
+    let is_optional = rule["optionalOldSelf"] == true;
+    let Some(name) = Regex::new(r"\boldSelf\b").ok().filter(|_| is_optional) else { return rule };
+    for word in ["rule", "messageExpression"] {
+        if let Some(text) = rule[word].as_str() {
+            rule[word] = json!(name.replace_all(text, NoExpand(old)));
+        }
+    }
+    rule
 }
 
 fn without(schema: &Value, words: &[&str]) -> Value {
@@ -136,7 +167,7 @@ fn uncompiled(error: &CompilationError, at: &str) -> FieldError {
     }
 }
 
-/// What a server says of a rule that is not obeyed; `None` if the value is the old one, or the rule is left out.
+/// What a server says of a rule that is not obeyed; `None` if the value is the old one.
 fn told(
     own: &CompiledSchema,
     schema: &Schema,
@@ -145,17 +176,15 @@ fn told(
     is_old: bool,
     error: &ValidationError,
 ) -> Option<FieldError> {
-    let number = schema.rules.iter().position(|rule| rule.rule == error.rule)?;
-    let rule = &schema.rules[number];
-    let looks_back = own.validations.get(number).and_then(|it| it.as_ref().ok()).is_some_and(|it| it.is_transition_rule);
-    if rule.optional_old_self {
-        return None;
-    }
+    let is_it = |rule: &Result<CompilationResult, _>| rule.as_ref().is_ok_and(|it| it.rule.rule == error.rule);
+    let rule = schema.rules.get(own.validations.iter().position(is_it)?)?;
+    let looks_back = rule.rule.contains("oldSelf");
     if error.kind == ErrorKind::ValidationFailure {
         return (looks_back || !is_old).then(|| broken(rule, schema, value, path, &error.message));
     }
     let why = error.source().map_or_else(|| error.message.clone(), |why| lowered(&why.to_string()));
-    let why = format!("{why} evaluating rule: {}", if rule.message.is_empty() { &rule.rule } else { &rule.message }.trim());
+    let why =
+        format!("{why} evaluating rule: {}", if rule.message.is_empty() { &rule.rule } else { &rule.message }.trim());
     Some(FieldError::invalid(&field(path), &schema.of, &why))
 }
 
@@ -243,6 +272,18 @@ mod tests {
     }
 
     #[test]
+    fn an_old_value_that_is_optional_is_none_for_a_new_object() {
+        let rule = json!({ "rule": "oldSelf.hasValue() ? self >= oldSelf.value() : self == 1", "optionalOldSelf": true,
+            "message": "begins with 1, and grows" });
+        let schema = json!({ "type": "object", "properties": { "n": { "type": "integer", "x-kubernetes-validations": [rule] } } });
+        let broken = |n: u64| vec![format!("n: Invalid value: {n}: begins with 1, and grows")];
+        assert_eq!(said(&schema, json!({ "n": 1 }), None), [""; 0]);
+        assert_eq!(said(&schema, json!({ "n": 2 }), None), broken(2));
+        assert_eq!(said(&schema, json!({ "n": 3 }), Some(json!({ "n": 2 }))), [""; 0]);
+        assert_eq!(said(&schema, json!({ "n": 1 }), Some(json!({ "n": 2 }))), broken(1));
+    }
+
+    #[test]
     fn a_rule_that_was_broken_before_is_taken_as_long_as_its_value_stays() {
         let schema = json!({ "type": "object", "properties": {
             "a": { "type": "integer", "x-kubernetes-validations": [{ "rule": "self < 5" }] }, "b": { "type": "integer" } } });
@@ -254,6 +295,10 @@ mod tests {
     fn a_rule_that_is_no_expression_is_refused() {
         let schema = json!({ "type": "object", "x-kubernetes-validations": [{ "rule": "self.a >" }] });
         let found = Rules::read(&schema).unwrap().unsound("s");
-        assert!(found[0].to_string().starts_with("s.x-kubernetes-validations[0].rule: Invalid value: \"self.a >\": compilation"));
+        assert!(
+            found[0]
+                .to_string()
+                .starts_with("s.x-kubernetes-validations[0].rule: Invalid value: \"self.a >\": compilation")
+        );
     }
 }

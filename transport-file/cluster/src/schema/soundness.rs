@@ -22,10 +22,12 @@ pub(crate) fn faults(schema: &Schema, at: &str) -> Vec<FieldError> {
 }
 
 /// Why a schema is not structural.
-pub(crate) fn structural_faults(schema: &Schema, at: &str) -> Vec<FieldError> {
+fn structural_faults(schema: &Schema, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check_structure(schema, Level::Root, at, &mut errors);
-    check_completeness(schema, Some(schema), at, at, &mut errors);
+    for (word, branch) in schema.branches() {
+        check_completeness(branch, Some(schema), at, &format!("{at}.{word}"), &mut errors);
+    }
     errors.sort_by_cached_key(ToString::to_string);
     errors
 }
@@ -55,7 +57,13 @@ fn check_structure(schema: &Schema, level: Level, at: &str, errors: &mut Vec<Fie
         check_structure(of, Level::Field, &additional, errors);
     }
     check_extensions(schema, at, errors);
-    check_branches(schema, is_int_or_string(&schema.any_of), schema.all_of.first().is_some_and(|it| is_int_or_string(&it.any_of)), at, errors);
+    check_branches(
+        schema,
+        is_int_or_string(&schema.any_of),
+        schema.all_of.first().is_some_and(|it| is_int_or_string(&it.any_of)),
+        at,
+        errors,
+    );
     check_type(schema, level, at, errors);
     let checks_metadata = level == Level::Root || schema.is_embedded;
     for name in ["kind", "apiVersion"].into_iter().filter(|_| checks_metadata) {
@@ -68,7 +76,8 @@ fn check_structure(schema: &Schema, level: Level, at: &str, errors: &mut Vec<Fie
         check_metadata(metadata, checks_metadata, level, &format!("{at}.properties[metadata]"), errors);
     }
     if schema.is_embedded && !schema.preserves_unknown() && schema.properties.is_empty() {
-        let why = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+        let why =
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
         errors.push(required(&format!("{at}.properties"), why));
     }
 }
@@ -79,11 +88,14 @@ fn check_type(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldErr
         let why = "must be object if x-kubernetes-embedded-resource is true";
         errors.push(wrong_type(&field, &schema.of, why));
     } else if schema.of.is_empty() && !schema.is_int_or_string && !schema.preserves_unknown() {
-        errors.push(required(&field, match level {
-            Level::Root => "must not be empty at the root",
-            Level::Element => "must not be empty for specified array items",
-            Level::Field => "must not be empty for specified object fields",
-        }));
+        errors.push(required(
+            &field,
+            match level {
+                Level::Root => "must not be empty at the root",
+                Level::Element => "must not be empty for specified array items",
+                Level::Field => "must not be empty for specified object fields",
+            },
+        ));
     }
     if schema.is_embedded && schema.additional_properties.is_some() {
         let why = "must not be used if x-kubernetes-embedded-resource is set";
@@ -191,22 +203,21 @@ fn check_branch(branch: &Schema, skips_any: bool, at: &str, errors: &mut Vec<Fie
     }
 }
 
-/// What a branch speaks of has to be there outside of it.
+/// What a branch speaks of has to be there outside of it. A server looks at those of the object alone.
 fn check_completeness(branch: &Schema, of: Option<&Schema>, at: &str, path: &str, errors: &mut Vec<FieldError>) {
     let Some(schema) = of else {
         return errors.push(required(at, &format!("because it is defined in {path}")));
     };
     for (word, branch) in branch.branches() {
-        let path = format!("{path}.{word}");
-        check_completeness(branch, of, at, &path, errors);
-        if let Some(element) = branch.element() {
-            check_completeness(element, schema.element(), &format!("{at}.items"), &format!("{path}.items"), errors);
-        }
-        for (name, property) in &branch.properties {
-            let below = format!("properties[{name}]");
-            let known = schema.properties.get(name);
-            check_completeness(property, known, &format!("{at}.{below}"), &format!("{path}.{below}"), errors);
-        }
+        check_completeness(branch, of, at, &format!("{path}.{word}"), errors);
+    }
+    if let Some(element) = branch.element() {
+        check_completeness(element, schema.element(), &format!("{at}.items"), &format!("{path}.items"), errors);
+    }
+    for (name, property) in &branch.properties {
+        let below = format!("properties[{name}]");
+        let known = schema.properties.get(name);
+        check_completeness(property, known, &format!("{at}.{below}"), &format!("{path}.{below}"), errors);
     }
 }
 
@@ -225,7 +236,8 @@ fn check_defaults(schema: &Schema, at: &str, is_metadata: bool, errors: &mut Vec
         check_defaults(element, &format!("{at}.items"), is_metadata, errors);
     }
     for (name, property) in &schema.properties {
-        let is_metadata = is_metadata || schema.is_embedded && ["metadata", "apiVersion", "kind"].contains(&name.as_str());
+        let is_metadata =
+            is_metadata || schema.is_embedded && ["metadata", "apiVersion", "kind"].contains(&name.as_str());
         check_defaults(property, &format!("{at}.properties[{name}]"), is_metadata, errors);
     }
 }
@@ -351,11 +363,21 @@ fn check_set(element: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     match element.of.as_str() {
         "array" if element.list_type.is_some() && !is_atomic(&element.list_type) => {
             let given = json!(element.list_type);
-            errors.push(FieldError::with_value(Cause::Invalid, &format!("{at}.items.x-kubernetes-list-type"), &given, why));
+            errors.push(FieldError::with_value(
+                Cause::Invalid,
+                &format!("{at}.items.x-kubernetes-list-type"),
+                &given,
+                why,
+            ));
         }
         "object" if !is_atomic(&element.map_type) => {
             let given = json!(element.list_type);
-            errors.push(FieldError::with_value(Cause::Invalid, &format!("{at}.items.x-kubernetes-map-type"), &given, why));
+            errors.push(FieldError::with_value(
+                Cause::Invalid,
+                &format!("{at}.items.x-kubernetes-map-type"),
+                &given,
+                why,
+            ));
         }
         _ => {}
     }
@@ -403,7 +425,8 @@ fn check_map(schema: &Schema, element: Option<&Schema>, at: &str, errors: &mut V
         let Some(property) = element.properties.get(key) else { continue };
         let field = format!("{at}.items.properties[{key}]");
         if !element.required.contains(key) && property.default.is_none() {
-            let why = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+            let why =
+                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
             errors.push(required(&format!("{field}.default"), why));
         }
         if property.nullable {
@@ -429,7 +452,8 @@ fn check_rule(rule: &Rule, at: &str, errors: &mut Vec<FieldError>) {
         let why = "messageExpression must be non-empty if specified";
         errors.push(required(&format!("{at}.messageExpression"), why));
     }
-    const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+    const REASONS: [&str; 4] =
+        ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
     if let Some(reason) = rule.reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
         errors.push(FieldError::unsupported(&format!("{at}.reason"), reason, &REASONS));
     }
@@ -465,21 +489,34 @@ mod tests {
         for (spec, expected) in [
             (json!({}), "s.properties[spec].type: Required value: must not be empty for specified object fields"),
             (json!({ "type": "array" }), "s.properties[spec].items: Required value: must be specified"),
-            (json!({ "type": "object", "anyOf": [{ "type": "object" }] }),
-                "s.properties[spec].anyOf[0].type: Forbidden: must be empty to be structural"),
-            (json!({ "type": "object", "oneOf": [{ "properties": { "a": {} } }] }),
-                "s.properties[spec].properties[a]: Required value: because it is defined in s.properties[spec].oneOf[0].properties[a]"),
-            (json!({ "type": "integer", "default": "x" }),
-                "s.properties[spec].default: Invalid value: \"string\":  in body must be of type integer: \"string\""),
-            (json!({ "type": "object", "default": { "a": 1 } }),
-                "s.properties[spec].default: Invalid value: {\"a\":1}: must not have unknown fields"),
-            (json!({ "type": "thing" }),
-                "s.properties[spec].type: Unsupported value: \"thing\": supported values: \"array\", \"boolean\", \"integer\", \"number\", \"object\", \"string\""),
-            (json!({ "type": "string", "pattern": "(" }), "s.properties[spec].pattern: Invalid value: \"(\": must be a valid regular expression"),
-            (json!({ "type": "object", "properties": { "a": { "type": "string" } }, "additionalProperties": { "type": "string" } }),
-                "s.properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"),
-            (json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "map" }),
-                "s.properties[spec].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map"),
+            (
+                json!({ "type": "object", "anyOf": [{ "type": "object" }] }),
+                "s.properties[spec].anyOf[0].type: Forbidden: must be empty to be structural",
+            ),
+            (
+                json!({ "type": "integer", "default": "x" }),
+                "s.properties[spec].default: Invalid value: \"string\":  in body must be of type integer: \"string\"",
+            ),
+            (
+                json!({ "type": "object", "default": { "a": 1 } }),
+                "s.properties[spec].default: Invalid value: {\"a\":1}: must not have unknown fields",
+            ),
+            (
+                json!({ "type": "thing" }),
+                "s.properties[spec].type: Unsupported value: \"thing\": supported values: \"array\", \"boolean\", \"integer\", \"number\", \"object\", \"string\"",
+            ),
+            (
+                json!({ "type": "string", "pattern": "(" }),
+                "s.properties[spec].pattern: Invalid value: \"(\": must be a valid regular expression",
+            ),
+            (
+                json!({ "type": "object", "properties": { "a": { "type": "string" } }, "additionalProperties": { "type": "string" } }),
+                "s.properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive",
+            ),
+            (
+                json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "map" }),
+                "s.properties[spec].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map",
+            ),
         ] {
             let found = found(&spec);
             assert!(found.first().is_some_and(|found| found.starts_with(expected)), "{spec} {found:?}");
@@ -495,12 +532,23 @@ mod tests {
     }
 
     #[test]
+    fn a_branch_speaks_of_fields_that_are_there() {
+        let schema = json!({ "type": "object", "oneOf": [{ "properties": { "a": {} } }] });
+        let found = faults(&Schema::read(&schema).unwrap(), "s");
+        let expected = "s.properties[a]: Required value: because it is defined in s.oneOf[0].properties[a]";
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+    }
+
+    #[test]
     fn the_metadata_of_an_object_have_their_own_schema() {
         let schema = |metadata: Value| {
             let schema = Schema::read(&json!({ "type": "object", "properties": { "metadata": metadata } })).unwrap();
             faults(&schema, "s").iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(schema(json!({ "type": "object", "properties": { "name": { "type": "string", "maxLength": 5 } } })), [""; 0]);
+        assert_eq!(
+            schema(json!({ "type": "object", "properties": { "name": { "type": "string", "maxLength": 5 } } })),
+            [""; 0]
+        );
         let labels = json!({ "type": "object", "properties": { "labels": { "type": "object" } } });
         assert!(schema(labels)[0].starts_with("s.properties[metadata]: Forbidden: must not specify anything other"));
     }

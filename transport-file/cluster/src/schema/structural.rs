@@ -91,7 +91,6 @@ pub(super) struct Rule {
     pub(super) message_expression: String,
     pub(super) reason: Option<String>,
     pub(super) field_path: String,
-    pub(super) optional_old_self: bool,
 }
 
 /// A regular expression, as Go's `regexp` has it. Classes of Unicode (`\p{L}`) are unknown.

@@ -271,9 +271,10 @@ impl Check<'_> {
 
     fn field_count(&self, schema: &Schema, count: usize, path: &str) -> Vec<Fault> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let few = schema.min_properties.filter(|least| count < *least).map(|least| {
-            self.invalid(path, &json!(count), &format!("should have at least {least} properties"))
-        });
+        let few = schema
+            .min_properties
+            .filter(|least| count < *least)
+            .map(|least| self.invalid(path, &json!(count), &format!("should have at least {least} properties")));
         let many = schema.max_properties.filter(|most| count > *most);
         let many = many.map(|most| self.too_many(path, count, most, "properties"));
         few.into_iter().chain(many).collect()
@@ -307,8 +308,7 @@ impl Check<'_> {
             }
             failed.push(found);
         }
-        let mut outcome: Outcome =
-            self.bare(format!("{path:?} must validate at least one schema (anyOf)")).into();
+        let mut outcome: Outcome = self.bare(format!("{path:?} must validate at least one schema (anyOf)")).into();
         best(failed).into_iter().for_each(|best| outcome.merge(best));
         outcome
     }
@@ -475,26 +475,98 @@ mod tests {
     #[test]
     fn each_keyword_has_the_words_of_a_server() {
         for (schema, value, expected) in [
-            (json!({ "type": "string" }), json!(1), "spec: Invalid value: \"integer\": spec in body must be of type string: \"integer\""),
-            (json!({ "type": "string" }), json!(null), "spec: Invalid value: \"null\": spec in body must be of type string: \"null\""),
+            (
+                json!({ "type": "string" }),
+                json!(1),
+                "spec: Invalid value: \"integer\": spec in body must be of type string: \"integer\"",
+            ),
+            (
+                json!({ "type": "string" }),
+                json!(null),
+                "spec: Invalid value: \"null\": spec in body must be of type string: \"null\"",
+            ),
             (json!({ "type": "string", "maxLength": 2 }), json!("abc"), "spec: Too long: may not be more than 2 bytes"),
-            (json!({ "type": "string", "minLength": 2 }), json!("a"), "spec: Invalid value: \"a\": spec in body should be at least 2 chars long"),
-            (json!({ "type": "string", "pattern": "^b" }), json!("a"), "spec: Invalid value: \"a\": spec in body should match '^b'"),
-            (json!({ "type": "string", "enum": ["a", "b"] }), json!("c"), "spec: Unsupported value: \"c\": supported values: \"a\", \"b\""),
-            (json!({ "type": "integer", "enum": [1, 2] }), json!(3), "spec: Unsupported value: 3: supported values: \"1\", \"2\""),
-            (json!({ "type": "integer", "minimum": 1 }), json!(0), "spec: Invalid value: 0: spec in body should be greater than or equal to 1"),
-            (json!({ "type": "integer", "maximum": 1, "exclusiveMaximum": true }), json!(1), "spec: Invalid value: 1: spec in body should be less than 1"),
-            (json!({ "type": "number", "maximum": 1.5 }), json!(1.75), "spec: Invalid value: 1.75: spec in body should be less than or equal to 1.5"),
-            (json!({ "type": "integer", "multipleOf": 3 }), json!(4), "spec: Invalid value: 4: spec in body should be a multiple of 3"),
-            (json!({ "type": "integer", "format": "int32" }), json!(3_000_000_000_i64), "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec"),
-            (json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }), json!([]), "spec: Invalid value: 0: spec in body should have at least 1 items"),
-            (json!({ "type": "array", "items": { "type": "string" }, "maxItems": 1 }), json!(["a", "b"]), "spec: Too many: 2: must have at most 1 item"),
-            (json!({ "type": "array", "items": { "type": "string" } }), json!([1]), "spec[0]: Invalid value: \"integer\": spec[0] in body must be of type string: \"integer\""),
+            (
+                json!({ "type": "string", "minLength": 2 }),
+                json!("a"),
+                "spec: Invalid value: \"a\": spec in body should be at least 2 chars long",
+            ),
+            (
+                json!({ "type": "string", "pattern": "^b" }),
+                json!("a"),
+                "spec: Invalid value: \"a\": spec in body should match '^b'",
+            ),
+            (
+                json!({ "type": "string", "enum": ["a", "b"] }),
+                json!("c"),
+                "spec: Unsupported value: \"c\": supported values: \"a\", \"b\"",
+            ),
+            (
+                json!({ "type": "integer", "enum": [1, 2] }),
+                json!(3),
+                "spec: Unsupported value: 3: supported values: \"1\", \"2\"",
+            ),
+            (
+                json!({ "type": "integer", "minimum": 1 }),
+                json!(0),
+                "spec: Invalid value: 0: spec in body should be greater than or equal to 1",
+            ),
+            (
+                json!({ "type": "integer", "maximum": 1, "exclusiveMaximum": true }),
+                json!(1),
+                "spec: Invalid value: 1: spec in body should be less than 1",
+            ),
+            (
+                json!({ "type": "number", "maximum": 1.5 }),
+                json!(1.75),
+                "spec: Invalid value: 1.75: spec in body should be less than or equal to 1.5",
+            ),
+            (
+                json!({ "type": "integer", "multipleOf": 3 }),
+                json!(4),
+                "spec: Invalid value: 4: spec in body should be a multiple of 3",
+            ),
+            (
+                json!({ "type": "integer", "format": "int32" }),
+                json!(3_000_000_000_i64),
+                "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec",
+            ),
+            (
+                json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
+                json!([]),
+                "spec: Invalid value: 0: spec in body should have at least 1 items",
+            ),
+            (
+                json!({ "type": "array", "items": { "type": "string" }, "maxItems": 1 }),
+                json!(["a", "b"]),
+                "spec: Too many: 2: must have at most 1 item",
+            ),
+            (
+                json!({ "type": "array", "items": { "type": "string" } }),
+                json!([1]),
+                "spec[0]: Invalid value: \"integer\": spec[0] in body must be of type string: \"integer\"",
+            ),
             (json!({ "type": "object", "required": ["a"] }), json!({}), "spec.a: Required value"),
-            (json!({ "type": "object", "minProperties": 1 }), json!({}), "spec: Invalid value: 0: spec in body should have at least 1 properties"),
-            (json!({ "type": "object", "additionalProperties": { "type": "integer" } }), json!({ "a": "b" }), "spec.a: Invalid value: \"string\": spec.a in body must be of type integer: \"string\""),
-            (json!({ "type": "string", "format": "date" }), json!("x"), "spec: Invalid value: \"x\": spec in body must be of type date: \"x\""),
-            (json!({ "x-kubernetes-int-or-string": true }), json!(true), "spec: Invalid value: \"boolean\": spec in body must be of type integer,string: \"boolean\""),
+            (
+                json!({ "type": "object", "minProperties": 1 }),
+                json!({}),
+                "spec: Invalid value: 0: spec in body should have at least 1 properties",
+            ),
+            (
+                json!({ "type": "object", "additionalProperties": { "type": "integer" } }),
+                json!({ "a": "b" }),
+                "spec.a: Invalid value: \"string\": spec.a in body must be of type integer: \"string\"",
+            ),
+            (
+                json!({ "type": "string", "format": "date" }),
+                json!("x"),
+                "spec: Invalid value: \"x\": spec in body must be of type date: \"x\"",
+            ),
+            (
+                json!({ "x-kubernetes-int-or-string": true }),
+                json!(true),
+                "spec: Invalid value: \"boolean\": spec in body must be of type integer,string: \"boolean\"",
+            ),
         ] {
             assert_eq!(found(schema.clone(), value, None), [expected], "{schema}");
         }
@@ -517,7 +589,10 @@ mod tests {
         let no_field = |said: &str| format!("<nil>: Invalid value: \"\": \"spec\" {said}");
         assert_eq!(
             found(schema("oneOf"), json!({}), None),
-            [no_field("must validate one and only one schema (oneOf). Found none valid"), "spec.a: Required value".into()]
+            [
+                no_field("must validate one and only one schema (oneOf). Found none valid"),
+                "spec.a: Required value".into()
+            ]
         );
         assert_eq!(
             found(schema("oneOf"), json!({ "a": 1, "b": 1 }), None),
@@ -547,7 +622,8 @@ mod tests {
 
     #[test]
     fn the_status_has_a_path_of_its_own() {
-        let schema = Schema::read(&json!({ "type": "object", "properties": { "seen": { "type": "integer" } } })).unwrap();
+        let schema =
+            Schema::read(&json!({ "type": "object", "properties": { "seen": { "type": "integer" } } })).unwrap();
         let said = |value: Value| faults(&schema, "status", &value, None)[0].to_string();
         let expected = "status.seen: Invalid value: \"string\": seen in body must be of type integer: \"string\"";
         assert_eq!(said(json!({ "seen": "x" })), expected);

@@ -3,13 +3,14 @@
 use super::super::collector::{NAMESPACES, PODS, Task, claims, uses_volumes};
 use super::super::definition::{CLEANUP, DEFINITIONS, is_definition, set_condition};
 use super::super::metadata::{
-    CLAIMS, FOREGROUND, ORPHAN, finalizers, is_deleting, metadata_of, protection, set_finalizers,
+    CLAIMS, FOREGROUND, ORPHAN, Part, finalizers, is_deleting, metadata_of, protection, set_finalizers,
 };
 use super::super::place::{Id, Place};
 use super::super::store::Touched;
-use super::super::write::{self, Actor, Moment, Part};
+use super::super::write::{self, Actor, Moment};
 use super::Server;
 use listwatch_core::Instant;
+use listwatch_transport_file::ServedKind;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -152,9 +153,12 @@ impl Server {
     /// Deletes the objects of a definition, and then lets it go.
     fn collect_definition(&mut self, moment: Moment, place: &Place, definition: &Value) {
         let kind = self.versions.kind_of(&place.name);
-        let left = kind.iter().flat_map(|kind| self.store.collection(&kind.name()).objects().keys());
-        let left: Vec<Id> =
-            left.zip(kind.iter().cycle()).map(|(key, kind)| Id { collection: kind.name(), key: key.clone() }).collect();
+        let objects = |kind: &Arc<ServedKind>| {
+            let collection = kind.name();
+            let keys = self.store.collection(&collection).objects().keys().cloned();
+            keys.map(|key| Id { collection: collection.clone(), key }).collect::<Vec<_>>()
+        };
+        let left = kind.as_ref().map_or_else(Vec::new, objects);
         let mut definition = definition.clone();
         let (status, reason, message) = if left.is_empty() {
             ("False", "InstanceDeletionCompleted", "removed all instances")

@@ -1,6 +1,7 @@
 //! What a request's body says.
 
 use super::super::decoding::decode;
+use super::super::definition::{self, is_definition};
 use super::super::events;
 use super::super::place::Place;
 use super::super::refusal::Refusal;
@@ -49,6 +50,9 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
 /// An object of a request, as it is stored. `Err` says what no object of the kind can have.
 pub(super) fn stored(asked: &Asked<'_>, place: &Place, mut object: Value) -> Result<Value, String> {
     decode(&place.kind, &mut object)?;
+    if is_definition(&place.kind) {
+        definition::decode(&object)?;
+    }
     if let Some(version) = &place.version {
         let unknown = version.conform(&mut object);
         if !unknown.is_empty() && asked.target.parameter("fieldValidation") == Some("Strict") {
@@ -60,14 +64,10 @@ pub(super) fn stored(asked: &Asked<'_>, place: &Place, mut object: Value) -> Res
     Ok(if asked.target.is_events { events::stored(&object) } else { object })
 }
 
-/// The fields that an apply has, as they are stored.
+/// The fields that an apply has.
 pub(super) fn decoded(asked: &Asked<'_>, place: &Place, mut applied: Value) -> Result<Value, String> {
     decode(&place.kind, &mut applied)?;
-    Ok(match &place.version {
-        Some(version) => version.to_stored(applied),
-        None if asked.target.is_events => events::stored(&applied),
-        None => applied,
-    })
+    Ok(if asked.target.is_events { events::stored(&applied) } else { applied })
 }
 
 /// A stored object, as requests for it have it.

@@ -1,10 +1,10 @@
 //! The subresource `scale` (`autoscaling/v1`).
 
 use super::super::limits;
-use super::super::metadata::{metadata_of, set_inside};
+use super::super::metadata::{Part, metadata_of, set_inside};
 use super::super::place::Place;
 use super::super::refusal::Refusal;
-use super::super::write::{self, Part};
+use super::super::write;
 use super::read::body;
 use super::single::patched;
 use super::{Asked, Reply, Server};

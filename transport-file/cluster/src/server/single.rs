@@ -7,14 +7,14 @@ use super::super::definition::{DEFINITIONS, establish, is_definition};
 use super::super::events;
 use super::super::limits;
 use super::super::list::list;
-use super::super::metadata::{is_deleting, metadata_of};
+use super::super::metadata::{Part, is_deleting, metadata_of};
 use super::super::names;
 use super::super::options::check_deletion;
 use super::super::patch;
 use super::super::place::{Id, Place};
 use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
-use super::super::write::{self, Actor, Deleted, Part};
+use super::super::write::{self, Actor, Deleted};
 use super::read::{self, body, decoded, object, version};
 use super::{Asked, Reply, Server};
 use listwatch_core::change::apply_merge_patch;
@@ -185,11 +185,14 @@ impl Server {
         let stored = place.stored(&self.store).ok().cloned();
         stored.as_deref().map_or(Ok(()), limits::check)?;
         let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
-        let live = stored.as_deref().cloned().unwrap_or_else(|| applied.clone());
+        let live = stored.as_deref().map_or_else(|| applied.clone(), |stored| place.shown(stored));
         let force = asked.target.flag("force");
         let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
         limits::check(&wanted)?;
-        place.version.iter().for_each(|version| drop(version.conform(&mut wanted)));
+        if let Some(version) = &place.version {
+            version.conform(&mut wanted);
+            wanted = version.to_stored(wanted);
+        }
         // The server compares them.
         for field in ["resourceVersion", "uid", "deletionTimestamp"] {
             if let Some(given) = applied["metadata"].get(field).filter(|given| !given.is_null()) {

@@ -53,7 +53,8 @@ fn an_object_is_pruned_completed_and_checked_by_its_schema() {
 fn a_status_is_checked_by_its_own_schema() {
     let cluster = cluster(&teeth());
     send(&cluster, &format!("POST {COGS}"), &cog("a", &json!({ "teeth": 5 })));
-    let status = |seen: Value| send(&cluster, &format!("PATCH {COGS}/a/status"), &json!({ "status": { "seen": seen, "x": 1 } }));
+    let status =
+        |seen: Value| send(&cluster, &format!("PATCH {COGS}/a/status"), &json!({ "status": { "seen": seen, "x": 1 } }));
     assert_eq!(status(json!(1)).1["status"], json!({ "seen": 1 }));
     let (code, refused) = status(json!("x"));
     let message = "Cog.example.com \"a\" is invalid: status.seen: Invalid value: \"string\": seen in body must be of type \
@@ -66,7 +67,8 @@ fn unknown_fields_are_refused_where_a_request_is_strict() {
     let cluster = cluster(&teeth());
     let line = format!("POST {COGS}?fieldValidation=Strict");
     let (code, refused) = send(&cluster, &line, &cog("a", &json!({ "teeth": 5, "other": 1 })));
-    let message = "Cog in version \"v1\" cannot be handled as a Cog: strict decoding error: unknown field \"spec.other\"";
+    let message =
+        "Cog in version \"v1\" cannot be handled as a Cog: strict decoding error: unknown field \"spec.other\"";
     assert_eq!((code, &refused["message"]), (400, &json!(message)));
     assert_eq!(send(&cluster, &format!("POST {COGS}?fieldValidation=Loose"), &cog("a", &json!({ "teeth": 5 }))).0, 422);
 }
@@ -77,7 +79,8 @@ fn stored_objects_get_the_defaults_of_a_changed_definition() {
     send(&cluster, &format!("POST {COGS}"), &cog("a", &json!({ "teeth": 5 })));
     let mut spec = teeth();
     spec["properties"]["weight"] = json!({ "type": "integer", "default": 7 });
-    let mut changed = cluster.get("apiextensions.k8s.io/v1/customresourcedefinitions", "cogs.example.com").expect("one");
+    let mut changed =
+        cluster.get("apiextensions.k8s.io/v1/customresourcedefinitions", "cogs.example.com").expect("one");
     changed["spec"]["versions"] = json!([version("v1", &spec)]);
     let (code, answer) = send(&cluster, &format!("PUT {DEFINITIONS}/cogs.example.com"), &changed);
     assert_eq!(code, 200, "{answer}");
@@ -85,7 +88,10 @@ fn stored_objects_get_the_defaults_of_a_changed_definition() {
     assert_eq!(read["spec"], json!({ "teeth": 5, "color": "red", "weight": 7 }));
     changed["spec"]["scope"] = json!("Cluster");
     changed["metadata"]["resourceVersion"] = answer["metadata"]["resourceVersion"].clone();
-    assert_eq!(send(&cluster, &format!("PUT {DEFINITIONS}/cogs.example.com"), &changed).0, 409, "it is established since");
+    let (code, refused) = send(&cluster, &format!("PUT {DEFINITIONS}/cogs.example.com"), &changed);
+    let cause = json!({ "reason": "FieldValueInvalid", "field": "spec.scope",
+        "message": "Invalid value: \"Cluster\": field is immutable" });
+    assert_eq!((code, &refused["details"]["causes"]), (422, &json!([cause])), "{refused}");
 }
 
 #[test]
@@ -130,15 +136,22 @@ fn a_definition_goes_with_its_objects() {
     }
     let name = format!("{DEFINITIONS}/cogs.example.com");
     let (code, ending) = send_at(&cluster, 0, &format!("DELETE {name}"), &Value::Null);
-    assert_eq!((code, &ending["metadata"]["finalizers"]), (200, &json!(["customresourcecleanup.apiextensions.k8s.io"])));
+    assert_eq!(
+        (code, &ending["metadata"]["finalizers"]),
+        (200, &json!(["customresourcecleanup.apiextensions.k8s.io"]))
+    );
     let (code, refused) = send_at(&cluster, 10, &format!("POST {COGS}"), &cog("new", &json!({ "teeth": 5 })));
-    let why = "cogs.example.com \"new\" is forbidden: create not allowed while custom resource definition is terminating";
+    let why =
+        "cogs.example.com \"new\" is forbidden: create not allowed while custom resource definition is terminating";
     assert_eq!((code, &refused["message"]), (403, &json!(why)));
     let (_, list) = send_at(&cluster, 100, &format!("GET {COGS}"), &Value::Null);
     assert_eq!(list["items"].as_array().map(Vec::len), Some(1), "{list}");
     let (_, ending) = send_at(&cluster, 100, &format!("GET {name}"), &Value::Null);
     let terminating = &ending["status"]["conditions"][2];
-    assert_eq!((&terminating["type"], &terminating["reason"]), (&json!("Terminating"), &json!("InstanceDeletionInProgress")));
+    assert_eq!(
+        (&terminating["type"], &terminating["reason"]),
+        (&json!("Terminating"), &json!("InstanceDeletionInProgress"))
+    );
     send_at(&cluster, 100, &format!("PATCH {COGS}/kept"), &json!({ "metadata": { "finalizers": null } }));
     assert_eq!(send_at(&cluster, 300, &format!("GET {name}"), &Value::Null).0, 404);
     assert_eq!(send_at(&cluster, 300, &format!("GET {COGS}"), &Value::Null).0, 404);
@@ -151,7 +164,8 @@ fn a_scale_is_where_the_definition_says() {
     let cluster = SimulatedCluster::new();
     let count = json!({ "type": "object", "properties": { "count": { "type": "integer" } } });
     let mut version = version("v1", &json!({ "type": "object", "properties": { "size": count } }));
-    version["subresources"]["scale"] = json!({ "specReplicasPath": ".spec.size.count", "statusReplicasPath": ".status.seen" });
+    version["subresources"]["scale"] =
+        json!({ "specReplicasPath": ".spec.size.count", "statusReplicasPath": ".status.seen" });
     cluster.create(definition(&[version])).expect("a definition");
     let mut made = cog("a", &json!({ "size": { "count": 2 } }));
     made["metadata"]["namespace"] = json!("web");
@@ -186,16 +200,23 @@ fn an_apply_tells_elements_apart_by_the_keys_of_their_schema() {
         (answer.head.status, serde_json::from_slice::<Value>(&answer.body).unwrap_or_default())
     };
     assert_eq!(apply("one", &json!({ "ports": [{ "port": 1 }] })).0, 201);
-    let (code, both) = apply("two", &json!({ "ports": [{ "port": 1, "protocol": "UDP" }, { "port": 1, "protocol": "TCP" }] }));
+    let (code, both) =
+        apply("two", &json!({ "ports": [{ "port": 1, "protocol": "UDP" }, { "port": 1, "protocol": "TCP" }] }));
     assert_eq!(code, 200, "{both}");
     assert_eq!(both["spec"]["ports"], json!([{ "port": 1, "protocol": "TCP" }, { "port": 1, "protocol": "UDP" }]));
     let (code, refused) = apply("two", &json!({ "ports": [{ "port": 1 }, { "port": 1 }], "x": 1 }));
     assert_eq!(code, 500, "{refused}");
-    assert!(refused["message"].as_str().is_some_and(|why| why.contains(".spec.x: field not declared in schema")), "{refused}");
+    assert!(
+        refused["message"].as_str().is_some_and(|why| why.contains(".spec.x: field not declared in schema")),
+        "{refused}"
+    );
     let twice = json!({ "ports": [{ "port": 2 }, { "port": 2 }] });
     let (code, refused) = send(&cluster, &format!("POST {COGS}"), &cog("b", &twice));
     let cause = &refused["details"]["causes"][0];
-    assert_eq!((code, &cause["reason"], &cause["field"]), (422, &json!("FieldValueDuplicate"), &json!("spec.ports[1]")));
+    assert_eq!(
+        (code, &cause["reason"], &cause["field"]),
+        (422, &json!("FieldValueDuplicate"), &json!("spec.ports[1]"))
+    );
 }
 
 #[cfg(feature = "cel")]
@@ -205,7 +226,8 @@ fn a_rule_is_checked_once_all_else_is_right() {
     spec["x-kubernetes-validations"] = json!([{ "rule": "self.teeth != 13", "message": "unlucky" },
         { "rule": "self.color == oldSelf.color", "message": "a color stays" }]);
     let cluster = cluster(&spec);
-    let message = |line: &str, body: &Value| send(&cluster, line, body).1["message"].as_str().unwrap_or_default().to_owned();
+    let message =
+        |line: &str, body: &Value| send(&cluster, line, body).1["message"].as_str().unwrap_or_default().to_owned();
     let said = message(&format!("POST {COGS}"), &cog("a", &json!({ "teeth": 13 })));
     assert_eq!(said, "Cog.example.com \"a\" is invalid: spec: Invalid value: unlucky");
     let said = message(&format!("POST {COGS}"), &cog("a", &json!({})));

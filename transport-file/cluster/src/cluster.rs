@@ -3,6 +3,7 @@
 use crate::client::ClusterClient;
 use crate::fault::Fault;
 use crate::line::Line;
+use crate::permissions::User;
 use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::requests::ClientRequest;
@@ -75,7 +76,7 @@ use std::sync::Arc;
 /// | classes of Unicode in patterns (`\p{L}`); the formats of ISBNs, cards and RGB colours | a definition with such a pattern is refused; a text of such a format is taken |
 /// | warnings, as of unknown fields | they are dropped; `fieldValidation=Strict` refuses them, in custom resources |
 /// | webhooks that convert versions | the fields stay as they are |
-/// | users and permissions | [`fail_next`](Self::fail_next) with [`Fault::Refused(403)`](Fault::Refused) |
+/// | users, unless [`as_user`](Self::as_user) names one, and the roles that every cluster has | all is allowed; the test creates the roles |
 /// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
 /// | namespaces that must exist | every namespace takes objects |
 /// | the grace period of pods | a pod without finalizers is gone at once |
@@ -126,7 +127,7 @@ impl SimulatedCluster {
     /// A cluster without objects, whose date is `origin` at [`Instant::ZERO`].
     #[must_use]
     pub fn starting_at(origin: WallTime) -> Self {
-        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO } }
+        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO, user: None } }
     }
 
     /// Adds a kind of custom resources, or replaces what is known of it. A kind with a regular plural and a namespace needs
@@ -289,7 +290,30 @@ impl SimulatedCluster {
     pub fn on_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         let base = self.shared().now().saturating_since(now());
         self.shared().set_clock(Arc::new(move || now() + base));
-        Self { line: Line { shared: Arc::clone(self.shared()), base } }
+        Self { line: Line { base, ..self.line.clone() } }
+    }
+
+    /// The same cluster for the clients of a user, whose requests are refused unless the Roles and bindings of the cluster
+    /// allow them. The message of a 403 says what no rule allows.
+    ///
+    /// A service account is `system:serviceaccount:NAMESPACE:NAME`. The group `system:masters` may do all. The methods of a
+    /// test, such as [`create`](Self::create), are nobody's.
+    ///
+    /// ```
+    /// use listwatch_core::Resource;
+    /// use listwatch_core::api::Api;
+    /// use listwatch_simulated_cluster::SimulatedCluster;
+    /// use serde_json::Value;
+    ///
+    /// let cluster = SimulatedCluster::new().as_user("system:serviceaccount:web:robot", &[]);
+    /// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
+    /// let refused = pods.get("a").send(&cluster).unwrap_err().to_string();
+    /// assert!(refused.contains("cannot get resource \"pods\" in API group \"\" in the namespace \"web\""), "{refused}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn as_user(&self, name: &str, groups: &[&str]) -> Self {
+        Self { line: Line { user: Some(Arc::new(User::new(name, groups))), ..self.line.clone() } }
     }
 
     /// A transport for one informer.
@@ -313,7 +337,7 @@ impl SimulatedCluster {
     /// Answers a request that came over a wire.
     #[must_use]
     pub fn handle(&self, now: Instant, call: &Call<'_>) -> Answer {
-        self.shared().handle(now, call)
+        self.line.answer(now, call)
     }
 
     /// Enters a step of a recording, in the version that was recorded. If the collection has a newer one, which another
@@ -368,7 +392,7 @@ impl ApiClient for SimulatedCluster {
         let (method, accept) = (request.method.name(), request.accept);
         let call = Call { method, target: &target, accept, content_type, body: &request.body };
         let now = self.shared().now();
-        let mut answer = self.shared().handle(now, &call);
+        let mut answer = self.line.answer(now, &call);
         if let Some(mut watch) = answer.watch {
             // A piece is told at a time.
             let mut told = usize::MAX;

@@ -25,6 +25,7 @@ mod metadata;
 mod names;
 mod options;
 mod patch;
+mod permissions;
 mod place;
 mod refusal;
 mod requests;

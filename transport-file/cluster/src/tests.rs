@@ -2,6 +2,7 @@
 
 mod definitions;
 mod hostile;
+mod permissions;
 
 use super::*;
 use core::task::{Context, Waker};

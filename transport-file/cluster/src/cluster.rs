@@ -14,12 +14,12 @@ use crate::shared::Shared;
 use crate::transport::ClusterTransport;
 use core::task::{Context, Waker};
 use core::time::Duration;
-use listwatch_core::Instant;
 use listwatch_core::api::{ApiClient, ApiError, ApiRequest, ApiResponse};
 use listwatch_core::decode::Status;
 use listwatch_core::object::Kind;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::TransportError;
+use listwatch_core::{Instant, Resource};
 use listwatch_transport_file::{HistoryStep, ServedKind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -319,7 +319,14 @@ impl SimulatedCluster {
     /// A transport for one informer.
     #[must_use]
     pub fn transport(&self) -> ClusterTransport {
-        ClusterTransport::new(self.line.clone())
+        ClusterTransport::new(self.line.clone(), None)
+    }
+
+    /// A transport for the informer of a resource. If the resource knows its kind, the cluster does not guess whether the
+    /// objects have a namespace; if a fixture has some of another scope, the error says so.
+    #[must_use]
+    pub fn transport_of(&self, resource: &Resource) -> ClusterTransport {
+        ClusterTransport::new(self.line.clone(), resource.is_namespaced())
     }
 
     /// A transport for single requests, which [`requests`](Self::requests) lists.

@@ -61,13 +61,13 @@ impl Line {
     }
 
     /// A list or a watch arrives.
-    pub(super) fn read(&self, now: Instant, call: &Call<'_>) -> Returned {
+    pub(super) fn read(&self, now: Instant, call: &Call<'_>, is_namespaced: Option<bool>) -> Returned {
         let is_watch = Target::parse(call.target).is_some_and(|target| target.flag("watch"));
         let line = format!("{} {}", if is_watch { "WATCH" } else { "LIST" }, call.path());
         let fault = self.shared.with(|inside| inside.faults.take(&line));
-        self.returned(fault, || {
-            self.shared.with(|inside| inside.server.follow(call.target));
-            self.answer(self.there(now), call)
+        self.returned(fault, || match self.shared.with(|inside| inside.server.follow(call.target, is_namespaced)) {
+            Ok(()) => self.answer(self.there(now), call),
+            Err(refusal) => refused(&refusal),
         })
     }
 

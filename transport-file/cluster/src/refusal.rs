@@ -65,6 +65,17 @@ impl Refusal {
         Self::new(404, "NotFound", message).with_details(json!({}))
     }
 
+    /// An informer's type has another scope than a fixture gave to its objects.
+    pub(super) fn guessed_scope(kind: &ServedKind) -> Self {
+        let (taken, known) = if kind.namespaced { ("a", "none") } else { ("no", "one") };
+        let message = format!(
+            "the simulated cluster took {} to have {taken} namespace, and the type of the informer has {known}; add the kind \
+             by `with_kind_of`, before its objects",
+            kind.qualified()
+        );
+        Self::new(404, "NotFound", message).with_details(json!({}))
+    }
+
     pub(super) fn not_found(kind: &ServedKind, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} \"{name}\" not found", kind.qualified())).with_details(about(
             kind,

@@ -185,11 +185,25 @@ impl Server {
         }
     }
 
-    /// Adds the kind that an informer follows, so that a test finds it under the same name.
-    pub(super) fn follow(&mut self, target: &str) {
+    /// Adds the kind that an informer follows, so that a test finds it under the same name. A guess gives way to an informer
+    /// that knows whether the objects have a namespace, unless there are some already.
+    pub(super) fn follow(&mut self, target: &str, is_namespaced: Option<bool>) -> Result<(), Refusal> {
         let target = Target::parse(target).filter(|target| !self.versions.are_without(&target.collection));
         let kind = target.and_then(|target| self.kinds.of_collection(&target.collection, true));
-        kind.iter().for_each(|kind| self.kinds.keep(kind));
+        let Some(kind) = kind else { return Ok(()) };
+        let other = is_namespaced.filter(|is_namespaced| kind.is_guessed && *is_namespaced != kind.namespaced);
+        match other {
+            Some(_) if !self.store.collection(&kind.name()).objects().is_empty() => {
+                return Err(Refusal::guessed_scope(&kind));
+            }
+            Some(is_namespaced) => {
+                let mut kind = (*kind).clone();
+                kind.namespaced = is_namespaced;
+                self.kinds.add(kind);
+            }
+            None => self.kinds.keep(&kind),
+        }
+        Ok(())
     }
 
     fn answer(&mut self, asked: &Asked<'_>) -> Result<Reply, Refusal> {

@@ -321,6 +321,30 @@ fn a_job_and_a_replication_controller_leave_their_dependents_unless_a_policy_is_
 }
 
 #[test]
+fn an_informer_that_knows_its_scope_corrects_a_guess_or_says_what_a_fixture_misses() {
+    let policies = "/apis/example.com/v1/policies?watch=1";
+    let follow = |cluster: &SimulatedCluster, is_namespaced| {
+        cluster
+            .line
+            .shared
+            .with(|inside| inside.server.follow(policies, is_namespaced))
+            .map_err(|refusal| refusal.status)
+    };
+    let policy = json!({ "apiVersion": "example.com/v1", "kind": "Policy", "metadata": { "name": "p" } });
+    let cluster = SimulatedCluster::new();
+    assert_eq!(follow(&cluster, Some(false)), Ok(()));
+    let created = cluster.create(policy.clone()).expect("created");
+    assert_eq!(created["metadata"]["namespace"], Value::Null);
+    let cluster = SimulatedCluster::new();
+    cluster.create(policy).expect("created");
+    assert_eq!(follow(&cluster, None), Ok(()));
+    assert_eq!(follow(&cluster, Some(true)), Ok(()));
+    let why = "the simulated cluster took policies.example.com to have a namespace, and the type of the informer has none; add \
+               the kind by `with_kind_of`, before its objects";
+    assert_eq!(follow(&cluster, Some(false)).expect_err("refused").expect("a status")["message"], why);
+}
+
+#[test]
 fn an_apply_tells_ports_apart_by_number_and_protocol() {
     let cluster = SimulatedCluster::new();
     let service = |ports: &Value| json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "dns" }, "spec": { "ports": ports } });

@@ -1,7 +1,7 @@
 //! Single requests, and what a kube-apiserver answered to them: `tests/data/answers.jsonl`.
 //!
-//! In a request, `{ns}` is a namespace, `{group}` the group of a custom resource (`wheels`), and `{cms}`, `{deps}` and
-//! `{wheels}` are collections in that namespace. `{version}` and `{continue}` are those of the last answer, and `{mark}` is
+//! In a request, `{ns}` is a namespace, `{group}` the group of custom resources (`wheels` and `cogs`), and `{cms}`, `{deps}`,
+//! `{wheels}` and `{cogs}` are collections in that namespace. `{version}` and `{continue}` are those of the last answer, and `{mark}` is
 //! the version of the last one to `MARK`. The method can be a kind of patch, or a form in which a GET asks for its answer.
 //! The events of a watch are an array.
 
@@ -32,6 +32,13 @@ pub struct Step {
     pub answer: Value,
 }
 
+/// The lists of steps, by the names of their files.
+pub const LISTS: [(&str, &str); 2] = [
+    ("answers.jsonl", include_str!("../data/answers.jsonl")),
+    // Requests for `cogs`, whose definition has a schema.
+    ("schemas.jsonl", include_str!("../data/schemas.jsonl")),
+];
+
 /// What of an answer is compared.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -55,19 +62,28 @@ pub struct Run {
     mark: String,
 }
 
-/// The steps that were recorded.
+/// The steps of a list.
 ///
 /// # Panics
 /// Where a line is no step.
 #[must_use]
-pub fn recorded() -> Vec<Step> {
+pub fn steps(list: &str) -> Vec<Step> {
     let step = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-    include_str!("../data/answers.jsonl").lines().map(step).collect()
+    list.lines().map(step).collect()
 }
 
-/// The definition of the wheels.
+/// The definitions of the wheels and the cogs.
 #[must_use]
-pub fn definition(group: &str) -> Value {
+pub fn definitions(group: &str) -> [Value; 2] {
+    [wheels(group), cogs(group)]
+}
+
+fn cogs(group: &str) -> Value {
+    let text = include_str!("../data/cogs.json").replace("{group}", group);
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn wheels(group: &str) -> Value {
     let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": any, "status": any } } });
     let version =
@@ -159,7 +175,9 @@ impl Run {
         let text = text
             .replace("{cms}", "/api/v1/namespaces/{ns}/configmaps")
             .replace("{deps}", "/apis/apps/v1/namespaces/{ns}/deployments")
-            .replace("{wheels}", "/apis/{group}/v1/namespaces/{ns}/wheels");
+            .replace("{wheels}", "/apis/{group}/v1/namespaces/{ns}/wheels")
+            .replace("{cogs}", "/apis/{group}/v1/namespaces/{ns}/cogs")
+            .replace("{definitions}", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
         let text = text.replace("{ns}", namespace).replace("{group}", group);
         text.replace("{version}", version).replace("{continue}", token).replace("{mark}", mark)
     }

@@ -538,7 +538,8 @@ impl From<SimulatedCluster> for World {
         let time = clock.clone();
         let cluster = cluster.on_clock(move || time.now());
         let client = Client::new(cluster.client(), clock.clone());
-        let world = Self::from_parts(clock, client, move |_| Box::new(cluster.transport())).at_most(LONGEST);
+        let world = Self::from_parts(clock, client, move |resource| Box::new(cluster.transport_of(resource)));
+        let world = world.at_most(LONGEST);
         Self { namespace: Some("default".to_owned()), ..world }
     }
 }

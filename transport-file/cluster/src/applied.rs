@@ -4,20 +4,23 @@ use super::field_path::{Path, Step, text};
 use super::place::Place;
 use super::refusal::Refusal;
 use crate::kinds::{ListKey, ObjectType, Shape};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Gives the elements of lists their keys that have a default. An apply has no element twice.
 pub(super) fn completed(place: &Place, mut applied: Value) -> Result<Value, Refusal> {
     let mut errors = Vec::new();
-    complete(place.kind.object_type(), &mut applied, &mut Vec::new(), &mut errors);
+    let undeclared = place.version.iter().flat_map(|version| version.undeclared(&applied));
+    errors.extend(undeclared.map(|field| format!(".{field}: field not declared in schema")));
+    complete(place.object_type(), &mut applied, &mut Vec::new(), &mut errors);
     let errors = match &errors[..] {
         [] => return Ok(applied),
         [error] => error.clone(),
         errors => format!("errors:\n  {}", errors.join("\n  ")),
     };
     let Place { kind, name, .. } = place;
-    let (version, kind) = (&kind.api_version, &kind.kind);
+    let version = place.version.as_ref().map_or(&kind.api_version, |version| &version.api_version);
+    let kind = &kind.kind;
     let group = if version.contains('/') { "" } else { "/" };
     let message = format!("failed to create typed patch object (/{name}; {group}{version}, Kind={kind}): {errors}");
     Err(Refusal::without_reason(500, &message))
@@ -63,7 +66,7 @@ fn set_default_keys(keys: &[ListKey], element: &mut Value) {
         if let (Some(default), Value::Object(fields)) = (default, &mut *element)
             && fields.get(*key).is_none_or(Value::is_null)
         {
-            fields.insert((*key).to_owned(), json!(default));
+            fields.insert((*key).to_owned(), serde_json::from_str(default).unwrap_or_default());
         }
     }
 }

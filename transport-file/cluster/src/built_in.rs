@@ -1,7 +1,8 @@
 //! The kinds of Kubernetes, and the lists in their objects: the generated table `kinds.txt`.
 
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A kind of Kubernetes.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +52,16 @@ pub(crate) struct FieldType {
     pub(crate) shape: Shape,
     /// Whether a strategic merge patch merges the elements of the list.
     pub(crate) merges: bool,
-    of: &'static str,
+    of: Target,
+}
+
+/// The type of a value, or of the elements of a list.
+#[derive(Debug)]
+enum Target {
+    /// That of this name in the table; unknown for an empty one.
+    Named(&'static str),
+    /// That of a schema.
+    Own(&'static Fields),
 }
 
 /// How the value of a field is compared.
@@ -69,7 +79,7 @@ pub(crate) enum Shape {
     Patched(&'static str),
 }
 
-/// A field that tells the elements of a list apart, and the value that it has where it is absent.
+/// A field that tells the elements of a list apart, and the value that it has where it is absent, as JSON.
 pub(crate) type ListKey = (&'static str, Option<&'static str>);
 
 pub(crate) struct Table {
@@ -157,19 +167,69 @@ impl ObjectType {
     pub(crate) const CUSTOM: Self = Self(Some(&METADATA_ALONE));
 
     /// The type of a field; `None` if it is compared field by field, and its lists as one value each.
-    #[must_use]
     pub(crate) fn field(self, name: &str) -> Option<&'static FieldType> {
-        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: METADATA };
+        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: Target::Named(METADATA) };
         let fields = self.0?;
-        fields.get(name).or_else(|| (name == "metadata").then_some(&METADATA_FIELD))
+        let other = || if name == "metadata" { Some(&METADATA_FIELD) } else { fields.get(OTHERS) };
+        fields.get(name).or_else(other)
     }
+
+    /// The type of the objects of a definition, by its schema. It stays in memory; equal schemas have one.
+    pub(crate) fn of_schema(schema: &Value) -> Self {
+        static KNOWN: LazyLock<Mutex<BTreeMap<String, ObjectType>>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(schema.to_string()).or_insert_with(|| {
+            let mut fields = fields_of(schema);
+            fields.remove("metadata");
+            Self(Some(kept(fields)))
+        })
+    }
+}
+
+/// The name under which a type has what its other fields are.
+const OTHERS: &str = "*";
+
+/// The fields of an object whose schema this is.
+fn fields_of(schema: &Value) -> Fields {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let properties = properties.map(|(name, schema)| (kept(name.clone()).as_str(), FieldType::of_schema(schema)));
+    let others = schema.get("additionalProperties").filter(|schema| schema.is_object());
+    properties.chain(others.map(|schema| (OTHERS, FieldType::of_schema(schema)))).collect()
+}
+
+/// Keeps a value for good.
+fn kept<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
 }
 
 impl FieldType {
     /// The type of the value, or of the elements of the list.
-    #[must_use]
     pub(crate) fn object_type(&self) -> ObjectType {
-        ObjectType(TABLE.types.get(self.of))
+        ObjectType(match self.of {
+            Target::Named(name) => TABLE.types.get(name),
+            Target::Own(fields) => Some(fields),
+        })
+    }
+
+    fn of_schema(schema: &Value) -> Self {
+        let text = |word: &str| schema[word].as_str().unwrap_or_default();
+        let key = |key: &Value| {
+            let name = key.as_str().unwrap_or_default();
+            let default = schema["items"]["properties"][name].get("default").filter(|default| !default.is_null());
+            let default = default.map(|default| kept(default.to_string()).as_str());
+            (kept(name.to_owned()).as_str(), default)
+        };
+        let shape = match text("x-kubernetes-list-type") {
+            "set" => Shape::Set,
+            "map" => {
+                let keys = schema["x-kubernetes-list-map-keys"].as_array().into_iter().flatten();
+                Shape::Keyed(keys.map(key).collect())
+            }
+            _ if text("x-kubernetes-map-type") == "atomic" => Shape::Atomic,
+            _ => Shape::Plain,
+        };
+        let of = if schema["items"].is_object() { &schema["items"] } else { schema };
+        Self { shape, merges: false, of: Target::Own(kept(fields_of(of))) }
     }
 
     fn parse(text: &'static str) -> Option<(&'static str, Self)> {
@@ -184,12 +244,13 @@ impl FieldType {
             _ => Shape::Plain,
         };
         let of = after.strip_prefix('=');
-        Some((name, Self { shape, merges: of.is_none(), of: of.unwrap_or(after) }))
+        Some((name, Self { shape, merges: of.is_none(), of: Target::Named(of.unwrap_or(after)) }))
     }
 }
 
 fn parse_key(text: &'static str) -> ListKey {
-    text.split_once('=').map_or((text, None), |(key, default)| (key, Some(default)))
+    let json = |text: &str| kept(Value::from(text).to_string()).as_str();
+    text.split_once('=').map_or((text, None), |(key, default)| (key, Some(json(default))))
 }
 
 fn parse_type(line: &'static str) -> Option<(&'static str, Fields)> {
@@ -206,8 +267,9 @@ mod tests {
         let count = |word: &str| include_str!("kinds.txt").lines().filter(|line| line.starts_with(word)).count();
         assert_eq!((TABLE.kinds.len(), TABLE.types.len()), (count("kind "), count("type ")));
         assert!(TABLE.kinds.len() > 50 && TABLE.serves("policy") && !TABLE.serves("example.com"));
-        let targets = TABLE.types.values().flat_map(BTreeMap::values).map(|field| field.of);
-        assert!(targets.filter(|of| !of.is_empty()).all(|of| TABLE.types.contains_key(of)));
+        for field in TABLE.types.values().flat_map(BTreeMap::values) {
+            assert!(matches!(field.of, Target::Named(of) if of.is_empty() || TABLE.types.contains_key(of)));
+        }
     }
 
     #[test]
@@ -216,11 +278,28 @@ mod tests {
         let spec = pod.field("spec").unwrap().object_type();
         let container = spec.field("containers").unwrap().object_type();
         let Shape::Keyed(keys) = &container.field("ports").unwrap().shape else { panic!("no keys") };
-        assert_eq!(keys, &[("containerPort", None), ("protocol", Some("TCP"))]);
+        assert_eq!(keys, &[("containerPort", None), ("protocol", Some("\"TCP\""))]);
         assert!(matches!(spec.field("nodeSelector").unwrap().shape, Shape::Atomic));
         assert!(spec.field("tolerations").is_none() && spec.field("metadata").is_some());
         let metadata = ObjectType::CUSTOM.field("metadata").unwrap().object_type();
         assert!(matches!(metadata.field("finalizers").unwrap(), FieldType { shape: Shape::Set, merges: true, .. }));
         assert!(ObjectType::UNKNOWN.field("metadata").is_none());
+    }
+
+    #[test]
+    fn a_schema_tells_how_lists_and_maps_are_compared() {
+        let port =
+            serde_json::json!({ "type": "object", "properties": { "port": { "type": "integer", "default": 80 } } });
+        let schema = serde_json::json!({ "properties": { "metadata": { "type": "object" }, "spec": { "properties": {
+            "ports": { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"], "items": port },
+            "whole": { "type": "object", "x-kubernetes-map-type": "atomic" },
+            "sets": { "additionalProperties": { "x-kubernetes-list-type": "set" } } } } } });
+        let of = ObjectType::of_schema(&schema);
+        let spec = of.field("spec").unwrap().object_type();
+        assert!(matches!(&spec.field("ports").unwrap().shape, Shape::Keyed(keys) if keys == &[("port", Some("80"))]));
+        assert!(matches!(spec.field("whole").unwrap().shape, Shape::Atomic));
+        let sets = spec.field("sets").unwrap().object_type();
+        assert!(matches!(sets.field("any").unwrap().shape, Shape::Set) && spec.field("none").is_none());
+        assert!(of.field("metadata").unwrap().object_type().field("finalizers").is_some());
     }
 }

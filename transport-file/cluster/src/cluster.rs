@@ -4,6 +4,7 @@ use crate::client::ClusterClient;
 use crate::fault::Fault;
 use crate::kinds::ServedKind;
 use crate::line::Line;
+use crate::permissions::User;
 use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::requests::ClientRequest;
@@ -14,12 +15,12 @@ use crate::shared::Shared;
 use crate::transport::ClusterTransport;
 use core::task::{Context, Waker};
 use core::time::Duration;
-use listwatch_core::Instant;
 use listwatch_core::api::{ApiClient, ApiError, ApiRequest, ApiResponse};
 use listwatch_core::decode::Status;
 use listwatch_core::object::Kind;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::TransportError;
+use listwatch_core::{Instant, Resource};
 use listwatch_transport_file::HistoryStep;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -62,21 +63,26 @@ use std::sync::Arc;
 /// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
 /// | watches | from a version, with initial events (watch-list), bookmarks each minute, `timeoutSeconds`, 410 |
 /// | dry runs | change nothing |
-/// | definitions | a CustomResourceDefinition adds its kinds, and becomes `Established` |
+/// | definitions | a CustomResourceDefinition adds its versions, and becomes `Established`; it goes with its objects |
+/// | schemas | custom resources are pruned, get defaults, and are checked with a server's messages and causes: types, formats, lists and maps, alternatives, embedded objects; what was wrong before an update may stay |
+/// | rules in CEL | with the feature `cel` (`testing-cel` of `listwatch`), those of `x-kubernetes-validations` |
+/// | versions of custom resources | they show the same objects, without a conversion of their fields |
 ///
 /// # What is left out
 ///
 /// | left out | instead |
 /// |---|---|
-/// | schemas, defaults, admission | the fields of a spec are stored as they are given. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
-/// | users and permissions | [`fail_next`](Self::fail_next) with [`Fault::Refused(403)`](Fault::Refused) |
+/// | schemas and defaults of Kubernetes' own kinds, admission | the fields of a spec are stored as they are given. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
+/// | the types of rules in CEL, and their costs | a rule of another type fails as it is evaluated |
+/// | classes of Unicode in patterns (`\p{L}`); the formats of ISBNs, cards and RGB colours | a definition with such a pattern is refused; a text of such a format is taken |
+/// | warnings, as of unknown fields | they are dropped; `fieldValidation=Strict` refuses them, in custom resources |
+/// | webhooks that convert versions | the fields stay as they are |
+/// | users, unless [`as_user`](Self::as_user) names one, and the roles that every cluster has | all is allowed; the test creates the roles |
 /// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
 /// | namespaces that must exist | every namespace takes objects |
 /// | the grace period of pods | a pod without finalizers is gone at once |
-/// | versions of a kind (`autoscaling/v1` and `v2`), but for Events | each has objects of its own |
+/// | versions of Kubernetes' own kinds (`autoscaling/v1` and `v2`), but for Events | each has objects of its own |
 /// | alpha and beta versions | 404; [`with_kind`](Self::with_kind) adds one |
-/// | a scale of custom resources | a definition with `subresources.scale` adds it, for `spec.replicas` |
-/// | the end of a definition | its objects stay when a CustomResourceDefinition is deleted |
 /// | `eviction`, `binding`, `token`, `log`, `exec` | 404 |
 /// | YAML, protobuf, `managedFields` | an answer is JSON; field managers are kept, and not shown |
 /// | the order of a strategic patch (`$setElementOrder`) | elements keep the order that they had |
@@ -87,7 +93,7 @@ use std::sync::Arc;
 /// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object has it or an informer
 /// follows it; other reads of it find nothing. Its plural is guessed as kubectl does (`Policy`, `policies`), it has a
 /// namespace, and its status is a subresource.
-/// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition.
+/// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition, whose schema its objects obey.
 ///
 /// # Time
 ///
@@ -122,7 +128,7 @@ impl SimulatedCluster {
     /// A cluster without objects, whose date is `origin` at [`Instant::ZERO`].
     #[must_use]
     pub fn starting_at(origin: WallTime) -> Self {
-        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO } }
+        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO, user: None } }
     }
 
     /// Adds a kind of custom resources, or replaces what is known of it. A kind with a regular plural and a namespace needs
@@ -285,13 +291,43 @@ impl SimulatedCluster {
     pub fn on_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         let base = self.shared().now().saturating_since(now());
         self.shared().set_clock(Arc::new(move || now() + base));
-        Self { line: Line { shared: Arc::clone(self.shared()), base } }
+        Self { line: Line { base, ..self.line.clone() } }
+    }
+
+    /// The same cluster for the clients of a user, whose requests are refused unless the Roles and bindings of the cluster
+    /// allow them. The message of a 403 says what no rule allows.
+    ///
+    /// A service account is `system:serviceaccount:NAMESPACE:NAME`. The group `system:masters` may do all. The methods of a
+    /// test, such as [`create`](Self::create), are nobody's.
+    ///
+    /// ```
+    /// use listwatch_core::Resource;
+    /// use listwatch_core::api::Api;
+    /// use listwatch_simulated_cluster::SimulatedCluster;
+    /// use serde_json::Value;
+    ///
+    /// let cluster = SimulatedCluster::new().as_user("system:serviceaccount:web:robot", &[]);
+    /// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
+    /// let refused = pods.get("a").send(&cluster).unwrap_err().to_string();
+    /// assert!(refused.contains("cannot get resource \"pods\" in API group \"\" in the namespace \"web\""), "{refused}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn as_user(&self, name: &str, groups: &[&str]) -> Self {
+        Self { line: Line { user: Some(Arc::new(User::new(name, groups))), ..self.line.clone() } }
     }
 
     /// A transport for one informer.
     #[must_use]
     pub fn transport(&self) -> ClusterTransport {
-        ClusterTransport::new(self.line.clone())
+        ClusterTransport::new(self.line.clone(), None)
+    }
+
+    /// A transport for the informer of a resource. If the resource knows its kind, the cluster does not guess whether the
+    /// objects have a namespace; if a fixture has some of another scope, the error says so.
+    #[must_use]
+    pub fn transport_of(&self, resource: &Resource) -> ClusterTransport {
+        ClusterTransport::new(self.line.clone(), resource.is_namespaced())
     }
 
     /// A transport for single requests, which [`requests`](Self::requests) lists.
@@ -309,7 +345,7 @@ impl SimulatedCluster {
     /// Answers a request that came over a wire.
     #[must_use]
     pub fn handle(&self, now: Instant, call: &Call<'_>) -> Answer {
-        self.shared().handle(now, call)
+        self.line.answer(now, call)
     }
 
     /// Enters a step of a recording, in the version that was recorded. If the collection has a newer one, which another
@@ -364,7 +400,7 @@ impl ApiClient for SimulatedCluster {
         let (method, accept) = (request.method.name(), request.accept);
         let call = Call { method, target: &target, accept, content_type, body: &request.body };
         let now = self.shared().now();
-        let mut answer = self.shared().handle(now, &call);
+        let mut answer = self.line.answer(now, &call);
         if let Some(mut watch) = answer.watch {
             // A piece is told at a time.
             let mut told = usize::MAX;

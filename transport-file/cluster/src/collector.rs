@@ -1,5 +1,6 @@
 //! The garbage collector: what becomes of dependents when their owners go, and of the contents of namespaces.
 
+use super::definition::CLEANUP;
 use super::metadata::{CLAIMS, FOREGROUND, ORPHAN, finalizers, is_deleting};
 use super::place::Id;
 use super::store::Touched;
@@ -96,7 +97,7 @@ impl Collector {
         {
             self.push(now, Task::Namespace(namespace.to_owned()));
         }
-        let ours = |name: &&str| [ORPHAN, FOREGROUND].contains(name) || name.ends_with("-protection");
+        let ours = |name: &&str| [ORPHAN, FOREGROUND, CLEANUP].contains(name) || name.ends_with("-protection");
         let waits = |object: &Value| finalizers(object).iter().any(ours);
         if is_marked(after) && after.is_some_and(waits) {
             self.push(now, Task::Owner(id));
@@ -148,6 +149,11 @@ impl Collector {
         if let Some(owner) = self.objects.get(owner).cloned() {
             self.push(now, Task::Owner(owner));
         }
+    }
+
+    /// An object waits for the change that was made now.
+    pub(super) fn look_at(&mut self, now: Instant, id: Id) {
+        self.push(now, Task::Owner(id));
     }
 
     fn push(&mut self, now: Instant, task: Task) {

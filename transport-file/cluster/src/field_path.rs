@@ -1,7 +1,7 @@
 //! Paths of fields: to each field of an object, and to each element of a list that has keys.
 
 use crate::kinds::{FieldType, ListKey, ObjectType, Shape};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The path of a field, or of an element of a list that has keys.
@@ -29,7 +29,7 @@ impl Step {
     pub(super) fn keyed(keys: &'static [ListKey], element: &Value) -> Option<Self> {
         let value = |(key, default): &ListKey| {
             let given = element.get(key).filter(|value| !value.is_null()).map(Value::to_string);
-            given.or_else(|| default.map(|default| json!(default).to_string()))
+            given.or_else(|| default.map(str::to_owned))
         };
         keys.iter().map(value).collect::<Option<_>>().map(|values| Self::Key(keys, values))
     }

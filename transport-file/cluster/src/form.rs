@@ -1,15 +1,19 @@
 //! The forms in which an object is sent: whole, or its metadata alone (`Accept` with `as=`).
 
+use super::custom::Version;
 use super::events;
 use super::refusal::Refusal;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The form of the objects of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Whole,
     /// The whole object, an Event as `events.k8s.io/v1` has it.
     Event,
+    /// The whole object, in another version than it is stored.
+    Version(Arc<Version>),
     Metadata,
 }
 
@@ -34,21 +38,39 @@ impl Form {
         }
     }
 
-    /// Kind and version of a list.
-    pub(super) fn list_type(self, api_version: &str, kind: &str) -> (String, String) {
+    /// The form of objects that are Events of the other version, or of a version of a definition.
+    pub(super) fn of(self, is_events: bool, version: Option<&Arc<Version>>) -> Self {
+        match (self, version.filter(|version| version.differs_from_stored())) {
+            (Self::Whole, _) if is_events => Self::Event,
+            (Self::Whole, Some(version)) => Self::Version(Arc::clone(version)),
+            (form, _) => form,
+        }
+    }
+
+    /// The version of the objects, which are stored in this one.
+    pub(super) fn api_version<'f>(&'f self, stored: &'f str) -> &'f str {
         match self {
-            Self::Whole => (format!("{kind}List"), api_version.to_owned()),
+            Self::Whole | Self::Metadata => stored,
+            Self::Event => events::VERSION,
+            Self::Version(version) => &version.api_version,
+        }
+    }
+
+    /// Kind and version of a list.
+    pub(super) fn list_type(&self, api_version: &str, kind: &str) -> (String, String) {
+        match self {
+            Self::Whole | Self::Version(_) => (format!("{kind}List"), self.api_version(api_version).to_owned()),
             Self::Event => (format!("{kind}List"), events::VERSION.to_owned()),
             Self::Metadata => ("PartialObjectMetadataList".into(), METADATA_VERSION.into()),
         }
     }
 
     /// An object as an item of a list, as JSON. The kinds of Kubernetes leave its type to the list.
-    pub(super) fn write_item(self, object: &Value, is_custom: bool) -> String {
+    pub(super) fn write_item(&self, object: &Value, is_custom: bool) -> String {
         let mut item = match self {
             Self::Whole if !is_custom => object.clone(),
             Self::Event => events::shown(object),
-            Self::Whole | Self::Metadata => return self.write(object),
+            Self::Whole | Self::Version(_) | Self::Metadata => return self.write(object),
         };
         if let Some(fields) = item.as_object_mut() {
             ["apiVersion", "kind"].iter().for_each(|field| drop(fields.remove(*field)));
@@ -57,10 +79,11 @@ impl Form {
     }
 
     /// An object in this form, as JSON.
-    pub(super) fn write(self, object: &Value) -> String {
+    pub(super) fn write(&self, object: &Value) -> String {
         match self {
             Self::Whole => object.to_string(),
             Self::Event => events::shown(object).to_string(),
+            Self::Version(version) => version.shown(object).to_string(),
             Self::Metadata => {
                 let metadata = &object["metadata"];
                 json!({ "kind": "PartialObjectMetadata", "apiVersion": METADATA_VERSION, "metadata": metadata })

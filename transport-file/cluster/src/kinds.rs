@@ -188,6 +188,11 @@ impl Kinds {
         kind
     }
 
+    /// Forgets the kind of a collection.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.by_name.remove(name);
+    }
+
     /// Adds the kinds of a CustomResourceDefinition.
     pub(crate) fn define(&mut self, definition: &Value) {
         let spec = &definition["spec"];

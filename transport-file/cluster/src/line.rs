@@ -1,6 +1,7 @@
 //! The line between a client and the server: how long each way takes, and what gets lost on it.
 
 use super::fault::{Fault, refusal};
+use super::permissions::User;
 use super::requests::{ClientOutcome, ClientRequest};
 use super::server::Call;
 use super::shared::{Answer, Shared, refused};
@@ -24,6 +25,8 @@ pub(super) struct Line {
     pub(super) shared: Arc<Shared>,
     /// What had passed when the client's clock began.
     pub(super) base: Duration,
+    /// The user that sends the requests; `None` for one that may do all.
+    pub(super) user: Option<Arc<User>>,
 }
 
 /// What comes back over the line.
@@ -52,14 +55,19 @@ impl Line {
         self.shared.with(|inside| inside.disconnections)
     }
 
+    /// Answers a request of the user, at the server's time.
+    pub(super) fn answer(&self, now: Instant, call: &Call<'_>) -> Answer {
+        self.shared.handle(now, call, self.user.as_deref())
+    }
+
     /// A list or a watch arrives.
-    pub(super) fn read(&self, now: Instant, call: &Call<'_>) -> Returned {
+    pub(super) fn read(&self, now: Instant, call: &Call<'_>, is_namespaced: Option<bool>) -> Returned {
         let is_watch = Target::parse(call.target).is_some_and(|target| target.flag("watch"));
         let line = format!("{} {}", if is_watch { "WATCH" } else { "LIST" }, call.path());
         let fault = self.shared.with(|inside| inside.faults.take(&line));
-        self.returned(fault, || {
-            self.shared.with(|inside| inside.server.follow(call.target));
-            self.shared.handle(self.there(now), call)
+        self.returned(fault, || match self.shared.with(|inside| inside.server.follow(call.target, is_namespaced)) {
+            Ok(()) => self.answer(self.there(now), call),
+            Err(refusal) => refused(&refusal),
         })
     }
 
@@ -69,7 +77,7 @@ impl Line {
         let fault = self.shared.with(|inside| inside.faults.take(&line));
         let mut outcome = ClientOutcome::Dropped;
         let returned = self.returned(fault, || {
-            let answer = self.shared.handle(self.there(now), call);
+            let answer = self.answer(self.there(now), call);
             outcome = ClientOutcome::Lost(answer.head.status);
             answer
         });

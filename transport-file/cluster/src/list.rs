@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The answer to a list.
-pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form) -> Result<Vec<u8>, Refusal> {
+pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: &Form) -> Result<Vec<u8>, Refusal> {
     options::check_read(target)?;
     let selection = Selection::of(target, kind)?;
     let name = kind.name();
@@ -85,7 +85,7 @@ fn cut<'s>(
 
 fn body(
     kind: &ServedKind,
-    form: Form,
+    form: &Form,
     revision: u64,
     rest: Option<(String, Option<usize>)>,
     items: &[&Arc<Value>],

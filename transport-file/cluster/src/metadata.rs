@@ -4,6 +4,13 @@ use super::refusal::Refusal;
 use crate::kinds::ServedKind;
 use serde_json::{Map, Value, json};
 
+/// The part of an object that a request changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    Status,
+}
+
 /// The finalizer that keeps an object until its dependents have lost their reference to it.
 pub(super) const ORPHAN: &str = "orphan";
 /// The finalizer that keeps an object until its dependents are gone.

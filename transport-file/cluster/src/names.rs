@@ -1,23 +1,22 @@
 //! The names of objects: which are valid, and those that the server makes.
 
-use super::place::Place;
 use super::refusal::FieldError;
 use crate::kinds::ServedKind;
 use crate::kinds::Trait;
 
 /// What is wrong with the name of a new object, and with the prefix that it was made of, which is empty for none.
-pub(super) fn faults(place: &Place, prefix: &str) -> Vec<FieldError> {
-    let rule = Rule::of(&place.kind);
+pub(super) fn faults(kind: &ServedKind, name: &str, prefix: &str) -> Vec<FieldError> {
+    let rule = Rule::of(kind);
     let errors = |field: &str, given: &str, checked: &str| -> Vec<FieldError> {
         rule.faults(checked).into_iter().map(|why| FieldError::invalid(field, given, why)).collect()
     };
     // A prefix may end with a dash.
     let whole = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |prefix| format!("{prefix}a"));
     let mut found = if prefix.is_empty() { Vec::new() } else { errors("metadata.generateName", prefix, &whole) };
-    found.extend(errors("metadata.name", &place.name, &place.name));
+    found.extend(errors("metadata.name", name, name));
     // The names of its Jobs are longer.
-    if place.kind.name() == "batch/v1/cronjobs" && place.name.len() > 52 {
-        found.push(FieldError::invalid("metadata.name", &place.name, "must be no more than 52 characters"));
+    if kind.name() == "batch/v1/cronjobs" && name.len() > 52 {
+        found.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
     }
     found
 }

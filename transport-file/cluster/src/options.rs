@@ -7,11 +7,17 @@ use serde_json::{Value, json};
 /// The most bytes of the name of a field manager.
 const MANAGER: usize = 128;
 
+/// What becomes of unknown fields.
+const VALIDATIONS: [&str; 4] = ["", "Ignore", "Strict", "Warn"];
+
 /// Checks the options of a write; `kind` is theirs, such as `CreateOptions`.
 pub(super) fn check_write(target: &Target, kind: &str) -> Result<(), Refusal> {
     let mut errors = Vec::new();
     if let Some(other) = target.parameter("dryRun").filter(|dry_run| *dry_run != "All") {
         errors.push(no_dry_run(&json!([other])));
+    }
+    if let Some(other) = target.parameter("fieldValidation").filter(|given| !VALIDATIONS.contains(given)) {
+        errors.push(FieldError::unsupported("fieldValidation", other, &VALIDATIONS));
     }
     if target.parameter("fieldManager").is_some_and(|manager| manager.len() > MANAGER) {
         errors.push(FieldError::too_long("fieldManager", MANAGER));

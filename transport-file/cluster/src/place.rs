@@ -1,8 +1,9 @@
 //! The places of objects.
 
+use super::custom::Version;
 use super::refusal::Refusal;
 use super::store::{Store, key};
-use crate::kinds::ServedKind;
+use crate::kinds::{ObjectType, ServedKind};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ pub(super) struct Place {
     pub(super) kind: Arc<ServedKind>,
     pub(super) namespace: String,
     pub(super) name: String,
+    /// The version of a custom resource that the request names, if a definition has it.
+    pub(super) version: Option<Arc<Version>>,
 }
 
 /// An object: the name of its collection, and its key there.
@@ -25,7 +28,7 @@ impl Id {
     /// The place of the object, which is of this kind.
     pub(super) fn place(&self, kind: &Arc<ServedKind>) -> Place {
         let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
-        Place { kind: Arc::clone(kind), namespace: namespace.to_owned(), name: name.to_owned() }
+        Place { kind: Arc::clone(kind), namespace: namespace.to_owned(), name: name.to_owned(), version: None }
     }
 }
 
@@ -38,6 +41,17 @@ impl Place {
             self.namespace = "default".to_owned();
         }
         self
+    }
+
+    /// The type of the objects, as far as their lists are concerned.
+    pub(super) fn object_type(&self) -> ObjectType {
+        self.version.as_ref().map_or_else(|| self.kind.object_type(), |version| version.object_type)
+    }
+
+    /// A stored object in the version of the request.
+    pub(super) fn shown(&self, object: &Value) -> Value {
+        let version = self.version.as_ref().filter(|version| version.differs_from_stored());
+        version.map_or_else(|| object.clone(), |version| version.shown(object))
     }
 
     pub(super) fn key(&self) -> String {

@@ -65,6 +65,17 @@ impl Refusal {
         Self::new(404, "NotFound", message).with_details(json!({}))
     }
 
+    /// An informer's type has another scope than a fixture gave to its objects.
+    pub(super) fn guessed_scope(kind: &ServedKind) -> Self {
+        let (taken, known) = if kind.namespaced { ("a", "none") } else { ("no", "one") };
+        let message = format!(
+            "the simulated cluster took {} to have {taken} namespace, and the type of the informer has {known}; add the kind \
+             by `with_kind_of`, before its objects",
+            kind.qualified()
+        );
+        Self::new(404, "NotFound", message).with_details(json!({}))
+    }
+
     pub(super) fn not_found(kind: &ServedKind, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} \"{name}\" not found", kind.qualified())).with_details(about(
             kind,
@@ -206,6 +217,36 @@ impl FieldError {
         Self::new(Cause::Invalid, field, format!("{text:?}: {why}"))
     }
 
+    /// A field has a value that it cannot have; `why` is empty where the cause says it.
+    pub(super) fn with_value(cause: Cause, field: &str, value: &Value, why: &str) -> Self {
+        let value = match value {
+            Value::String(text) => format!("{text:?}"),
+            Value::Number(number) => {
+                number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), number_text)
+            }
+            value => value.to_string(),
+        };
+        Self::new(cause, field, if why.is_empty() { value } else { format!("{value}: {why}") })
+    }
+
+    /// A field has none of the texts that it can have.
+    pub(super) fn unsupported(field: &str, given: &str, known: &[&str]) -> Self {
+        let known: Vec<String> = known.iter().map(|value| format!("{value:?}")).collect();
+        let why = format!("supported values: {}", known.join(", "));
+        Self::with_value(Cause::Unsupported, field, &json!(given), &why)
+    }
+
+    /// The error of the same field, in an object below this path.
+    pub(super) fn below(self, path: &str) -> Self {
+        Self { field: format!("{path}.{}", self.field), ..self }
+    }
+
+    /// Whether a server checks no rules of an object that has it.
+    #[cfg(feature = "cel")]
+    pub(super) fn hides_rules(&self) -> bool {
+        matches!(self.cause, Cause::Unsupported | Cause::Required | Cause::TooLong | Cause::TooMany | Cause::Type)
+    }
+
     /// A field has more than so many bytes.
     pub(super) fn too_long(field: &str, bytes: usize) -> Self {
         Self::new(Cause::TooLong, field, format!("may not be more than {bytes} bytes"))
@@ -230,10 +271,13 @@ impl fmt::Display for FieldError {
 /// Why a field is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
+    Duplicate,
     Forbidden,
     Invalid,
     Required,
     TooLong,
+    TooMany,
+    Type,
     Unsupported,
 }
 
@@ -241,13 +285,21 @@ impl Cause {
     /// What messages say, and the reason of the API.
     fn texts(self) -> (&'static str, &'static str) {
         match self {
+            Self::Duplicate => ("Duplicate value", "FieldValueDuplicate"),
             Self::Forbidden => ("Forbidden", "FieldValueForbidden"),
             Self::Invalid => ("Invalid value", "FieldValueInvalid"),
             Self::Required => ("Required value", "FieldValueRequired"),
             Self::TooLong => ("Too long", "FieldValueTooLong"),
+            Self::TooMany => ("Too many", "FieldValueTooMany"),
+            Self::Type => ("Invalid value", "FieldValueTypeInvalid"),
             Self::Unsupported => ("Unsupported value", "FieldValueNotSupported"),
         }
     }
+}
+
+/// A number as a server writes it: without a fraction that is zero.
+pub(super) fn number_text(number: f64) -> String {
+    number.to_string()
 }
 
 fn about(kind: &ServedKind, named: &str, name: &str) -> Value {

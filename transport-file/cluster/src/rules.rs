@@ -10,8 +10,17 @@ use serde_json::{Value, json};
 /// The most bytes of all annotations of an object, names and values.
 const ANNOTATIONS: usize = 256 * 1024;
 
-/// What is wrong with the metadata of an object, apart from its name.
+/// What is wrong with an object of a kind, apart from its name.
 pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
+    let mut errors = metadata_faults(object, kind.is_custom());
+    if !kind.is_custom() && !has_any_json(kind) && has_null(object) {
+        check_nulls(object, "", &mut errors);
+    }
+    errors
+}
+
+/// What is wrong with the metadata of an object, apart from its name.
+pub(super) fn metadata_faults(object: &Value, is_custom: bool) -> Vec<FieldError> {
     let metadata = &object["metadata"];
     let mut errors = Vec::new();
     if metadata["generation"].as_i64().is_some_and(|generation| generation < 0) {
@@ -21,10 +30,7 @@ pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
     check_labels(&metadata["labels"], &mut errors);
     check_annotations(&metadata["annotations"], &mut errors);
     check_owners(&metadata["ownerReferences"], &mut errors);
-    check_finalizers(&metadata["finalizers"], kind.is_custom(), &mut errors);
-    if !kind.is_custom() && !has_any_json(kind) && has_null(object) {
-        check_nulls(object, "", &mut errors);
-    }
+    check_finalizers(&metadata["finalizers"], is_custom, &mut errors);
     errors
 }
 

@@ -9,6 +9,7 @@ mod single;
 
 use super::apply::FieldOwners;
 use super::collector::{Collector, NAMESPACES};
+use super::custom::{Version, Versions};
 use super::events;
 use super::form::Form;
 use super::list::list;
@@ -25,6 +26,7 @@ use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One request, as it comes over a wire.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +82,10 @@ struct Asked<'a> {
     moment: Moment,
     call: &'a Call<'a>,
     target: &'a Target,
-    form: Form,
+    form: &'a Form,
     actor: Actor,
+    /// The version of a custom resource that it names, if a definition has it.
+    version: Option<&'a Arc<Version>>,
 }
 
 impl Asked<'_> {
@@ -94,6 +98,7 @@ impl Asked<'_> {
 #[derive(Debug)]
 pub(super) struct Server {
     kinds: Kinds,
+    versions: Versions,
     store: Store,
     origin: WallTime,
     /// How many uids were given.
@@ -107,6 +112,7 @@ impl Server {
     pub(super) fn new(origin: WallTime) -> Self {
         Self {
             kinds: Kinds::new(),
+            versions: Versions::default(),
             store: Store::new(),
             origin,
             uids: 0,
@@ -137,9 +143,9 @@ impl Server {
         let moment = Moment { now, wall: self.wall(now) };
         let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
             target.is_events = self.has_events_of(&target.collection);
-            let form = Form::negotiate(call.accept)?;
-            let form = if target.is_events && form == Form::Whole { Form::Event } else { form };
-            self.answer(&Asked { moment, call, target: &target, form, actor })
+            let version = self.versions.of(&target.collection);
+            let form = Form::negotiate(call.accept)?.of(target.is_events, version.as_ref());
+            self.answer(&Asked { moment, call, target: &target, form: &form, actor, version: version.as_ref() })
         });
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -147,14 +153,16 @@ impl Server {
 
     /// Answers the author of a test.
     pub(super) fn act(&mut self, now: Instant, method: &str, place: &Place, body: &[u8]) -> Reply {
-        let Place { kind, namespace, name } = place;
+        let Place { kind, namespace, name, .. } = place;
         let mut target = Target::of(kind.name(), namespace.clone(), name.clone());
         target.is_events = self.has_events_of(&target.collection);
-        let form = if target.is_events { Form::Event } else { Form::Whole };
+        let version = self.versions.of(&target.collection);
+        let form = Form::Whole.of(target.is_events, version.as_ref());
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let call = Call { method, target: "", accept: "", content_type, body };
         let moment = Moment { now, wall: self.wall(now) };
-        let asked = Asked { moment, call: &call, target: &target, form, actor: Actor::Author };
+        let (actor, version) = (Actor::Author, version.as_ref());
+        let asked = Asked { moment, call: &call, target: &target, form: &form, actor, version };
         let reply = self.answer(&asked);
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -167,6 +175,9 @@ impl Server {
 
     /// The objects of a kind.
     pub(super) fn list(&self, kind: &ServedKind) -> Vec<Value> {
+        if let Some(version) = self.versions.of(&kind.name()) {
+            return self.store.list(&version.kind).iter().map(|object| version.shown(object)).collect();
+        }
         let stored = self.kinds.known(events::STORED).filter(|_| self.has_events_of(&kind.name()));
         match stored {
             Some(stored) => self.store.list(&stored).iter().map(events::shown).collect(),
@@ -174,17 +185,38 @@ impl Server {
         }
     }
 
-    /// Adds the kind that an informer follows, so that a test finds it under the same name.
-    pub(super) fn follow(&mut self, target: &str) {
-        let kind = Target::parse(target).and_then(|target| self.kinds.of_collection(&target.collection, true));
-        kind.iter().for_each(|kind| self.kinds.keep(kind));
+    /// Adds the kind that an informer follows, so that a test finds it under the same name. A guess gives way to an informer
+    /// that knows whether the objects have a namespace, unless there are some already.
+    pub(super) fn follow(&mut self, target: &str, is_namespaced: Option<bool>) -> Result<(), Refusal> {
+        let target = Target::parse(target).filter(|target| !self.versions.are_without(&target.collection));
+        let kind = target.and_then(|target| self.kinds.of_collection(&target.collection, true));
+        let Some(kind) = kind else { return Ok(()) };
+        let other = is_namespaced.filter(|is_namespaced| kind.is_guessed && *is_namespaced != kind.namespaced);
+        match other {
+            Some(_) if !self.store.collection(&kind.name()).objects().is_empty() => {
+                return Err(Refusal::guessed_scope(&kind));
+            }
+            Some(is_namespaced) => {
+                let mut kind = (*kind).clone();
+                kind.namespaced = is_namespaced;
+                self.kinds.add(kind);
+            }
+            None => self.kinds.keep(&kind),
+        }
+        Ok(())
     }
 
     fn answer(&mut self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let Asked { call, target, form, .. } = *asked;
         let namespaced = target.name.is_empty() || !target.namespace.is_empty();
         let collection = if target.is_events { events::STORED } else { target.collection.as_str() };
-        let kind = self.kinds.of_collection(collection, namespaced).ok_or_else(|| self.no_resource(collection))?;
+        if self.versions.are_without(collection) {
+            return Err(Refusal::no_page());
+        }
+        let kind = match asked.version {
+            Some(version) => Arc::clone(&version.kind),
+            None => self.kinds.of_collection(collection, namespaced).ok_or_else(|| self.no_resource(collection))?,
+        };
         if !kind.namespaced && !target.namespace.is_empty() {
             return Err(Refusal::no_resource());
         }
@@ -201,7 +233,8 @@ impl Server {
             return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)
                 .map(|watch| Reply::Watch(Box::new(watch)));
         }
-        let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
+        let (namespace, name) = (target.namespace.clone(), target.name.clone());
+        let place = Place { kind, namespace, name, version: asked.version.cloned() };
         match (call.method, target.name.is_empty()) {
             ("GET", true) => list(&self.store, &place.kind, target, form).map(|body| Reply::Whole { code: 200, body }),
             ("GET", false) => self.read(asked, &place),

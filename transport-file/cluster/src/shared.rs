@@ -1,6 +1,7 @@
 //! A server behind a lock, and the tasks that wait for its changes.
 
 use super::fault::Faults;
+use super::permissions::User;
 use super::refusal::Refusal;
 use super::requests::Requests;
 use super::server::{Call, Reply, Server};
@@ -94,9 +95,12 @@ impl Shared {
         act(turn.inside.as_mut().expect("the turn gives it up at its end"))
     }
 
-    /// Answers a client.
-    pub(super) fn handle(self: &Arc<Self>, now: Instant, call: &Call<'_>) -> Answer {
-        self.answer(now, |server, now| server.handle(now, call, Actor::Client))
+    /// Answers a client, as far as its user may do what it asks for.
+    pub(super) fn handle(self: &Arc<Self>, now: Instant, call: &Call<'_>, user: Option<&User>) -> Answer {
+        self.answer(now, |server, now| match user.and_then(|user| user.refusal(server.store(), call)) {
+            Some(refusal) => Reply::Refused(refusal),
+            None => server.handle(now, call, Actor::Client),
+        })
     }
 
     /// Looks at the server at a time.

@@ -170,6 +170,12 @@ impl Store {
         object
     }
 
+    /// Changes the objects of a collection as they are read from now on. No watch is told.
+    pub(super) fn reread(&mut self, kind: &ServedKind, change: impl Fn(&mut Value)) {
+        let Some(collection) = self.collections.get_mut(&kind.name()) else { return };
+        collection.objects.values_mut().for_each(|object| change(Arc::make_mut(object)));
+    }
+
     /// Removes an object, whose last state is given.
     pub(super) fn remove(&mut self, now: Instant, kind: &ServedKind, key: &str, mut last: Value) {
         if self.is_dry_run {

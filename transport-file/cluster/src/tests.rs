@@ -1,6 +1,8 @@
 //! The answers of a cluster, compared with those of a kube-apiserver.
 
+mod definitions;
 mod hostile;
+mod permissions;
 
 use super::*;
 use crate::kinds::Kinds;
@@ -317,6 +319,30 @@ fn a_job_and_a_replication_controller_leave_their_dependents_unless_a_policy_is_
         let left = if orphans { vec!["d 0".to_owned()] } else { Vec::new() };
         assert_eq!(maps_at(&cluster, 50), left, "{kind}");
     }
+}
+
+#[test]
+fn an_informer_that_knows_its_scope_corrects_a_guess_or_says_what_a_fixture_misses() {
+    let policies = "/apis/example.com/v1/policies?watch=1";
+    let follow = |cluster: &SimulatedCluster, is_namespaced| {
+        cluster
+            .line
+            .shared
+            .with(|inside| inside.server.follow(policies, is_namespaced))
+            .map_err(|refusal| refusal.status)
+    };
+    let policy = json!({ "apiVersion": "example.com/v1", "kind": "Policy", "metadata": { "name": "p" } });
+    let cluster = SimulatedCluster::new();
+    assert_eq!(follow(&cluster, Some(false)), Ok(()));
+    let created = cluster.create(policy.clone()).expect("created");
+    assert_eq!(created["metadata"]["namespace"], Value::Null);
+    let cluster = SimulatedCluster::new();
+    cluster.create(policy).expect("created");
+    assert_eq!(follow(&cluster, None), Ok(()));
+    assert_eq!(follow(&cluster, Some(true)), Ok(()));
+    let why = "the simulated cluster took policies.example.com to have a namespace, and the type of the informer has none; add \
+               the kind by `with_kind_of`, before its objects";
+    assert_eq!(follow(&cluster, Some(false)).expect_err("refused").expect("a status")["message"], why);
 }
 
 #[test]
@@ -710,7 +736,7 @@ fn a_query_with_a_watch_of_0_is_no_watch() {
     cluster.fail_next("WATCH", Fault::Refused(500)).expect("taken");
     let call = |target| Call { method: "GET", target, accept: "", content_type: "", body: b"" };
     for (target, left) in [("/api/v1/pods?watch=0", 1), ("/api/v1/pods?watch=1", 0)] {
-        let _answer = cluster.line.read(Instant::ZERO, &call(target));
+        let _answer = cluster.line.read(Instant::ZERO, &call(target), None);
         assert_eq!(cluster.faults_left().len(), left, "{target}");
     }
 }

@@ -15,6 +15,8 @@ use listwatch_core::{Instant, ListerWatcher};
 pub struct ClusterTransport {
     line: Line,
     open: Option<Open>,
+    /// Whether the objects have a namespace, if the informer knows.
+    is_namespaced: Option<bool>,
 }
 
 /// The open request.
@@ -42,13 +44,20 @@ enum Stage {
 }
 
 impl ClusterTransport {
-    pub(super) fn new(line: Line) -> Self {
-        Self { line, open: None }
+    pub(super) fn new(line: Line, is_namespaced: Option<bool>) -> Self {
+        Self { line, open: None, is_namespaced }
     }
 }
 
 impl Open {
-    fn advance(&mut self, line: &Line, now: Instant, cx: &Context<'_>, buf: &mut [u8]) -> Incoming {
+    fn advance(
+        &mut self,
+        line: &Line,
+        is_namespaced: Option<bool>,
+        now: Instant,
+        cx: &Context<'_>,
+        buf: &mut [u8],
+    ) -> Incoming {
         let id = self.id;
         if self.is_broken(line) {
             return Incoming::Failed { id, error: broken(TransportErrorKind::Reset, "by disconnect") };
@@ -56,7 +65,7 @@ impl Open {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Silent) {
                 Stage::Asked => self.stage = Stage::Going(now + WAY),
-                Stage::Going(due) if due <= now => self.stage = self.arrive(line, now),
+                Stage::Going(due) if due <= now => self.stage = self.arrive(line, is_namespaced, now),
                 Stage::Coming(due, answer) if due <= now => {
                     let head = answer.head.clone();
                     self.stage = Stage::Body(answer, 0);
@@ -87,11 +96,11 @@ impl Open {
         has_arrived && self.disconnections != line.disconnections()
     }
 
-    fn arrive(&mut self, line: &Line, now: Instant) -> Stage {
+    fn arrive(&mut self, line: &Line, is_namespaced: Option<bool>, now: Instant) -> Stage {
         self.disconnections = line.disconnections();
         let (target, accept) = (self.request.to_string(), self.request.accept());
         let call = Call { method: "GET", target: &target, accept, content_type: "", body: b"" };
-        match line.read(now, &call) {
+        match line.read(now, &call, is_namespaced) {
             Returned::Answer(mut answer) => {
                 answer.watch.iter_mut().for_each(|watch| watch.set_lag(LAG));
                 Stage::Coming(now + WAY, *answer)
@@ -140,7 +149,7 @@ impl ListerWatcher for ClusterTransport {
 
     fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let Some(open) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
-        let incoming = open.advance(&self.line, turn.now, turn.cx, buf);
+        let incoming = open.advance(&self.line, self.is_namespaced, turn.now, turn.cx, buf);
         if matches!(incoming, Incoming::End { .. } | Incoming::Failed { .. }) {
             self.open = None;
         }

@@ -1,6 +1,5 @@
 //! Watches: what there is and what changes, from a version on.
 
-use super::events;
 use super::form::Form;
 use super::list::version;
 use super::metadata::metadata_of;
@@ -67,7 +66,7 @@ impl WatchState {
         store: &Store,
         kind: &ServedKind,
         target: &Target,
-        form: Form,
+        form: &Form,
     ) -> Result<Self, Refusal> {
         options::check_read(target)?;
         let (selection, collection) = (Selection::of(target, kind)?, kind.name());
@@ -83,10 +82,10 @@ impl WatchState {
         // As a server takes it, 0 is no limit of the client's.
         let lasts = seconds.filter(|seconds| *seconds > 0).map_or(LASTS, |seconds| Duration::from_secs(seconds.into()));
         let mut watch = Self {
-            api_version: if form == Form::Event { events::VERSION.to_owned() } else { kind.api_version.clone() },
+            api_version: form.api_version(&kind.api_version).to_owned(),
             kind: kind.kind.clone(),
             selection,
-            form,
+            form: form.clone(),
             initial: Vec::new(),
             marks_end: wants_initial && bookmarks,
             next: 0,

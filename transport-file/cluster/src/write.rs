@@ -2,10 +2,11 @@
 
 use super::config_data::ConfigKind;
 use super::decoding::remove_nulls;
+use super::definition::{self, is_definition};
 use super::limits;
 use super::metadata::{
-    FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection, remove_empty,
-    set_finalizers, set_inside,
+    FOREGROUND, ORPHAN, Part, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection,
+    remove_empty, set_finalizers, set_inside,
 };
 use super::names;
 use super::place::Place;
@@ -37,13 +38,6 @@ pub(super) enum Actor {
     Author,
 }
 
-/// The part of an object that a request changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Whole,
-    Status,
-}
-
 /// What became of an object that was to be deleted.
 #[derive(Clone, Debug)]
 pub(super) enum Deleted {
@@ -69,7 +63,7 @@ pub(super) fn create(
     remove_double_owners(&mut object);
     let metadata = metadata_of(&mut object);
     let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
-    let errors = names::faults(place, prefix);
+    let errors = names::faults(kind, name, prefix);
     let given = metadata.get("uid").filter(|uid| actor == Actor::Author && uid.is_string()).cloned();
     // A server keeps the generation that it does not count.
     let is_server_field = |field: &&&str| **field != "generation" || kind.has_generation;
@@ -92,7 +86,10 @@ pub(super) fn create(
         set_inside(&mut object, ["spec", "finalizers"], json!(["kubernetes"]))?;
         set_inside(&mut object, ["status", "phase"], json!("Active"))?;
     }
-    check(place, errors, &object, None)?;
+    if is_definition(kind) {
+        definition::complete(&mut object);
+    }
+    check(place, errors, &object, None, Part::Whole)?;
     limits::check_stored(&object)?;
     Ok(store.put(moment.now, kind, &place.key(), object))
 }
@@ -133,8 +130,18 @@ fn has_resources(pod: &Value) -> bool {
 }
 
 /// Checks whether a server takes an object, which replaces the stored one.
-fn check(place: &Place, mut errors: Vec<FieldError>, object: &Value, stored: Option<&Value>) -> Result<(), Refusal> {
+fn check(
+    place: &Place,
+    mut errors: Vec<FieldError>,
+    object: &Value,
+    stored: Option<&Value>,
+    part: Part,
+) -> Result<(), Refusal> {
     errors.extend(rules::faults(&place.kind, object));
+    errors.extend(place.version.iter().flat_map(|version| version.faults(object, stored, part)));
+    if is_definition(&place.kind) {
+        errors.extend(definition::faults(object, stored));
+    }
     if let Some(config) = ConfigKind::of(&place.kind) {
         errors.extend(config.faults(object, stored));
     }
@@ -170,7 +177,12 @@ pub(super) fn update(
     check_finalizers(place, &wanted, &stored)?;
     if is_client {
         ConfigKind::of(kind).into_iter().for_each(|config| config.complete(&mut wanted));
-        check(place, Vec::new(), &wanted, Some(&stored))?;
+        if is_definition(kind) {
+            definition::complete(&mut wanted);
+        }
+    }
+    if is_client || place.version.is_some() {
+        check(place, Vec::new(), &wanted, Some(&stored), part)?;
         limits::check_stored(&wanted)?;
     }
     if wanted == *stored {
@@ -198,6 +210,9 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
         None => options["propagationPolicy"].as_str(),
     };
     set_finalizers(&mut object, deletion_finalizers(&stored, policy));
+    if is_definition(kind) && !is_deleting(&stored) {
+        definition::end(&mut object, moment.wall);
+    }
     if finalizers(&object).is_empty() && !is_namespace(kind) {
         store.remove(moment.now, kind, &place.key(), (*stored).clone());
         return Ok(Deleted::Gone(stored));
@@ -211,7 +226,7 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
                 set(&mut object, "status", json!({}));
             }
             set_inside(&mut object, ["status", "phase"], json!("Terminating"))?;
-        } else {
+        } else if !is_definition(kind) {
             metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
             if generation(&stored) > 0 {
                 metadata.insert("generation".into(), json!(generation(&stored).saturating_add(1)));

@@ -5,38 +5,43 @@ use core::fmt::Write;
 use listwatch_core::api::{Api, ApiClient, DeleteOptions, PropagationPolicy};
 use listwatch_core::{Instant, Resource};
 use listwatch_simulated_cluster::SimulatedCluster;
-use listwatch_tests::answers::{Run, Step, definition, recorded};
+use listwatch_tests::answers::{LISTS, Run, Step, definitions, steps};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A namespace, and the group of the wheels, which the server has.
+/// A namespace, and the group of the wheels and the cogs, which the server has.
 fn places(plane: &mut Plane, name: &str) -> (String, String) {
     let (namespace, group) = (plane.namespace(name), plane.name("wheels") + ".example");
-    plane.create_global("apiextensions.k8s.io/v1/customresourcedefinitions", &definition(&group));
-    let wheels = Resource::named(&format!("{group}/v1/wheels")).unwrap().in_namespace(&namespace);
-    while !plane.has(&wheels) {}
+    for definition in definitions(&group) {
+        let plural = definition["spec"]["names"]["plural"].as_str().unwrap();
+        plane.create_global("apiextensions.k8s.io/v1/customresourcedefinitions", &definition);
+        let objects = Resource::named(&format!("{group}/v1/{plural}")).unwrap().in_namespace(&namespace);
+        while !plane.has(&objects) {}
+    }
     (namespace, group)
 }
 
-/// With `RECORD_ANSWERS=FILE`, writes the answers instead: `tests/data/answers.jsonl`.
+/// With `RECORD_ANSWERS=FOLDER`, writes the lists of answers into it instead, as they are in `tests/data`.
 #[test]
 fn a_server_answers_as_it_was_recorded() {
     let Some(mut plane) = plane() else { return };
     let (namespace, group) = places(&mut plane, "answers");
-    let (mut run, steps) = (Run::new(&namespace, &group), recorded());
-    let answered: Vec<Step> = steps.iter().map(|step| run.send(step, &plane.client).unwrap()).collect();
-    if let Some(file) = std::env::var_os("RECORD_ANSWERS") {
-        let lines = answered.iter().map(|step| serde_json::to_string(step).unwrap() + "\n");
-        std::fs::write(file, lines.collect::<String>()).unwrap();
-        return;
-    }
     let mut differences = String::new();
-    for (step, answered) in steps.iter().zip(&answered) {
-        if (answered.status, &answered.answer) != (step.status, &step.answer) {
-            writeln!(differences, "\n{step:?}\n{answered:?}").unwrap();
+    for (name, list) in LISTS {
+        let (mut run, steps) = (Run::new(&namespace, &group), steps(list));
+        let answered: Vec<Step> = steps.iter().map(|step| run.send(step, &plane.client).unwrap()).collect();
+        if let Some(folder) = std::env::var_os("RECORD_ANSWERS") {
+            let lines = answered.iter().map(|step| serde_json::to_string(step).unwrap() + "\n");
+            std::fs::write(std::path::Path::new(&folder).join(name), lines.collect::<String>()).unwrap();
+            continue;
+        }
+        for (step, answered) in steps.iter().zip(&answered) {
+            if (answered.status, &answered.answer) != (step.status, &step.answer) {
+                writeln!(differences, "\n{step:?}\n{answered:?}").unwrap();
+            }
         }
     }
     assert!(differences.is_empty(), "{differences}");

@@ -1,13 +1,15 @@
 //! What a server does by itself: the tasks of the garbage collector.
 
 use super::super::collector::{NAMESPACES, PODS, Task, claims, uses_volumes};
+use super::super::definition::{CLEANUP, DEFINITIONS, is_definition, set_condition};
 use super::super::metadata::{
-    CLAIMS, FOREGROUND, ORPHAN, finalizers, is_deleting, metadata_of, protection, set_finalizers,
+    CLAIMS, FOREGROUND, ORPHAN, Part, finalizers, is_deleting, metadata_of, protection, set_finalizers,
 };
 use super::super::place::{Id, Place};
 use super::super::store::Touched;
-use super::super::write::{self, Actor, Moment, Part};
+use super::super::write::{self, Actor, Moment};
 use super::Server;
+use crate::kinds::ServedKind;
 use listwatch_core::Instant;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -32,6 +34,20 @@ impl Server {
     pub(super) fn settle(&mut self, now: Instant) {
         for change in self.take_touched() {
             self.collector.note(now, &change);
+            self.note_definition(now, &change);
+        }
+    }
+
+    /// A definition that is gone serves nothing. One that ends waits for its objects.
+    fn note_definition(&mut self, now: Instant, change: &Touched) {
+        let Touched { collection, before: Some(before), after: None, .. } = change else { return };
+        if collection == DEFINITIONS {
+            self.versions.forget(&mut self.kinds, before);
+        } else if let Some(key) = self.versions.definition_of(collection) {
+            let id = Id { collection: DEFINITIONS.to_owned(), key: key.to_owned() };
+            if self.store.object(DEFINITIONS, &id.key).is_some_and(|definition| is_deleting(definition)) {
+                self.collector.look_at(now, id);
+            }
         }
     }
 
@@ -85,6 +101,9 @@ impl Server {
             }
             return;
         }
+        if is_definition(&place.kind) && finalizers(&object).contains(&CLEANUP) {
+            return self.collect_definition(moment, &place, &object);
+        }
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         let dependents = self.collector.dependents(uid);
         let dependents: Vec<(Place, Arc<Value>)> = dependents.iter().filter_map(|id| self.found(id)).collect();
@@ -125,6 +144,33 @@ impl Server {
             return self.store.remove(moment.now, &place.kind, name, (*object).clone());
         }
         for id in inside {
+            if let Some((place, _)) = self.found(&id).filter(|(_, object)| !is_deleting(object)) {
+                self.remove(moment, &place, None);
+            }
+        }
+    }
+
+    /// Deletes the objects of a definition, and then lets it go.
+    fn collect_definition(&mut self, moment: Moment, place: &Place, definition: &Value) {
+        let kind = self.versions.kind_of(&place.name);
+        let objects = |kind: &Arc<ServedKind>| {
+            let collection = kind.name();
+            let keys = self.store.collection(&collection).objects().keys().cloned();
+            keys.map(|key| Id { collection: collection.clone(), key }).collect::<Vec<_>>()
+        };
+        let left = kind.as_ref().map_or_else(Vec::new, objects);
+        let mut definition = definition.clone();
+        let (status, reason, message) = if left.is_empty() {
+            ("False", "InstanceDeletionCompleted", "removed all instances")
+        } else {
+            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        };
+        set_condition(&mut definition, moment.wall, ("Terminating", status), reason, message);
+        if left.is_empty() {
+            return self.finish(moment, place, &definition, CLEANUP);
+        }
+        let _is_there = write::update(&mut self.store, moment, place, definition, Part::Whole, Actor::Author);
+        for id in left {
             if let Some((place, _)) = self.found(&id).filter(|(_, object)| !is_deleting(object)) {
                 self.remove(moment, &place, None);
             }

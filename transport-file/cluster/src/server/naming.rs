@@ -26,14 +26,15 @@ impl Server {
             )));
         };
         let metadata = &object["metadata"];
-        Ok(Place { kind, namespace: text(&metadata["namespace"]), name: text(&metadata["name"]) }.or_default())
+        let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
+        Ok(Place { kind, namespace, name, version: None }.or_default())
     }
 
     /// The place of `web/a` in a collection such as `apps/v1/deployments`; without a name, that of the collection.
     pub(in super::super) fn place_at(&self, collection: &str, key: &str) -> Result<Place, Refusal> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let kind = self.kinds.known(collection).ok_or_else(|| Refusal::bad_request(self.unknown(collection)))?;
-        let place = Place { kind, namespace: namespace.to_owned(), name: name.to_owned() };
+        let place = Place { kind, namespace: namespace.to_owned(), name: name.to_owned(), version: None };
         Ok(if name.is_empty() { place } else { place.or_default() })
     }
 

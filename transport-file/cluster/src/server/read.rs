@@ -1,7 +1,9 @@
 //! What a request's body says.
 
 use super::super::decoding::decode;
+use super::super::definition::{self, is_definition};
 use super::super::events;
+use super::super::place::Place;
 use super::super::refusal::Refusal;
 use super::super::write::Actor;
 use super::Asked;
@@ -17,7 +19,8 @@ pub(super) fn body(asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refusa
 }
 
 /// The body, as an object of a kind. An object without a type gets it, except a custom resource of a client.
-pub(super) fn object(asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refusal> {
+pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal> {
+    let kind = &*place.kind;
     let mut object = body(asked, kind)?;
     let unrecognized = |why: String| {
         let kind = &kind.kind;
@@ -38,28 +41,54 @@ pub(super) fn object(asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refu
             }
         }
     }
-    stored(asked, kind, object).map_err(|why| {
+    stored(asked, place, object).map_err(|why| {
         let refused = cannot_be_handled(&kind.kind, version(asked, kind), kind);
         Refusal::bad_request(format!("{refused}: {why}"))
     })
 }
 
 /// An object of a request, as it is stored. `Err` says what no object of the kind can have.
-pub(super) fn stored(asked: &Asked<'_>, kind: &ServedKind, mut object: Value) -> Result<Value, String> {
-    decode(kind, &mut object)?;
+pub(super) fn stored(asked: &Asked<'_>, place: &Place, mut object: Value) -> Result<Value, String> {
+    decode(&place.kind, &mut object)?;
+    if is_definition(&place.kind) {
+        definition::decode(&object)?;
+    }
+    if let Some(version) = &place.version {
+        let unknown = version.conform(&mut object);
+        if !unknown.is_empty() && asked.target.parameter("fieldValidation") == Some("Strict") {
+            let unknown: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+            return Err(format!("strict decoding error: {}", unknown.join(", ")));
+        }
+        return Ok(version.to_stored(object));
+    }
     Ok(if asked.target.is_events { events::stored(&object) } else { object })
+}
+
+/// The fields that an apply has.
+pub(super) fn decoded(asked: &Asked<'_>, place: &Place, mut applied: Value) -> Result<Value, String> {
+    decode(&place.kind, &mut applied)?;
+    Ok(if asked.target.is_events { events::stored(&applied) } else { applied })
 }
 
 /// A stored object, as requests for it have it.
 pub(super) fn shown(asked: &Asked<'_>, object: &Value) -> Value {
-    if asked.target.is_events { events::shown(object) } else { object.clone() }
+    match asked.version.filter(|version| version.differs_from_stored()) {
+        Some(version) => version.shown(object),
+        None if asked.target.is_events => events::shown(object),
+        None => object.clone(),
+    }
 }
 
 /// The version that an object of a request has.
-pub(super) fn version<'k>(asked: &Asked<'_>, kind: &'k ServedKind) -> &'k str {
-    if asked.target.is_events { events::VERSION } else { &kind.api_version }
+pub(super) fn version<'k>(asked: &Asked<'k>, kind: &'k ServedKind) -> &'k str {
+    match asked.version {
+        Some(version) => &version.api_version,
+        None if asked.target.is_events => events::VERSION,
+        None => &kind.api_version,
+    }
 }
 
 fn cannot_be_handled(given: &str, version: &str, kind: &ServedKind) -> String {
+    let version = version.rsplit_once('/').map_or(version, |(_, version)| version);
     format!("{given} in version \"{version}\" cannot be handled as a {}", kind.kind)
 }

@@ -1,10 +1,10 @@
 //! The subresource `scale` (`autoscaling/v1`).
 
 use super::super::limits;
-use super::super::metadata::{metadata_of, set_inside};
+use super::super::metadata::{Part, metadata_of, set_inside};
 use super::super::place::Place;
 use super::super::refusal::Refusal;
-use super::super::write::{self, Part};
+use super::super::write;
 use super::read::body;
 use super::single::patched;
 use super::{Asked, Reply, Server};
@@ -13,36 +13,65 @@ use std::sync::Arc;
 
 impl Server {
     /// The scale of an object.
-    pub(super) fn scale_of(object: &Value) -> Value {
+    pub(super) fn scale_of(place: &Place, object: &Value) -> Value {
         let fields = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
         let metadata: serde_json::Map<String, Value> =
             fields.iter().map(|field| ((*field).to_owned(), object["metadata"][field].clone())).collect();
-        let labels = object["spec"]["selector"]["matchLabels"].as_object();
-        let labels = labels.into_iter().flatten().map(|(name, value)| {
-            let value = value.as_str().unwrap_or_default();
-            format!("{name}={value}")
-        });
-        let number = |value: &Value| value.as_u64().unwrap_or(0);
+        let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
+        let (wanted, present, selector) = match place.version.as_ref().map(|version| &version.scale) {
+            Some(scale) => {
+                let selector = at(object, &scale.selector).and_then(Value::as_str).unwrap_or_default();
+                (at(object, &scale.wanted), at(object, &scale.present), selector.to_owned())
+            }
+            None => (at(object, "spec.replicas"), at(object, "status.replicas"), selector_of(object)),
+        };
         json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
-            "spec": { "replicas": number(&object["spec"]["replicas"]) },
-            "status": { "replicas": number(&object["status"]["replicas"]), "selector": labels.collect::<Vec<_>>().join(",") } })
+            "spec": { "replicas": number(wanted) }, "status": { "replicas": number(present), "selector": selector } })
     }
 
     pub(super) fn change_scale(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let stored = Arc::clone(place.stored(&self.store)?);
         limits::check(&stored)?;
-        let scale = Self::scale_of(&stored);
+        let scale = Self::scale_of(place, &stored);
         let wanted = match asked.call.method {
             "PUT" => body(asked, &place.kind)?,
-            _ => patched(asked, &place.kind, &scale)?,
+            _ => {
+                let (asked, place) = (Asked { version: None, ..*asked }, Place { version: None, ..place.clone() });
+                patched(&asked, &place, &scale)?
+            }
         };
         let mut object = (*stored).clone();
-        set_inside(&mut object, ["spec", "replicas"], wanted["spec"]["replicas"].clone())?;
+        let path = place.version.as_ref().map_or("spec.replicas", |version| &version.scale.wanted);
+        let path: Vec<&str> = path.split('.').collect();
+        set_at(&mut object, &path, wanted["spec"]["replicas"].clone())?;
         if let Some(version) = wanted["metadata"]["resourceVersion"].as_str() {
             metadata_of(&mut object).insert("resourceVersion".into(), json!(version));
         }
         let object = write::update(&mut self.store, asked.moment, place, object, Part::Whole, asked.actor)?;
         self.note_update(asked, place, &stored, &object);
-        Ok(asked.done(200, &Self::scale_of(&object)))
+        Ok(asked.done(200, &Self::scale_of(place, &object)))
     }
+}
+
+/// The value at a path; none at an empty one.
+fn at<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(object, |value, field| value.get(field))
+}
+
+fn set_at(object: &mut Value, path: &[&str], value: Value) -> Result<(), Refusal> {
+    match *path {
+        [first, ref rest @ ..] if rest.len() > 1 => {
+            let missing = || Refusal::bad_request(format!("the object has no `{first}`"));
+            set_at(object.get_mut(first).ok_or_else(missing)?, rest, value)
+        }
+        [parent, field] => set_inside(object, [parent, field], value),
+        _ => Ok(()),
+    }
+}
+
+/// The selector of a kind of Kubernetes, as text.
+fn selector_of(object: &Value) -> String {
+    let labels = object["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()));
+    labels.collect::<Vec<_>>().join(",")
 }

@@ -3,18 +3,19 @@
 use super::super::applied::completed;
 use super::super::apply::Manager;
 use super::super::collector::NAMESPACES;
+use super::super::definition::{DEFINITIONS, establish, is_definition};
 use super::super::events;
 use super::super::limits;
 use super::super::list::list;
-use super::super::metadata::{is_deleting, metadata_of};
+use super::super::metadata::{Part, is_deleting, metadata_of};
 use super::super::names;
 use super::super::options::check_deletion;
 use super::super::patch;
 use super::super::place::{Id, Place};
 use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
-use super::super::write::{self, Actor, Deleted, Part};
-use super::read::{self, body, object, stored, version};
+use super::super::write::{self, Actor, Deleted};
+use super::read::{self, body, decoded, object, version};
 use super::{Asked, Reply, Server};
 use crate::kinds::ServedKind;
 use crate::kinds::Trait;
@@ -31,7 +32,7 @@ impl Server {
         match asked.target.subresource.as_str() {
             "" => Ok(asked.done(200, stored?)),
             "status" if place.kind.has_status => Ok(asked.done(200, stored?)),
-            "scale" if place.kind.has_scale => Ok(asked.done(200, &Self::scale_of(stored?))),
+            "scale" if place.kind.has_scale => Ok(asked.done(200, &Self::scale_of(place, stored?))),
             _ => Err(place.no_subresource()),
         }
     }
@@ -40,7 +41,7 @@ impl Server {
         if place.kind.namespaced && place.namespace.is_empty() {
             return Err(Refusal::no_method());
         }
-        let mut object = object(asked, &place.kind)?;
+        let mut object = object(asked, &place)?;
         let metadata = metadata_of(&mut object);
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         if !text("namespace").is_empty() && text("namespace") != place.namespace {
@@ -69,43 +70,45 @@ impl Server {
             return Err(Refusal::not_found(&namespaces, &place.namespace));
         }
         self.check_namespace(place)?;
+        self.check_definition(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);
         let created = write::create(&mut self.store, asked.moment, place, object, asked.actor, &uid)?;
-        if !self.store.is_dry_run() {
+        if !self.store.is_dry_run() && place.version.is_none() {
             self.kinds.keep(&place.kind);
         }
         self.note_update(asked, place, &Value::Null, &created);
-        self.establish(asked, place, &created);
+        self.define(asked, place, &Value::Null, &created);
         Ok(created)
     }
 
-    /// Adds the kinds of a CustomResourceDefinition, and says so in its status.
-    fn establish(&mut self, asked: &Asked<'_>, place: &Place, definition: &Value) {
-        if place.kind.name() != DEFINITIONS || self.store.is_dry_run() {
+    /// Adds the versions of a CustomResourceDefinition that changed, and says so in its status.
+    fn define(&mut self, asked: &Asked<'_>, place: &Place, before: &Value, definition: &Value) {
+        if !is_definition(&place.kind) || self.store.is_dry_run() || before["spec"] == definition["spec"] {
             return;
         }
-        self.kinds.define(definition);
-        let condition = |name: &str, reason: &str, message: &str| {
-            json!({ "type": name, "status": "True", "lastTransitionTime": asked.moment.wall.to_string(),
-                "reason": reason, "message": message })
-        };
-        let mut established = definition.clone();
-        if established["status"]["conditions"].is_null() {
-            established["status"] = json!({
-                "acceptedNames": definition["spec"]["names"],
-                "conditions": [
-                    condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-                    condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-                ],
-            });
+        if let Some(version) = self.versions.define(&mut self.kinds, definition) {
+            self.store.reread(&version.kind, |object| version.conform_stored(object));
         }
+        let mut established = definition.clone();
+        establish(&mut established, asked.moment.wall);
         let _is_there = write::update(&mut self.store, asked.moment, place, established, Part::Status, Actor::Author);
+    }
+
+    /// Nothing is created while its definition is being deleted.
+    fn check_definition(&self, place: &Place) -> Result<(), Refusal> {
+        let Some(version) = &place.version else { return Ok(()) };
+        let definition = self.store.object(DEFINITIONS, &version.definition);
+        if !definition.is_some_and(|definition| is_deleting(definition)) {
+            return Ok(());
+        }
+        let why = "create not allowed while custom resource definition is terminating";
+        Err(Refusal::forbidden(&place.kind, &place.name, why))
     }
 
     /// Nothing is created in a namespace that is being deleted.
     fn check_namespace(&self, place: &Place) -> Result<(), Refusal> {
-        let Place { kind, namespace, name } = place;
+        let Place { kind, namespace, name, .. } = place;
         let ends = self.store.object(NAMESPACES, namespace).is_some_and(|namespace| is_deleting(namespace));
         if !kind.namespaced || !ends {
             return Ok(());
@@ -135,7 +138,7 @@ impl Server {
         if asked.call.method == "PATCH" && asked.call.content_type == APPLY {
             return self.apply(asked, place, part);
         }
-        let replacement = if asked.call.method == "PUT" { Some(object(asked, &place.kind)?) } else { None };
+        let replacement = if asked.call.method == "PUT" { Some(object(asked, place)?) } else { None };
         replacement.as_ref().map_or(Ok(()), |object| write::check_name(place, object))?;
         let (stored, wanted) = match (place.stored(&self.store).cloned(), replacement) {
             (Err(_), Some(object)) if part == Part::Whole && place.kind.has(Trait::CreatedByPut) => {
@@ -148,7 +151,7 @@ impl Server {
             }
             (stored, None) => {
                 let stored = stored?;
-                let wanted = patched(asked, &place.kind, &stored)?;
+                let wanted = patched(asked, place, &stored)?;
                 (stored, wanted)
             }
         };
@@ -156,7 +159,7 @@ impl Server {
         limits::check(&wanted)?;
         let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
         self.note_update(asked, place, &stored, &object);
-        self.establish(asked, place, &object);
+        self.define(asked, place, &stored, &object);
         Ok(asked.done(200, &object))
     }
 
@@ -177,15 +180,19 @@ impl Server {
         let manager = Manager { name: name.to_owned(), subresource, update: None };
         limits::check(&applied)?;
         let applied = completed(place, applied)?;
-        let applied = stored(asked, &place.kind, applied).map_err(Refusal::bad_request)?;
+        let applied = decoded(asked, place, applied).map_err(Refusal::bad_request)?;
         check_applied(place, &applied)?;
         let stored = place.stored(&self.store).ok().cloned();
         stored.as_deref().map_or(Ok(()), limits::check)?;
         let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
-        let live = stored.as_deref().cloned().unwrap_or_else(|| applied.clone());
+        let live = stored.as_deref().map_or_else(|| applied.clone(), |stored| place.shown(stored));
         let force = asked.target.flag("force");
-        let mut wanted = owners.apply(&manager, place.kind.object_type(), &live, &applied, force)?;
+        let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
         limits::check(&wanted)?;
+        if let Some(version) = &place.version {
+            version.conform(&mut wanted);
+            wanted = version.to_stored(wanted);
+        }
         // The server compares them.
         for field in ["resourceVersion", "uid", "deletionTimestamp"] {
             if let Some(given) = applied["metadata"].get(field).filter(|given| !given.is_null()) {
@@ -196,7 +203,11 @@ impl Server {
             None if applied["metadata"]["uid"].is_string() => return Err(no_such_uid(place, &applied)),
             None if part == Part::Status => return Err(Refusal::not_found(&place.kind, &place.name)),
             None => (201, self.enter(asked, place, wanted)?),
-            Some(_) => (200, write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?),
+            Some(stored) => {
+                let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
+                self.define(asked, place, &stored, &object);
+                (200, object)
+            }
         };
         if !self.store.is_dry_run() {
             self.owners.insert(place.id(), owners);
@@ -211,9 +222,9 @@ impl Server {
         }
         let name = asked.target.parameter("fieldManager").unwrap_or(CLIENT).to_owned();
         let subresource = asked.target.subresource.clone();
-        let manager = Manager { name, subresource, update: Some(place.kind.api_version.clone()) };
+        let manager = Manager { name, subresource, update: Some(version(asked, &place.kind).to_owned()) };
         let owners = self.owners.entry(place.id()).or_default();
-        owners.on_update(&manager, place.kind.object_type(), before, after);
+        owners.on_update(&manager, place.object_type(), before, after);
     }
 
     pub(super) fn delete(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
@@ -290,7 +301,6 @@ fn check_namespace_may_go(asked: &Asked<'_>, place: &Place) -> Result<(), Refusa
 }
 
 const APPLY: &str = "application/apply-patch+yaml";
-const DEFINITIONS: &str = "apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Checks the metadata of an apply that are no fields of a manager.
 fn check_applied(place: &Place, applied: &Value) -> Result<(), Refusal> {
@@ -308,7 +318,8 @@ fn no_such_uid(place: &Place, applied: &Value) -> Refusal {
 }
 
 /// What a patch makes of an object.
-pub(super) fn patched(asked: &Asked<'_>, kind: &ServedKind, stored: &Value) -> Result<Value, Refusal> {
+pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Result<Value, Refusal> {
+    let kind = &*place.kind;
     let shown = read::shown(asked, stored);
     let undecodable = |why: &dyn core::fmt::Display| Refusal::bad_request(format!("error decoding patch: {why}"));
     let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(&error));
@@ -332,7 +343,7 @@ pub(super) fn patched(asked: &Asked<'_>, kind: &ServedKind, stored: &Value) -> R
         return Err(Refusal::unprocessable());
     }
     (object["kind"], object["apiVersion"]) = (shown["kind"].clone(), shown["apiVersion"].clone());
-    read::stored(asked, kind, object).map_err(|why| {
+    read::stored(asked, place, object).map_err(|why| {
         let name = stored["metadata"]["name"].as_str().unwrap_or_default();
         Refusal::invalid(kind, name, Cause::Invalid, "patch", &why)
     })

@@ -1,0 +1,68 @@
+//! Which requests of a user are refused.
+
+use super::*;
+
+const GROUP: &str = "rbac.authorization.k8s.io/v1";
+
+fn role(kind: &str, name: &str, rules: &Value) -> Value {
+    json!({ "apiVersion": GROUP, "kind": kind, "metadata": { "name": name, "namespace": "web" }, "rules": rules })
+}
+
+fn binding(kind: &str, role: &str, subject: &Value) -> Value {
+    let role_kind = kind.strip_suffix("Binding").expect("a binding");
+    let role_ref = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role });
+    json!({ "apiVersion": GROUP, "kind": kind, "metadata": { "name": role, "namespace": "web" }, "roleRef": role_ref,
+        "subjects": [subject] })
+}
+
+#[test]
+fn a_user_does_what_a_role_allows_and_is_told_what_none_does() {
+    let cluster = SimulatedCluster::new();
+    let user = cluster.as_user("system:serviceaccount:web:robot", &[]);
+    let message = |line: &str| {
+        let (code, answer) = send(&user, line, &named("a"));
+        (code, answer["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let refused = "pods is forbidden: User \"system:serviceaccount:web:robot\" cannot create resource \"pods\" in API group \"\" \
+                   in the namespace \"web\"";
+    assert_eq!(message(&format!("POST {PODS}")), (403, refused.to_owned()));
+    let account = json!({ "kind": "ServiceAccount", "name": "robot" });
+    cluster.create(binding("RoleBinding", "pods", &account)).expect("created");
+    let missing = format!("{refused}: RBAC: role.rbac.authorization.k8s.io \"pods\" not found");
+    assert_eq!(message(&format!("POST {PODS}")), (403, missing));
+    let rules = json!([{ "apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "watch"] }]);
+    cluster.create(role("Role", "pods", &rules)).expect("created");
+    assert_eq!(message(&format!("POST {PODS}")).0, 201);
+    assert_eq!(message(&format!("GET {PODS}?watch=1")).0, 200);
+    let status = "pods \"a\" is forbidden: User \"system:serviceaccount:web:robot\" cannot patch resource \"pods/status\" in API \
+                  group \"\" in the namespace \"web\"";
+    assert_eq!(message(&format!("PATCH {PODS}/a/status")), (403, status.to_owned()));
+    let nodes = "nodes is forbidden: User \"system:serviceaccount:web:robot\" cannot list resource \"nodes\" in API group \"\" at \
+                 the cluster scope";
+    assert_eq!(message("GET /api/v1/nodes"), (403, nodes.to_owned()));
+    assert_eq!(send(&cluster, "GET /api/v1/nodes", &Value::Null).0, 200, "without a user, all is allowed");
+}
+
+#[test]
+fn a_group_may_do_what_aggregated_roles_allow() {
+    let cluster = SimulatedCluster::new();
+    let user = cluster.as_user("ann", &["admins"]);
+    let mut part = role(
+        "ClusterRole",
+        "part",
+        &json!([{ "apiGroups": ["*"], "resources": ["*/scale", "deployments"],
+        "verbs": ["get"], "resourceNames": ["a"] }]),
+    );
+    part["metadata"]["labels"] = json!({ "to": "whole" });
+    let mut whole = role("ClusterRole", "whole", &json!([]));
+    whole["aggregationRule"] = json!({ "clusterRoleSelectors": [{ "matchLabels": { "to": "whole" } }] });
+    let bound = binding("ClusterRoleBinding", "whole", &json!({ "kind": "Group", "name": "admins" }));
+    for mut object in [part, whole, bound] {
+        object["metadata"]["namespace"] = Value::Null;
+        cluster.create(object).expect("created");
+    }
+    let code =
+        |path: &str| send(&user, &format!("GET /apis/apps/v1/namespaces/web/deployments/{path}"), &Value::Null).0;
+    assert_eq!([code("a"), code("a/scale"), code("b"), code("a/status")], [404, 404, 403, 403]);
+    assert_eq!(send(&cluster.as_user("root", &["system:masters"]), "GET /api/v1/nodes", &Value::Null).0, 200);
+}

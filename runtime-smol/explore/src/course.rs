@@ -244,7 +244,8 @@ impl Course {
         }
         let mut troubles = Vec::new();
         for (index, disturbance) in self.plan.disturbances.iter().enumerate() {
-            if disturbance.place == place && !state.fired[index] && !(state.is_second && is_pause(&disturbance.trouble)) {
+            if disturbance.place == place && !state.fired[index] && !(state.is_second && is_pause(&disturbance.trouble))
+            {
                 state.fired[index] = true;
                 state.tell(&disturbance.trouble.told(&place));
                 state.over = state.over.max(now);
@@ -423,7 +424,11 @@ impl Course {
         }
         if due > last {
             let story = state.story.last().cloned().unwrap_or_default();
-            state.fail(Fault::Endless(format!("it still writes after {} s; the last is {}", ENDLESS.as_secs(), story.trim())));
+            state.fail(Fault::Endless(format!(
+                "it still writes after {} s; the last is {}",
+                ENDLESS.as_secs(),
+                story.trim()
+            )));
         }
         state.is_finished = true;
         true

@@ -87,7 +87,9 @@ impl End {
         }
         let resource = key.split(' ').next();
         let is_twin = |(other, twin): (&String, &Value)| {
-            other != key && other.split(' ').next() == resource && twin["metadata"]["ownerReferences"] == object["metadata"]["ownerReferences"]
+            other != key
+                && other.split(' ').next() == resource
+                && twin["metadata"]["ownerReferences"] == object["metadata"]["ownerReferences"]
         };
         if owners.is_some() && self.0.iter().any(is_twin) { "a duplicate of one owner" } else { "left over" }
     }
@@ -192,7 +194,9 @@ mod tests {
             cluster.delete("v1/configmaps", first).expect("it is there");
             let uid = cluster.get("v1/configmaps", "owner").expect("it is there")["metadata"]["uid"].clone();
             let owners = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid }]);
-            cluster.create(map(json!({ "generateName": "a-", "ownerReferences": owners }), &json!({ "x": "1" }))).expect("new");
+            cluster
+                .create(map(json!({ "generateName": "a-", "ownerReferences": owners }), &json!({ "x": "1" })))
+                .expect("new");
             End::of(&cluster, None)
         };
         assert_eq!(of("one").differences(&of("another")), []);
@@ -200,15 +204,21 @@ mod tests {
 
     #[test]
     fn a_missing_object_an_orphan_and_a_field_are_differences() {
-        let before = End::of(&cluster(&[map(json!({ "name": "a" }), &json!({ "x": "1" })), map(json!({ "name": "b" }), &json!({}))]), None);
+        let before = End::of(
+            &cluster(&[map(json!({ "name": "a" }), &json!({ "x": "1" })), map(json!({ "name": "b" }), &json!({}))]),
+            None,
+        );
         let owners = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "gone" }]);
         let orphan = map(json!({ "name": "c", "ownerReferences": owners }), &json!({}));
         let after = End::of(&cluster(&[map(json!({ "name": "a" }), &json!({ "x": "2" })), orphan]), None);
         let told: Vec<String> = before.differences(&after).into_iter().map(|it| it.text).collect();
-        assert_eq!(told, [
-            "v1/configmaps default/a data x is \"2\" instead of \"1\"",
-            "v1/configmaps default/b is missing",
-            "v1/configmaps default/c is an orphan: its owner is gone",
-        ]);
+        assert_eq!(
+            told,
+            [
+                "v1/configmaps default/a data x is \"2\" instead of \"1\"",
+                "v1/configmaps default/b is missing",
+                "v1/configmaps default/c is an orphan: its owner is gone",
+            ]
+        );
     }
 }

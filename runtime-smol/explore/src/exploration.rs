@@ -126,7 +126,8 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         self
     }
 
-    /// Leaves a kind of trouble out, by its name in a [`Plan`]: `paused`, `deleted`, `refused 403`, `killed stored`.
+    /// Leaves a kind of trouble out, by its name in a [`Plan`]: `paused`, `deleted`, `refused 409`, `killed stored`; `behind`
+    /// is a restart against a server that lags.
     pub fn without(mut self, trouble: &str) -> Self {
         self.left_out.insert(trouble.to_owned());
         self
@@ -296,7 +297,10 @@ impl<S: Send + Sync + 'static> Learned<S> {
         };
         let threads = thread::available_parallelism().map_or(1, usize::from).min(plans.len());
         thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
-        outcomes.into_iter().filter_map(|outcome| outcome.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+        outcomes
+            .into_iter()
+            .filter_map(|outcome| outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect()
     }
 
     /// The smallest plan that shows a fault of this kind.

@@ -6,8 +6,8 @@ use crate::run::Outcome;
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What an exploration without a failure has reached. It is displayed as a table.
-#[derive(Clone, Debug, Default)]
+/// What an exploration without a failure has reached. It is displayed as a table, and its `Debug` is its `Display`.
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Explored {
     /// How many runs there were.
@@ -62,6 +62,12 @@ fn sequence(outcome: &Outcome) -> u64 {
 
 fn counts(place: &Place) -> bool {
     (place.is_write() || place.verb() == "CALL") && !place.is_by_the_way() && !crate::place::is_lease(place.resource())
+}
+
+impl fmt::Debug for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for Explored {

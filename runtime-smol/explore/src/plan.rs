@@ -128,6 +128,8 @@ impl Trouble {
         let text = self.to_string();
         let words: Vec<&str> = text.split([' ', ',']).take(2).collect();
         match self {
+            Self::KilledBefore(Back::Behind(_) | Back::BehindOf(..))
+            | Self::KilledAfter(Back::Behind(_) | Back::BehindOf(..)) => "behind".to_owned(),
             Self::KilledBefore(_) | Self::KilledAfter(_) | Self::Refused(_) => words.join(" "),
             _ => words[0].to_owned(),
         }
@@ -138,7 +140,9 @@ impl Trouble {
         let at = described(place);
         match self {
             Self::KilledBefore(back) => format!("the program is killed before {at}, and {}", back.told()),
-            Self::KilledAfter(back) if place.verb() == "STEP" => format!("the program is killed at {at}, and {}", back.told()),
+            Self::KilledAfter(back) if place.verb() == "STEP" => {
+                format!("the program is killed at {at}, and {}", back.told())
+            }
             Self::KilledAfter(back) => format!("the program is killed after {at} was done, and {}", back.told()),
             Self::Paused => format!("the program stands still before {at}, while a second replica acts"),
             Self::PausedLong => {

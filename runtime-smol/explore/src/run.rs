@@ -10,6 +10,7 @@ use core::error::Error;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use core::time::Duration;
 use listwatch::controller::RunError;
 use listwatch::testing::SimulatedCluster;
 use listwatch::time::Instant;
@@ -18,6 +19,8 @@ use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// A program that ends by itself restarts so much later.
+const BACKOFF: Duration = Duration::from_secs(5);
 /// So often a program may end by itself while it is disturbed.
 const RESTARTS: u32 = 20;
 
@@ -51,8 +54,10 @@ enum Life {
     First,
     /// That of a second replica, which ends when so many steps of the scenario were made.
     Second { began: Instant, steps: u32 },
-    /// The program is down.
+    /// The program is down until the scenario has made its next step.
     Nobody,
+    /// The program is down until this time.
+    Pause(Instant),
 }
 
 struct Run<S> {
@@ -106,7 +111,13 @@ fn run_with<S: Send + Sync + 'static>(
     drop(run.scenario.lock().unwrap_or_else(PoisonError::into_inner).take());
     let fault = course.fault().or_else(|| run.judged());
     let shown = parts.shown.as_ref().map(|shown| shown(&run.it));
-    Outcome { fault, end: End::of(&course.cluster, shown), idlest: course.idlest(), lasted: course.now(), traces: course.traces() }
+    Outcome {
+        fault,
+        end: End::of(&course.cluster, shown),
+        idlest: course.idlest(),
+        lasted: course.now(),
+        traces: course.traces(),
+    }
 }
 
 impl<S: Send + Sync + 'static> Run<S> {
@@ -134,7 +145,10 @@ impl<S: Send + Sync + 'static> Run<S> {
                     if !is_passing(&error) || restarts > RESTARTS {
                         return self.course().fail(Fault::Ended(error.to_string()));
                     }
-                    self.course().note(&format!("the program ends ({error}), and restarts"));
+                    let why = error.to_string();
+                    let why = why.lines().next().unwrap_or_default();
+                    self.course().note(&format!("the program ends ({why}), and restarts 5 s later"));
+                    self.without_process(&Life::Pause(self.course().now() + BACKOFF));
                 }
                 Ok(Ok(())) if !self.course().is_finished() => {
                     return self.course().fail(Fault::Ended("it returned before its world had ended".to_owned()));
@@ -142,7 +156,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                 Ok(Ok(())) => {}
             }
             if self.course().is_down() {
-                self.be_down();
+                self.without_process(&Life::Nobody);
             }
         }
     }
@@ -172,13 +186,13 @@ impl<S: Send + Sync + 'static> Run<S> {
         (wire, ended)
     }
 
-    /// No process lives until the scenario has made its next step.
-    fn be_down(&self) {
+    /// No process lives, while the scenario goes on.
+    fn without_process(&self, life: &Life) {
         let clock = Clock::simulated();
         self.course().begin(clock.clone());
         let time = clock.clone();
         _ = self.course().cluster.on_clock(move || time.now());
-        listwatch::run(&clock, &Executor::new(), self.drive(&Life::Nobody, None, &clock));
+        listwatch::run(&clock, &Executor::new(), self.drive(life, None, &clock));
     }
 
     /// A second replica lives, while the first stands still.
@@ -233,6 +247,7 @@ impl<S: Send + Sync + 'static> Run<S> {
             Life::First => self.course().is_at_end(),
             Life::Second { began, steps } => self.course().is_second_done(*began, *steps),
             Life::Nobody => !self.course().is_down(),
+            Life::Pause(until) => self.course().slept(*until).is_ok(),
         }
     }
 

@@ -117,7 +117,9 @@ impl Troubles {
             troubles.extend([Trouble::Deleted, Trouble::Recreated]);
         }
         let backs = [Back::Later, Back::Behind(1), Back::Behind(3), Back::BehindOf(1, resource)];
-        troubles.extend(backs.into_iter().flat_map(|back| [Trouble::KilledAfter(back.clone()), Trouble::KilledBefore(back)]));
+        troubles.extend(
+            backs.into_iter().flat_map(|back| [Trouble::KilledAfter(back.clone()), Trouble::KilledBefore(back)]),
+        );
         troubles.extend([Trouble::Forbidden, Trouble::Slow, Trouble::Refused(429), Trouble::Cut, Trouble::Compacted]);
         troubles
     }
@@ -125,7 +127,8 @@ impl Troubles {
 
 fn of_call() -> Vec<Trouble> {
     let backs = [Back::AtOnce, Back::Later];
-    let mut troubles: Vec<_> = backs.into_iter().flat_map(|back| [Trouble::KilledAfter(back.clone()), Trouble::KilledBefore(back)]).collect();
+    let mut troubles: Vec<_> =
+        backs.into_iter().flat_map(|back| [Trouble::KilledAfter(back.clone()), Trouble::KilledBefore(back)]).collect();
     troubles.extend([Trouble::Failed, Trouble::Lost, Trouble::Paused]);
     troubles
 }

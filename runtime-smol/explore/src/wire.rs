@@ -126,8 +126,7 @@ impl Network for Wired {
             return Passage::Never;
         }
         let arrival = wire.course.arrive(&of_request(request), fingerprint(request.body));
-        let mut passage =
-            if arrival.is_forbidden { Passage::Fails(Fault::Refused(403)) } else { Passage::Open };
+        let mut passage = if arrival.is_forbidden { Passage::Fails(Fault::Refused(403)) } else { Passage::Open };
         for trouble in &arrival.troubles {
             wire.on_trouble(&arrival.place, trouble, &mut passage);
         }

@@ -40,7 +40,10 @@ fn the_sample_controller_is_clean() {
     println!("{explored}");
     assert_eq!(explored.runs, 600);
     let met = &explored.met["POST apps/v1/deployments web/b"];
-    assert!(["killed before", "killed stored", "lost", "refused 500", "paused"].iter().all(|it| met.contains_key(*it)), "{met:?}");
+    assert!(
+        ["killed before", "killed stored", "lost", "refused 500", "paused"].iter().all(|it| met.contains_key(*it)),
+        "{met:?}"
+    );
 }
 
 #[test]

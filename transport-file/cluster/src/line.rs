@@ -77,7 +77,8 @@ impl Line {
             self.shared.with(|inside| inside.server.follow(call.target));
             let mut answer = self.shared.answer(self.there(now), |server, now| {
                 let shown = call.collection().zip(self.network.as_ref());
-                let shown = shown.map(|(resource, it)| it.version_shown(&resource, server.store().version_of(&resource)));
+                let shown =
+                    shown.map(|(resource, it)| it.version_shown(&resource, server.store().version_of(&resource)));
                 server.handle_at(now, call, shown)
             });
             answer.watch.iter_mut().for_each(|watch| watch.set_line(LAG, self.network.clone()));

@@ -214,7 +214,9 @@ impl Server {
         }
         let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
         match (call.method, target.name.is_empty()) {
-            ("GET", true) => list(&self.store, &place.kind, target, form, asked.shown).map(|body| Reply::Whole { code: 200, body }),
+            ("GET", true) => {
+                list(&self.store, &place.kind, target, form, asked.shown).map(|body| Reply::Whole { code: 200, body })
+            }
             ("GET", false) => self.read(asked, &place),
             ("POST", true) => self.create(asked, place),
             ("PUT" | "PATCH", false) => self.change(asked, &place),

@@ -82,7 +82,7 @@ impl Open {
                     let until = match &stage {
                         Stage::Going(due) | Stage::Late(due) | Stage::Coming(due, _) | Stage::Failing(due, _) => {
                             Some(*due)
-                        },
+                        }
                         _ => None,
                     };
                     self.stage = stage;

@@ -86,6 +86,8 @@ struct Asked<'a> {
     actor: Actor,
     /// The version of a custom resource that it names, if a definition has it.
     version: Option<&'a Arc<Version>>,
+    /// The newest version that lists and watches show, if it is not the current one.
+    shown: Option<u64>,
 }
 
 impl Asked<'_> {
@@ -138,14 +140,15 @@ impl Server {
         self.origin + now.saturating_since(Instant::ZERO)
     }
 
-    /// Answers a request.
-    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Reply {
+    /// Answers a request of a client, to which lists and watches show no newer version than this one.
+    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, shown: Option<u64>) -> Reply {
+        let actor = Actor::Client;
         let moment = Moment { now, wall: self.wall(now) };
         let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
             target.is_events = self.has_events_of(&target.collection);
             let version = self.versions.of(&target.collection);
             let form = Form::negotiate(call.accept)?.of(target.is_events, version.as_ref());
-            self.answer(&Asked { moment, call, target: &target, form: &form, actor, version: version.as_ref() })
+            self.answer(&Asked { moment, call, target: &target, form: &form, actor, version: version.as_ref(), shown })
         });
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -162,7 +165,7 @@ impl Server {
         let call = Call { method, target: "", accept: "", content_type, body };
         let moment = Moment { now, wall: self.wall(now) };
         let (actor, version) = (Actor::Author, version.as_ref());
-        let asked = Asked { moment, call: &call, target: &target, form: &form, actor, version };
+        let asked = Asked { moment, call: &call, target: &target, form: &form, actor, version, shown: None };
         let reply = self.answer(&asked);
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -230,13 +233,15 @@ impl Server {
             check_write(target, options)?;
         }
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
-            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)
+            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form, asked.shown)
                 .map(|watch| Reply::Watch(Box::new(watch)));
         }
         let (namespace, name) = (target.namespace.clone(), target.name.clone());
         let place = Place { kind, namespace, name, version: asked.version.cloned() };
         match (call.method, target.name.is_empty()) {
-            ("GET", true) => list(&self.store, &place.kind, target, form).map(|body| Reply::Whole { code: 200, body }),
+            ("GET", true) => {
+                list(&self.store, &place.kind, target, form, asked.shown).map(|body| Reply::Whole { code: 200, body })
+            }
             ("GET", false) => self.read(asked, &place),
             ("POST", true) => self.create(asked, place),
             ("PUT" | "PATCH", false) => self.change(asked, &place),

@@ -1,0 +1,112 @@
+//! Two nodes get the same addresses, because an old leader goes on after the end of its term.
+
+use super::{Model, Step, ensure, living, object, serving};
+use listwatch::controller::{Context, Controller, ControllerHandle, Error, Outcome, RunError, run_all};
+use listwatch::election::{Election, WhenLost};
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Found, InformerHandle, Informers, World};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const NODES: &str = "example.com/v1/ciliumnodes";
+const CLAIMS: &str = "example.com/v1/addressclaims";
+
+pub(super) const MODEL: Model = Model {
+    name: "old leader",
+    source: "cilium/cilium 42920: parts of the operator do not notice that it leads no more, and hand out addresses of a \
+             pool in its memory, beside the new leader",
+    buggy,
+    fixed,
+    cluster,
+    steps: &[
+        Step { what: "a second node joins", take: |cluster| cluster.create(node("n2")).map(drop) },
+        Step { what: "a third node joins", take: |cluster| cluster.create(node("n3")).map(drop) },
+        Step { what: "a fourth node joins", take: |cluster| cluster.create(node("n4")).map(drop) },
+    ],
+    always: |cluster| {
+        let nodes = living(cluster, NODES);
+        let given: Vec<_> = nodes.iter().filter_map(|node| node["spec"]["podCIDR"].as_str()).collect();
+        let distinct = given.iter().collect::<BTreeSet<_>>().len();
+        ensure(distinct == given.len(), || format!("two nodes have the same addresses: {given:?}"))
+    },
+    in_the_end: |cluster| {
+        let has_addresses = |node: &Value| node["spec"]["podCIDR"].is_string();
+        ensure(living(cluster, NODES).iter().all(has_addresses), || "a node has no addresses".to_owned())
+    },
+};
+
+pub(crate) fn buggy(world: World) -> Result<(), RunError> {
+    let (informers, leads, pool) = (Informers::new(world), AtomicBool::new(false), Mutex::new(None));
+    let (leader, handle) = (Controller::new("cilium", &informers), ControllerHandle::default());
+    let nodes = leader.informer_of::<Value>(NODES);
+    let election = Election::new("cilium").when_lost(WhenLost::Rejoin);
+    let leader = leader.reconciles(&nodes).lead_by(election).calls(async |_cx, key| {
+        // It is told when the first term begins, and not when one ends.
+        leads.store(true, Ordering::Relaxed);
+        handle.add(key);
+        Ok(Outcome::Done)
+    });
+    let allocator = Controller::new("addresses", &informers).reconciles(&nodes).keys(&handle);
+    let allocator = allocator.calls(async |cx, key| {
+        let Some(node) = nodes.get(&key).filter(|_| leads.load(Ordering::Relaxed)) else { return Ok(Outcome::Done) };
+        if node["spec"]["podCIDR"].is_null() {
+            let known = || nodes.list_in("web").iter().filter(|node| node["spec"]["podCIDR"].is_string()).count();
+            let next = *pool.lock().unwrap().get_or_insert_with(known);
+            if give(&cx, &node, next).await? {
+                *pool.lock().unwrap() = Some(next + 1);
+            }
+        }
+        Ok(Outcome::Done)
+    });
+    run_all([leader, allocator])
+}
+
+pub(crate) fn fixed(world: World) -> Result<(), RunError> {
+    let controller = Controller::new("cilium", world);
+    let nodes = controller.informer_of::<Value>(NODES).with_kind("CiliumNode");
+    let claims = controller.informer_of::<Value>(CLAIMS).with_kind("AddressClaim");
+    // At the end of a term each reconcile is dropped, and the program ends with what it knew.
+    controller.reconciles(&nodes).lead_by(Election::new("cilium")).run(async |cx, key| {
+        let Some(node) = nodes.get(&key) else { return Ok(Outcome::Done) };
+        if node["spec"]["podCIDR"].is_null() {
+            let number = claim(&cx, &claims, &node).await?;
+            give(&cx, &node, number).await?;
+        }
+        Ok(Outcome::Done)
+    })
+}
+
+/// Takes the first addresses that no other node has. The server has them by name, so a late request takes none twice.
+async fn claim(cx: &Context, claims: &InformerHandle<Value>, node: &Found<Value>) -> Result<usize, Error> {
+    for number in 0.. {
+        let name = node.key().sibling(&format!("10.0.{number}.0"));
+        match cx.create(claims, name, &json!({ "spec": { "node": node.key().name() } })).owned_by(node).await {
+            Err(error) if error.is_already_exists() => {}
+            created => return Ok(created.map(|_| number)?),
+        }
+    }
+    Err("the pool is empty".into())
+}
+
+/// Gives addresses to a node that has none. Returns false if it has others.
+async fn give(cx: &Context, node: &Found<Value>, number: usize) -> Result<bool, Error> {
+    let addresses = json!(format!("10.0.{number}.0/24"));
+    let set = |node: &mut Value| {
+        if node["spec"]["podCIDR"].is_null() {
+            node["spec"]["podCIDR"] = addresses.clone();
+        }
+    };
+    Ok(cx.change(node, set).await?["spec"]["podCIDR"] == addresses)
+}
+
+pub(crate) fn cluster() -> SimulatedCluster {
+    let cluster = serving(&[("CiliumNode", "ciliumnodes"), ("AddressClaim", "addressclaims")]);
+    cluster.create(node("n1")).unwrap();
+    cluster
+}
+
+fn node(name: &str) -> Value {
+    object("CiliumNode", name, &json!({}))
+}

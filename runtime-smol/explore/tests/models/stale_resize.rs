@@ -1,0 +1,82 @@
+//! A set is deleted because a stale server has the size that was wanted before.
+
+use super::{Model, Step, deletions, ensure, living, object, serving};
+use listwatch::World;
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::testing::SimulatedCluster;
+use serde_json::{Value, json};
+
+const RABBITS: &str = "example.com/v1/rabbits";
+const SETS: &str = "example.com/v1/sets";
+
+pub(super) const MODEL: Model = Model {
+    name: "stale resize",
+    source: "rabbitmq/cluster-operator 653, of Sieve's: a restarted operator reads the earlier size from a stale server, \
+             takes any difference for a growth, and deletes the set",
+    buggy,
+    fixed,
+    cluster,
+    steps: &[
+        Step {
+            what: "the user asks for larger volumes",
+            take: |cluster| cluster.patch(RABBITS, "web/rabbit", json!({ "spec": { "storage": 15 } })).map(drop),
+        },
+        Step {
+            what: "the user asks for another replica",
+            take: |cluster| cluster.patch(RABBITS, "web/rabbit", json!({ "spec": { "replicas": 2 } })).map(drop),
+        },
+    ],
+    always: |cluster| {
+        let grown = living(cluster, RABBITS).iter().filter(|rabbit| storage(rabbit) == 15).count();
+        let deleted = deletions(cluster, "sets");
+        ensure(deleted <= grown, || format!("for one growth the set was deleted {deleted} times"))
+    },
+    in_the_end: |cluster| {
+        let sets = living(cluster, SETS);
+        let is_right = sets.len() == 1 && storage(&sets[0]) == 15 && sets[0]["spec"]["replicas"] == 2;
+        ensure(is_right, || format!("sets are {sets:?}"))
+    },
+};
+
+pub(crate) fn buggy(world: World) -> Result<(), RunError> {
+    let controller = Controller::new("rabbit", world);
+    let rabbits = controller.informer_of::<Value>(RABBITS).with_kind("Rabbit");
+    let sets = controller.informer_of::<Value>(SETS).with_kind("Set");
+    controller.reconciles(&rabbits).owns(&sets).run(async |cx, key| {
+        let Some(rabbit) = rabbits.get(&key) else { return Ok(Outcome::Done) };
+        if let Some(set) = sets.get(&key)
+            && storage(&set) != storage(&rabbit)
+        {
+            // Dependents that have this size need a new set.
+            cx.delete(&set).await?;
+        }
+        cx.ensure(&sets, &key, &json!({ "spec": rabbit["spec"] })).owned_by(&rabbit).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+pub(crate) fn fixed(world: World) -> Result<(), RunError> {
+    let controller = Controller::new("rabbit", world);
+    let rabbits = controller.informer_of::<Value>(RABBITS).with_kind("Rabbit");
+    let sets = controller.informer_of::<Value>(SETS).with_kind("Set");
+    controller.reconciles(&rabbits).owns(&sets).run(async |cx, key| {
+        // The set is as the cache has it, and so it is not younger than what the server says is wanted.
+        let set = sets.get(&key);
+        let Some(rabbit) = cx.live().get(&rabbits, &key).await? else { return Ok(Outcome::Done) };
+        if let Some(set) = set.filter(|set| storage(set) < storage(&rabbit)) {
+            cx.delete(&set).await?;
+        }
+        cx.ensure(&sets, &key, &json!({ "spec": rabbit["spec"] })).owned_by(&rabbit).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+fn storage(object: &Value) -> u64 {
+    object["spec"]["storage"].as_u64().unwrap_or_default()
+}
+
+pub(crate) fn cluster() -> SimulatedCluster {
+    let cluster = serving(&[("Rabbit", "rabbits"), ("Set", "sets")]);
+    cluster.create(object("Rabbit", "rabbit", &json!({ "storage": 10, "replicas": 1 }))).unwrap();
+    cluster
+}

@@ -108,7 +108,7 @@ impl Server {
 
     /// Nothing is created in a namespace that is being deleted.
     fn check_namespace(&self, place: &Place) -> Result<(), Refusal> {
-        let Place { kind, namespace, name } = place;
+        let Place { kind, namespace, name, .. } = place;
         let ends = self.store.object(NAMESPACES, namespace).is_some_and(|namespace| is_deleting(namespace));
         if !kind.namespaced || !ends {
             return Ok(());

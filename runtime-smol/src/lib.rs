@@ -234,6 +234,7 @@
 //! | `tracing` | [`traced`]: spans of reconciles, and events of informers, reports and elections, for the crate `tracing` |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `testing` | `testing`: a simulated cluster, for the dev-dependencies of a program |
+//! | `testing-cel` | the rules in CEL of CustomResourceDefinitions, in the simulated cluster; with `testing` |
 //! | `fixed` | the names of `core` for memory of a fixed capacity |
 //!
 //! [`ActError`]: controller::ActError

@@ -382,9 +382,11 @@ fn an_apply_tells_ports_apart_by_number_and_protocol() {
 fn a_generation_counts_changes_of_a_status_that_is_no_subresource() {
     for (subresources, generation) in [(json!({}), 2), (json!({ "status": {} }), 1)] {
         let cluster = SimulatedCluster::new();
-        let version = json!({ "name": "v1", "served": true, "storage": true, "subresources": subresources });
-        let spec =
-            json!({ "group": "example.com", "names": { "kind": "Foo", "plural": "foos" }, "versions": [version] });
+        let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+        let version = json!({ "name": "v1", "served": true, "storage": true, "subresources": subresources,
+            "schema": { "openAPIV3Schema": schema } });
+        let names = json!({ "kind": "Foo", "plural": "foos" });
+        let spec = json!({ "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] });
         cluster
             .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
                 "metadata": { "name": "foos.example.com" }, "spec": spec }))

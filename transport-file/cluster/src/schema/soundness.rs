@@ -289,8 +289,14 @@ fn check_keywords(schema: &Schema, at: &str, place: &Place, errors: &mut Vec<Fie
     for (word, branch) in schema.branches() {
         check_keywords(branch, &format!("{at}.{word}"), &below, errors);
     }
-    if let Some(element) = schema.element() {
-        check_keywords(element, &format!("{at}.items"), &below, errors);
+    match &schema.items {
+        Some(Items::All(element)) => check_keywords(element, &format!("{at}.items"), &below, errors),
+        Some(Items::Each(elements)) => {
+            for (place, element) in elements.iter().enumerate() {
+                check_keywords(element, &format!("{at}.items[{place}]"), &below, errors);
+            }
+        }
+        None => {}
     }
     if schema.preserves_unknown == Some(false) {
         let field = format!("{at}.x-kubernetes-preserve-unknown-fields");

@@ -98,7 +98,7 @@ fn a_token_that_expires_is_read_again_when_it_was_renewed() {
     let mut follower = Follower::<Raw>::start(&agent, maps.clone(), config);
     follower.catch_up(&plane);
     follower.follow_until(|follower| failing(follower) == Some(FailureClass::Unauthorized));
-    plane.filled(&namespace, 2);
+    _ = plane.filled(&namespace, 2);
     renew(&mut plane, 600);
     follower.catch_up(&plane);
     // Nobody else was asked in the meantime.

@@ -238,7 +238,7 @@ impl PartialEq for SendGate {
 
 impl Eq for SendGate {}
 
-crate::summary!("SendGate" for SendGate);
+summary!("SendGate" for SendGate);
 
 /// The id of one reconcile: 128 bits, displayed as a UUID. Each request of the reconcile carries it in its
 /// [`TraceContext`].

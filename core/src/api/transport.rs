@@ -215,4 +215,4 @@ impl<F: FnMut(&ApiRequest) -> Result<ApiResponse, TransportError>> ApiTransport 
     }
 }
 
-crate::summary!(impl[F] "ApiFn" for ApiFn<F>, |it| { asked: it.asked });
+summary!(impl[F] "ApiFn" for ApiFn<F>, |it| { asked: it.asked });

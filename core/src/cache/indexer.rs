@@ -550,6 +550,6 @@ impl<V: Keyed, M: Mem> Default for IndexerIn<V, M> {
     }
 }
 
-crate::summary!(impl[V: Keyed, M: Mem] "Indexer" for IndexerIn<V, M>, |it| {
+summary!(impl[V: Keyed, M: Mem] "Indexer" for IndexerIn<V, M>, |it| {
     objects: it.len(), indexes: it.indexes.len(), values: it.postings.values.len(),
 });

@@ -245,4 +245,4 @@ impl<V: Keyed, L: Lock> Clone for StoreIn<V, L> {
 }
 
 // Takes no lock, so it can be used anywhere.
-crate::summary!(impl[V: Keyed, L: Lock] "Store" for StoreIn<V, L>);
+summary!(impl[V: Keyed, L: Lock] "Store" for StoreIn<V, L>);

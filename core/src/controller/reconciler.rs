@@ -380,7 +380,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter + Default, M: Mem> Default for R
     }
 }
 
-crate::summary!(impl[K: fmt::Debug, C, W, L: fmt::Debug, M: Mem] "Reconciler" for ReconcilerIn<K, C, W, L, M>, |it| {
+summary!(impl[K: fmt::Debug, C, W, L: fmt::Debug, M: Mem] "Reconciler" for ReconcilerIn<K, C, W, L, M>, |it| {
     stage: it.stage, queue: it.queue,
 });
 

@@ -192,7 +192,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Shares for SharedReco
     }
 }
 
-crate::summary!(impl[K, Lk: Lock, C, W, L] "SharedReconciler" for SharedReconciler<K, Lk, C, W, L>);
+summary!(impl[K, Lk: Lock, C, W, L] "SharedReconciler" for SharedReconciler<K, Lk, C, W, L>);
 
 impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W, L> {
     type Job = WorkItem;

@@ -412,6 +412,6 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Default for EventLogIn<V, M> {
     }
 }
 
-crate::summary!(impl[V: Keyed, M: Mem] "EventLog" for EventLogIn<V, M>, |it| {
+summary!(impl[V: Keyed, M: Mem] "EventLog" for EventLogIn<V, M>, |it| {
     limit: it.limit, entries: it.ring.len(), subscribers: it.subscribers.len(),
 });

@@ -451,7 +451,7 @@ impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
     }
 }
 
-crate::summary!(impl[V: Keyed, M: Mem] "DeltaFifo" for DeltaFifoIn<V, M>, |it| {
+summary!(impl[V: Keyed, M: Mem] "DeltaFifo" for DeltaFifoIn<V, M>, |it| {
     order: it.order,
     queued: it.queued.len() + it.folded,
     alone: it.alone.as_ref().is_some(),

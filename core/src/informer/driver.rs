@@ -154,7 +154,7 @@ impl<D: Decode, L, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C, M> {
     }
 }
 
-crate::summary!(
+summary!(
     impl[D: Decode<Object: Keyed<Key: fmt::Debug>>, L, C: Cache<D::Object>, M: Mem]
     "Driver" for DriverIn<D, L, C, M>, |it| {
         informer: it.informer,

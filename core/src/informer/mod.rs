@@ -598,7 +598,7 @@ impl<T, D: Decode<Object = ObjectHandle<T>>, C: Cache<ObjectHandle<T>, Mem = Hea
     }
 }
 
-crate::summary!(
+summary!(
     impl[D: Decode<Object: Keyed<Key: fmt::Debug>>, C: Cache<D::Object>, M: Mem]
     "Informer" for InformerIn<D, C, M>, |it| {
         reflector: it.reflector,

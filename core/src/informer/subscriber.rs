@@ -251,9 +251,9 @@ impl<V: Keyed, L: Lock> Drop for SubscriberSynced<V, L> {
     }
 }
 
-crate::summary!(impl[V: Versioned<Key: Clone> + Clone, L: Lock] "Subscriber" for Subscriber<V, L>, |it| { id: it.id });
+summary!(impl[V: Versioned<Key: Clone> + Clone, L: Lock] "Subscriber" for Subscriber<V, L>, |it| { id: it.id });
 
-crate::summary!(impl[V: Keyed, L: Lock] "SubscriberSynced" for SubscriberSynced<V, L>, |it| { id: it.id });
+summary!(impl[V: Keyed, L: Lock] "SubscriberSynced" for SubscriberSynced<V, L>, |it| { id: it.id });
 
 #[cfg(test)]
 #[cfg(feature = "std")]

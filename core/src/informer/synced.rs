@@ -190,9 +190,9 @@ impl fmt::Debug for NotSynced {
 
 impl core::error::Error for NotSynced {}
 
-crate::summary!(impl[Lk: Lock] "SyncTracker" for SyncTracker<Lk>);
+summary!(impl[Lk: Lock] "SyncTracker" for SyncTracker<Lk>);
 
-crate::summary!(impl[Lk: Lock] "Synced" for Synced<Lk>);
+summary!(impl[Lk: Lock] "Synced" for Synced<Lk>);
 
 #[cfg(test)]
 #[cfg(feature = "std")]

@@ -202,7 +202,7 @@ impl<K> Default for Lanes<K> {
     }
 }
 
-crate::summary!(impl[K] "Lanes" for Lanes<K>, |it| { aging: it.aging });
+summary!(impl[K] "Lanes" for Lanes<K>, |it| { aging: it.aging });
 
 impl<K> Sealed for Lanes<K> {}
 

@@ -311,7 +311,7 @@ impl<K: Hash + Eq, L: RateLimiter + Default, M: Mem, D: Discipline<K> + Default>
     }
 }
 
-crate::summary!(
+summary!(
     impl[K: fmt::Debug, L: fmt::Debug, M: Mem, D: Discipline<K, Mark: fmt::Debug>]
     "WorkQueue" for WorkQueueIn<K, L, M, D>, |it| {
         records: it.records,

@@ -114,7 +114,7 @@ impl<T: Default, L: Lock> Default for Shared<T, L> {
     }
 }
 
-crate::summary!(impl[T, L: Lock] "Shared" for Shared<T, L>);
+summary!(impl[T, L: Lock] "Shared" for Shared<T, L>);
 
 #[cfg(test)]
 #[cfg(feature = "std")]

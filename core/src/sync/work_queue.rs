@@ -306,7 +306,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter + Default, D: Discipline<K> 
     }
 }
 
-crate::summary!(impl[K, Lk: Lock, L, D: Discipline<K>] "SharedWorkQueue" for SharedWorkQueue<K, Lk, L, D>);
+summary!(impl[K, Lk: Lock, L, D: Discipline<K>] "SharedWorkQueue" for SharedWorkQueue<K, Lk, L, D>);
 
 #[cfg(test)]
 #[cfg(feature = "std")]

@@ -79,7 +79,7 @@ impl<S: Shares> Drop for Wait<'_, S> {
     }
 }
 
-crate::summary!(impl[S: Shares] "Wait" for Wait<'_, S>, |it| { place: it.place });
+summary!(impl[S: Shares] "Wait" for Wait<'_, S>, |it| { place: it.place });
 
 /// A job that a worker has, until it gives the job back or drops this.
 #[must_use = "dropping it gives the key back"]
@@ -109,7 +109,7 @@ impl<S: Shares> Drop for Lent<'_, S> {
     }
 }
 
-crate::summary!(impl[S: Shares<Machine: Machine<Told: fmt::Debug>>] "Lent" for Lent<'_, S>, |it| { told: it.told });
+summary!(impl[S: Shares<Machine: Machine<Told: fmt::Debug>>] "Lent" for Lent<'_, S>, |it| { told: it.told });
 
 /// The place of a task that follows the timeouts of a shared machine.
 ///
@@ -142,4 +142,4 @@ impl<S: Shares> Drop for Follower<'_, S> {
     }
 }
 
-crate::summary!(impl[S: Shares] "Follower" for Follower<'_, S>, |it| { place: it.place });
+summary!(impl[S: Shares] "Follower" for Follower<'_, S>, |it| { place: it.place });

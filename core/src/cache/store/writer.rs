@@ -214,4 +214,4 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Default for StoreWriterIn<V, L> 
     }
 }
 
-crate::summary!(impl[V: Keyed, L: Lock] "StoreWriter" for StoreWriterIn<V, L>);
+summary!(impl[V: Keyed, L: Lock] "StoreWriter" for StoreWriterIn<V, L>);

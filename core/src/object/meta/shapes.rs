@@ -67,7 +67,7 @@ impl Shapes {
     }
 }
 
-crate::summary!("Shapes" for Shapes, |it| { places: it.places.len() });
+summary!("Shapes" for Shapes, |it| { places: it.places.len() });
 
 #[cfg(test)]
 mod tests {

@@ -72,7 +72,7 @@ impl<C: Codec + Default> FromJson for Packed<C> {
     }
 }
 
-crate::summary!(impl[C] "Packer" for Packer<C>);
+summary!(impl[C] "Packer" for Packer<C>);
 
 /// The bytes of a dictionary at the most: three or four pods. More of them save little, and cost time with each object.
 const DICTIONARY: usize = 16 * 1024;

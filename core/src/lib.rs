@@ -123,6 +123,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+#[macro_use]
 pub mod text;
 pub mod time;
 

@@ -2,6 +2,8 @@
 
 mod counted;
 mod shared;
+#[macro_use]
+mod summary;
 #[cfg(any(feature = "json", feature = "fixed"))]
 mod unescape;
 

@@ -7,7 +7,6 @@ mod pending;
 use crate::clock::Clock;
 use crate::mutex::Mutex;
 use blocking::Blocking;
-use core::fmt;
 use core::time::Duration;
 use gate::Entry;
 pub(crate) use gate::{Gate, OpenWrite};
@@ -268,11 +267,7 @@ impl Client {
     }
 }
 
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Client" for Client);
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,6 @@ use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
 use crate::saved::{SaveTo, Saving, saving};
 use crate::traced::StreamTrace;
-use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -340,11 +339,9 @@ impl<D: Decode, L, C: Cache<D::Object>> Drop for EventsIn<D, L, C> {
     }
 }
 
-impl<D: Decode, L, C: Cache<D::Object>> fmt::Debug for EventsIn<D, L, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("clock", &self.clock).field("sleep", &self.sleep).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!(impl[D: Decode, L, C: Cache<D::Object>] "Events" for EventsIn<D, L, C>, |it| {
+    clock: it.clock, sleep: it.sleep,
+});
 
 #[cfg(test)]
 mod tests;

@@ -293,7 +293,6 @@ impl Informers {
     }
 
     /// The world.
-    #[must_use]
     pub fn world(&self) -> &World {
         &self.0.world
     }

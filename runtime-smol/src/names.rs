@@ -17,7 +17,6 @@ impl StreamName {
     }
 
     /// The collection that is listed and watched, with its namespace and selectors.
-    #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.0
     }

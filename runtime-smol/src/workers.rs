@@ -9,7 +9,6 @@ pub(crate) use work::follow;
 
 use crate::Clock;
 use async_executor::{Executor, Task};
-use core::fmt;
 use core::hash::Hash;
 use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
 use listwatch_core::sync::{Lock, SharedWorkQueue};
@@ -214,11 +213,7 @@ impl<K> Workers<K> {
     }
 }
 
-impl<K> fmt::Debug for Workers<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers").field("workers", &self.tasks.len()).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!(impl[K] "Workers" for Workers<K>, |it| { workers: it.tasks.len() });
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,6 @@ use crate::limits::Limits;
 use crate::secret::Secret;
 use crate::server::{OnWarning, Server};
 use crate::transport::HttpTransport;
-use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -382,11 +381,4 @@ impl Default for ClusterOptions {
     }
 }
 
-impl fmt::Debug for ClusterOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClusterOptions")
-            .field("context", &self.context)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("ClusterOptions" for ClusterOptions, |it| { context: it.context, limits: it.limits });

@@ -7,7 +7,7 @@ use crate::limits::Limits;
 use crate::permits::{Limit, Permits};
 use crate::secret::{Material, Secret};
 use rustls::ClientConfig;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::sync::Arc;
 use ureq::http::Uri;
 use ureq::http::uri::Authority;
@@ -142,11 +142,7 @@ impl Session {
     }
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("base", &self.base).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Server" for Server, |it| { base: it.base });
 
 /// The password for a proxy, as it is and as a header carries it.
 fn proxy_secrets(proxy: &Proxy) -> impl Iterator<Item = Secret> {

@@ -5,7 +5,6 @@ use listwatch_core::ListerWatcher;
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::text::SharedText;
 use listwatch_core::transport::{Incoming, ReadContext};
-use std::fmt;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -171,8 +170,4 @@ impl Drop for HttpTransport {
     }
 }
 
-impl fmt::Debug for HttpTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpTransport").field("server", &self.server).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("HttpTransport" for HttpTransport, |it| { server: it.server });

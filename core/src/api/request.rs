@@ -238,11 +238,7 @@ impl PartialEq for SendGate {
 
 impl Eq for SendGate {}
 
-impl fmt::Debug for SendGate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendGate").finish_non_exhaustive()
-    }
-}
+summary!("SendGate" for SendGate);
 
 /// The id of one reconcile: 128 bits, displayed as a UUID. Each request of the reconcile carries it in its
 /// [`TraceContext`].

@@ -6,7 +6,6 @@ use crate::transport::{ReadContext, TransportError};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use core::fmt;
 use core::task::Poll;
 
 /// Sends one request, and blocks the caller until the answer is complete. [`ApiTransport`] does not block.
@@ -216,8 +215,4 @@ impl<F: FnMut(&ApiRequest) -> Result<ApiResponse, TransportError>> ApiTransport 
     }
 }
 
-impl<F> fmt::Debug for ApiFn<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApiFn").field("asked", &self.asked).finish_non_exhaustive()
-    }
-}
+summary!(impl[F] "ApiFn" for ApiFn<F>, |it| { asked: it.asked });

@@ -550,12 +550,6 @@ impl<V: Keyed, M: Mem> Default for IndexerIn<V, M> {
     }
 }
 
-impl<V: Keyed, M: Mem> core::fmt::Debug for IndexerIn<V, M> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Indexer")
-            .field("objects", &self.len())
-            .field("indexes", &self.indexes.len())
-            .field("values", &self.postings.values.len())
-            .finish_non_exhaustive()
-    }
-}
+summary!(impl[V: Keyed, M: Mem] "Indexer" for IndexerIn<V, M>, |it| {
+    objects: it.len(), indexes: it.indexes.len(), values: it.postings.values.len(),
+});

@@ -24,7 +24,6 @@ use crate::sync::{Lock, Shared};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
-use core::fmt;
 use core::hash::Hash;
 
 /// The objects of an informer, for every thread: a [`StoreIn`] behind a reader-writer lock.
@@ -251,9 +250,5 @@ impl<V: Keyed, L: Lock> Clone for StoreIn<V, L> {
     }
 }
 
-/// Takes no lock, so it can be used anywhere.
-impl<V: Keyed, L: Lock> fmt::Debug for StoreIn<V, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").finish_non_exhaustive()
-    }
-}
+// Takes no lock, so it can be used anywhere.
+summary!(impl[V: Keyed, L: Lock] "Store" for StoreIn<V, L>);

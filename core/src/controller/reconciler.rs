@@ -384,11 +384,9 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter + Default, M: Mem> Default for R
     }
 }
 
-impl<K: fmt::Debug, C, W, L: fmt::Debug, M: Mem> fmt::Debug for ReconcilerIn<K, C, W, L, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reconciler").field("stage", &self.stage).field("queue", &self.queue).finish_non_exhaustive()
-    }
-}
+summary!(impl[K: fmt::Debug, C, W, L: fmt::Debug, M: Mem] "Reconciler" for ReconcilerIn<K, C, W, L, M>, |it| {
+    stage: it.stage, queue: it.queue,
+});
 
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]

@@ -11,7 +11,6 @@ use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use core::fmt;
 use core::hash::Hash;
 use core::time::Duration;
 
@@ -191,11 +190,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Shares for SharedReco
     }
 }
 
-impl<K, Lk: Lock, C, W, L> fmt::Debug for SharedReconciler<K, Lk, C, W, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedReconciler").finish_non_exhaustive()
-    }
-}
+summary!(impl[K, Lk: Lock, C, W, L] "SharedReconciler" for SharedReconciler<K, Lk, C, W, L>);
 
 impl<K: Hash + Eq + Clone, C, W, L: RateLimiter> Machine for Reconciler<K, C, W, L> {
     type Job = WorkItem;

@@ -412,12 +412,6 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Default for EventLogIn<V, M> {
     }
 }
 
-impl<V: Keyed, M: Mem> core::fmt::Debug for EventLogIn<V, M> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EventLog")
-            .field("limit", &self.limit)
-            .field("entries", &self.ring.len())
-            .field("subscribers", &self.subscribers.len())
-            .finish_non_exhaustive()
-    }
-}
+summary!(impl[V: Keyed, M: Mem] "EventLog" for EventLogIn<V, M>, |it| {
+    limit: it.limit, entries: it.ring.len(), subscribers: it.subscribers.len(),
+});

@@ -452,18 +452,14 @@ impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
     }
 }
 
-impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("DeltaFifo")
-            .field("order", &self.order)
-            .field("queued", &(self.queued.len() + self.folded))
-            .field("alone", &self.alone.as_ref().is_some())
-            .field("bytes", &self.bytes)
-            .field("staged", &self.staged.len())
-            .field("populated", &self.populated)
-            .field("initial", &self.initial)
-            .field("coalescing", &self.coalescing)
-            .field("closed", &self.closed)
-            .finish_non_exhaustive()
-    }
-}
+summary!(impl[V: Keyed, M: Mem] "DeltaFifo" for DeltaFifoIn<V, M>, |it| {
+    order: it.order,
+    queued: it.queued.len() + it.folded,
+    alone: it.alone.as_ref().is_some(),
+    bytes: it.bytes,
+    staged: it.staged.len(),
+    populated: it.populated,
+    initial: it.initial,
+    coalescing: it.coalescing,
+    closed: it.closed,
+});

@@ -154,12 +154,11 @@ impl<D: Decode, L, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C, M> {
     }
 }
 
-impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, L, C: Cache<D::Object>, M: Mem> fmt::Debug for DriverIn<D, L, C, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver")
-            .field("informer", &self.informer)
-            .field("idle_until", &self.idle_until)
-            .field("is_pending", &self.is_pending)
-            .finish_non_exhaustive()
+summary!(
+    impl[D: Decode<Object: Keyed<Key: fmt::Debug>>, L, C: Cache<D::Object>, M: Mem]
+    "Driver" for DriverIn<D, L, C, M>, |it| {
+        informer: it.informer,
+        idle_until: it.idle_until,
+        is_pending: it.is_pending,
     }
-}
+);

@@ -589,18 +589,17 @@ impl<T, D: Decode<Object = ObjectHandle<T>>, C: Cache<ObjectHandle<T>, Mem = Hea
     }
 }
 
-impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C: Cache<D::Object>, M: Mem> fmt::Debug for InformerIn<D, C, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Informer")
-            .field("reflector", &self.reflector)
-            .field("fifo", &self.fifo)
-            .field("reading", &self.reading)
-            .field("is_unread", &self.is_unread)
-            .field("undecodable", &self.undecodable)
-            .field("now", &self.now)
-            .finish_non_exhaustive()
+summary!(
+    impl[D: Decode<Object: Keyed<Key: fmt::Debug>>, C: Cache<D::Object>, M: Mem]
+    "Informer" for InformerIn<D, C, M>, |it| {
+        reflector: it.reflector,
+        fifo: it.fifo,
+        reading: it.reading,
+        is_unread: it.is_unread,
+        undecodable: it.undecodable,
+        now: it.now,
     }
-}
+);
 
 #[cfg(feature = "json")]
 impl<T: FromJson, C: Cache<ObjectHandle<T>>, M: Mem> InformerIn<Json<T>, C, M> {

@@ -9,7 +9,6 @@ use crate::sync::Lock;
 use crate::sync::wakers::wake_each;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -252,17 +251,9 @@ impl<V: Keyed, L: Lock> Drop for SubscriberSynced<V, L> {
     }
 }
 
-impl<V: Versioned<Key: Clone> + Clone, L: Lock> fmt::Debug for Subscriber<V, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscriber").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+summary!(impl[V: Versioned<Key: Clone> + Clone, L: Lock] "Subscriber" for Subscriber<V, L>, |it| { id: it.id });
 
-impl<V: Keyed, L: Lock> fmt::Debug for SubscriberSynced<V, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubscriberSynced").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+summary!(impl[V: Keyed, L: Lock] "SubscriberSynced" for SubscriberSynced<V, L>, |it| { id: it.id });
 
 #[cfg(test)]
 #[cfg(feature = "std")]

@@ -190,17 +190,9 @@ impl fmt::Debug for NotSynced {
 
 impl core::error::Error for NotSynced {}
 
-impl<Lk: Lock> fmt::Debug for SyncTracker<Lk> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SyncTracker").finish_non_exhaustive()
-    }
-}
+summary!(impl[Lk: Lock] "SyncTracker" for SyncTracker<Lk>);
 
-impl<Lk: Lock> fmt::Debug for Synced<Lk> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Synced").finish_non_exhaustive()
-    }
-}
+summary!(impl[Lk: Lock] "Synced" for Synced<Lk>);
 
 #[cfg(test)]
 #[cfg(feature = "std")]

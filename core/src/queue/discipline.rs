@@ -4,7 +4,6 @@ use self::sealed::Sealed;
 use super::record::Record;
 use crate::storage::sealed::Empty;
 use crate::storage::{Initially, Keyed, Linked, List, Mem, PassingTable, Slot};
-use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 
@@ -203,11 +202,7 @@ impl<K> Default for Lanes<K> {
     }
 }
 
-impl<K> fmt::Debug for Lanes<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lanes").field("aging", &self.aging).finish_non_exhaustive()
-    }
-}
+summary!(impl[K] "Lanes" for Lanes<K>, |it| { aging: it.aging });
 
 impl<K> Sealed for Lanes<K> {}
 

@@ -316,16 +316,15 @@ impl<K: Hash + Eq, L: RateLimiter + Default, M: Mem, D: Discipline<K> + Default>
     }
 }
 
-impl<K: fmt::Debug, L: fmt::Debug, M: Mem, D: Discipline<K, Mark: fmt::Debug>> fmt::Debug for WorkQueueIn<K, L, M, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkQueue")
-            .field("records", &self.records)
-            .field("delays", &self.delays)
-            .field("limiter", &self.limiter)
-            .field("closing", &self.closing)
-            .finish_non_exhaustive()
+summary!(
+    impl[K: fmt::Debug, L: fmt::Debug, M: Mem, D: Discipline<K, Mark: fmt::Debug>]
+    "WorkQueue" for WorkQueueIn<K, L, M, D>, |it| {
+        records: it.records,
+        delays: it.delays,
+        limiter: it.limiter,
+        closing: it.closing,
     }
-}
+);
 
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]

@@ -52,8 +52,6 @@ pub use work_queue::{Delays, Get, JobGuard, SharedWorkQueue};
 #[cfg(feature = "alloc")]
 pub use worker::{Follower, Lent, Shares, Wait};
 
-use core::fmt;
-
 /// A value behind a lock of the kind `L`.
 ///
 /// The machines take `&mut self` and hold no lock. Several tasks share one like this:
@@ -116,11 +114,7 @@ impl<T: Default, L: Lock> Default for Shared<T, L> {
     }
 }
 
-impl<T, L: Lock> fmt::Debug for Shared<T, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
+summary!(impl[T, L: Lock] "Shared" for Shared<T, L>);
 
 #[cfg(test)]
 #[cfg(feature = "std")]

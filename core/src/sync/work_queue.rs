@@ -6,7 +6,6 @@ use crate::queue::{
     RateLimiter, WorkQueue,
 };
 use crate::time::Instant;
-use core::fmt;
 use core::hash::Hash;
 use core::task::Poll;
 use core::time::Duration;
@@ -304,11 +303,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter + Default, D: Discipline<K> 
     }
 }
 
-impl<K, Lk: Lock, L, D: Discipline<K>> fmt::Debug for SharedWorkQueue<K, Lk, L, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedWorkQueue").finish_non_exhaustive()
-    }
-}
+summary!(impl[K, Lk: Lock, L, D: Discipline<K>] "SharedWorkQueue" for SharedWorkQueue<K, Lk, L, D>);
 
 #[cfg(test)]
 #[cfg(feature = "std")]

@@ -79,11 +79,7 @@ impl<S: Shares> Drop for Wait<'_, S> {
     }
 }
 
-impl<S: Shares> fmt::Debug for Wait<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wait").field("place", &self.place).finish_non_exhaustive()
-    }
-}
+summary!(impl[S: Shares] "Wait" for Wait<'_, S>, |it| { place: it.place });
 
 /// A job that a worker has, until it gives the job back or drops this.
 #[must_use = "dropping it gives the key back"]
@@ -113,11 +109,7 @@ impl<S: Shares> Drop for Lent<'_, S> {
     }
 }
 
-impl<S: Shares<Machine: Machine<Told: fmt::Debug>>> fmt::Debug for Lent<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").field("told", &self.told).finish_non_exhaustive()
-    }
-}
+summary!(impl[S: Shares<Machine: Machine<Told: fmt::Debug>>] "Lent" for Lent<'_, S>, |it| { told: it.told });
 
 /// The place of a task that follows the timeouts of a shared machine.
 ///
@@ -150,8 +142,4 @@ impl<S: Shares> Drop for Follower<'_, S> {
     }
 }
 
-impl<S: Shares> fmt::Debug for Follower<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Follower").field("place", &self.place).finish_non_exhaustive()
-    }
-}
+summary!(impl[S: Shares] "Follower" for Follower<'_, S>, |it| { place: it.place });

@@ -9,7 +9,6 @@ use crate::clock::Clock;
 use crate::informers::{Found, InformerHandle, Informers};
 use crate::mutex::Mutex;
 use crate::stable_hash::StableHash;
-use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ReconcileId};
@@ -343,11 +342,7 @@ impl Context {
     }
 }
 
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("key", self.key()).field("causes", &self.causes()).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Context" for Context, |it| { key: it.key(), causes: it.causes() });
 
 /// Reads past the cache; see [`Context::live`](super::Context::live).
 #[derive(Debug)]
@@ -438,7 +433,6 @@ impl Context {
     /// schema: { openAPIV3Schema: { type: object, properties: { status: { type: object, x-kubernetes-preserve-unknown-fields: true } } } }
     /// ```
     #[doc(alias("SetStatusCondition", "metav1.Condition"))]
-    #[must_use]
     pub fn condition<T>(
         &self,
         object: &Found<T>,

@@ -12,7 +12,6 @@ use crate::election::Leadership;
 #[cfg(feature = "metrics")]
 use crate::informers::Asked;
 use crate::mutex::Mutex;
-use core::fmt;
 #[cfg(feature = "endpoint")]
 use listwatch_core::Instant;
 use listwatch_core::Key;
@@ -246,11 +245,7 @@ fn cause() -> Cause {
     Cause { source: "handle".into(), kind: CauseKind::Requested, object: None, version: None }
 }
 
-impl fmt::Debug for ControllerHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ControllerHandle").field("lifecycle", &self.lifecycle()).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("ControllerHandle" for ControllerHandle, |it| { lifecycle: it.lifecycle() });
 
 /// What a scrape reads of a controller that lives.
 #[cfg(feature = "metrics")]

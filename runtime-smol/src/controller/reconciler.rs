@@ -380,14 +380,6 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     }
 }
 
-impl fmt::Debug for Controller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Controller" for Controller, |it| { name: it.name });
 
-impl<T> fmt::Debug for Reconciler<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reconciler").field("name", &self.settings.name).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!(impl[T] "Reconciler" for Reconciler<T>, |it| { name: it.settings.name });

@@ -22,7 +22,6 @@ use crate::informers::{Informers, World};
 use crate::stderr::Folded;
 use crate::task_group::TaskGroup;
 use async_executor::{Executor, LocalExecutor};
-use core::fmt;
 use smol::channel::{Receiver, Sender, bounded};
 use smol::future::{or, pending};
 use std::sync::Arc;
@@ -300,11 +299,7 @@ fn no_signals(error: std::io::Error) -> RunError {
     RunError::System(format!("the system reports no signals: {error}"))
 }
 
-impl fmt::Debug for Running<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Running" for Running<'_>, |it| { name: it.name() });
 
 /// A controller that runs on threads of its own. Dropped, it ends at once: reconciles are dropped with their requests.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use super::owners::OwnKind;
 use crate::informers::{AuditTarget, HandleSynced, InformerHandle, Informers, WhenDenied};
 use crate::mutex::Mutex;
 use core::any::Any;
-use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 use listwatch_core::Instant;
@@ -109,11 +108,7 @@ impl<T> From<&InformerHandle<T>> for Source<T> {
     }
 }
 
-impl<T> fmt::Debug for Source<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("handle", &self.handle).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!(impl[T] "Source" for Source<T>, |it| { handle: it.handle });
 
 /// An informer of any type, which has to sync before the first reconcile.
 pub(super) trait Read: Send {

@@ -8,7 +8,6 @@ use crate::client::Unanswered;
 use crate::events::Events;
 use crate::informers::{StreamTransport, World, events_of_one};
 use crate::stderr;
-use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -163,11 +162,7 @@ fn to_operator(world: &World, lease: &str) -> Tell {
     })
 }
 
-impl fmt::Debug for Candidate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidate").field("leadership", &self.leadership).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Candidate" for Candidate, |it| { leadership: it.leadership });
 
 /// What tells the operator.
 pub(super) type Tell = Box<dyn Fn(&ElectionReport<'_>) + Send + Sync>;

@@ -3,7 +3,6 @@ use super::site::OpsSite;
 use crate::metrics::Metrics;
 use crate::served::{Limits, serve};
 use async_executor::Executor;
-use core::fmt;
 use core::time::Duration;
 use smol::Async;
 use smol::channel::{Receiver, Sender, bounded};
@@ -77,11 +76,7 @@ impl EndpointBuilder {
     }
 }
 
-impl fmt::Debug for EndpointBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EndpointBuilder").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("EndpointBuilder" for EndpointBuilder, |it| { address: it.address });
 
 const LIMITS: Limits = Limits {
     connections: 64,

@@ -10,7 +10,6 @@ use crate::client::Client;
 use crate::clock::{Clock, Sleep};
 use crate::names::{Collection, StreamName};
 use core::any::Any;
-use core::fmt;
 use core::future::poll_fn;
 use core::ops::Deref;
 use core::pin::Pin;
@@ -41,7 +40,6 @@ impl<T> InformerHandle<T> {
     }
 
     /// The resource, as it was asked for.
-    #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.0.resource
     }
@@ -281,11 +279,7 @@ impl<T> Clone for InformerHandle<T> {
     }
 }
 
-impl<T> fmt::Debug for InformerHandle<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerHandle").field("resource", &self.0.resource).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!(impl[T] "InformerHandle" for InformerHandle<T>, |it| { resource: it.0.resource });
 
 /// One of many consumers of an informer's changes, each at its own pace (client-go's registered handler).
 /// [`InformerHandle::subscribe`](crate::InformerHandle::subscribe) returns it.
@@ -368,8 +362,4 @@ impl<T> Stream for Subscriber<T> {
     }
 }
 
-impl<T> fmt::Debug for Subscriber<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscriber").field("backlog", &self.backlog()).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!(impl[T] "Subscriber" for Subscriber<T>, |it| { backlog: it.backlog() });

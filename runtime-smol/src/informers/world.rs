@@ -14,7 +14,6 @@ use crate::saved::SaveTo;
 use crate::stable_hash::StableHash;
 use crate::waiting::Waiting;
 use core::error::Error;
-use core::fmt;
 use core::future::pending;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -428,11 +427,7 @@ impl World {
     }
 }
 
-impl fmt::Debug for World {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("clock", &self.clock).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("World" for World, |it| { clock: it.clock });
 
 /// When a world ends, and why, if it should not.
 pub(super) type Ended = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;

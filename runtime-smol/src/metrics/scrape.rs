@@ -109,8 +109,4 @@ impl Collector for Metrics {
     }
 }
 
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Metrics" for Metrics);

@@ -4,7 +4,6 @@ use crate::clock::Clock;
 use crate::host::host;
 use crate::mutex::Mutex;
 use crate::waiting::Waiting;
-use core::fmt;
 use listwatch_core::recorder::{EventRecorder, Occurrence, RecorderConfig, RecorderConfigError, RecorderCounts};
 use std::sync::{Arc, MutexGuard};
 use std::task::Wake;
@@ -75,11 +74,7 @@ impl Recorder {
     }
 }
 
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("counts", &self.counts()).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Recorder" for Recorder, |it| { counts: it.counts() });
 
 /// In bytes, by `ValidateEventCreate` (kube-apiserver).
 const LONGEST_INSTANCE: usize = 128;

@@ -4,7 +4,6 @@ use crate::caught::caught_call;
 use crate::client::{Client, Unanswered};
 use crate::stderr;
 use crate::waiting::Wait;
-use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use listwatch_core::Instant;
@@ -100,8 +99,4 @@ impl Written {
     }
 }
 
-impl fmt::Debug for EventWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventWriter").field("recorder", &self.written.recorder).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("EventWriter" for EventWriter, |it| { recorder: it.written.recorder });

@@ -300,8 +300,4 @@ impl fmt::Display for WritesError {
 
 impl core::error::Error for WritesError {}
 
-impl fmt::Debug for Writes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writes").field("name", &self.name).field("line", &self.line).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Writes" for Writes, |it| { name: it.name, line: it.line });

@@ -2,7 +2,6 @@ use super::file::SaveProblem;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::stderr;
-use core::fmt;
 use core::time::Duration;
 #[cfg(feature = "http")]
 use listwatch_transport_http::{Cluster, HttpClient};
@@ -97,8 +96,4 @@ impl SaveTo {
     }
 }
 
-impl fmt::Debug for SaveTo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SaveTo").field("path", &self.path).field("every", &self.every).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("SaveTo" for SaveTo, |it| { path: it.path, every: it.every });

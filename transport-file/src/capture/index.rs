@@ -11,7 +11,6 @@ use crate::error::{CaptureError, Fault};
 use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
 use std::collections::HashMap;
-use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -391,11 +390,7 @@ fn keys_of(resource: &Resource, query: Query) -> [Key; 2] {
     [false, true].map(|metadata_only| Key::of_query(resource, query, metadata_only))
 }
 
-impl fmt::Debug for Index {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Index").field("path", &self.0.path).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Index" for Index, |it| { path: it.0.path });
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,6 @@ use crate::memory::{MOST_STATE, Memory, weight_of_key};
 use crate::object::ObjectText;
 use bodies::{BodyReader, PageEnd};
 use change::{Change, Observation, Told};
-use core::fmt;
 use core::time::Duration;
 use listwatch_core::time::WallTime;
 use scope::{KindScopes, Sample, Scope};
@@ -388,14 +387,7 @@ impl Iterator for History {
     }
 }
 
-impl fmt::Debug for History {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("History")
-            .field("states", &self.states.len())
-            .field("fault", &self.fault)
-            .finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("History" for History, |it| { states: it.states.len(), fault: it.fault });
 
 /// Reads a file that is one list.
 fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, CaptureError> {

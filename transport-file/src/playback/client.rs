@@ -3,7 +3,6 @@ use super::config::PlaybackConfig;
 use crate::capture::{Exchange, Index, Key};
 use crate::error::CaptureError;
 use crate::file::FileCursor;
-use core::fmt;
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_core::Instant;
@@ -187,15 +186,9 @@ fn unreadable(error: &CaptureError) -> TransportError {
     TransportError::new(TransportErrorKind::Protocol, error.to_string())
 }
 
-impl fmt::Debug for PlaybackClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PlaybackClient")
-            .field("path", self.cursor.path())
-            .field("open", &self.open.len())
-            .field("opened_files", &self.cursor.opened())
-            .finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("PlaybackClient" for PlaybackClient, |it| {
+    path: it.cursor.path(), open: it.open.len(), opened_files: it.cursor.opened(),
+});
 
 #[cfg(test)]
 mod tests {

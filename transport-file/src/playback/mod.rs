@@ -18,7 +18,6 @@ use crate::capture::{Index, Reader, TapeStart};
 use crate::error::CaptureError;
 use crate::file::{FileCursor, FileKind, Source, detect};
 use answer::{Answer, Part, timed_out};
-use core::fmt;
 use core::task::Poll;
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext, TransportError};
@@ -385,13 +384,6 @@ impl Current {
     }
 }
 
-impl fmt::Debug for Playback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Playback")
-            .field("path", self.cursor.path())
-            .field("config", &self.config)
-            .field("complete", &self.complete)
-            .field("error", &self.error)
-            .finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Playback" for Playback, |it| {
+    path: it.cursor.path(), config: it.config, complete: it.complete, error: it.error,
+});

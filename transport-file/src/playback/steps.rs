@@ -264,11 +264,7 @@ impl Iterator for Steps {
     }
 }
 
-impl fmt::Debug for Steps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Steps").field("line", &self.notes.last_line).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Steps" for Steps, |it| { line: it.notes.last_line });
 
 fn contradicts(what: impl fmt::Display) -> Fault {
     let message = format!("{what}: lines are missing or out of order; replay the tape as it was recorded");

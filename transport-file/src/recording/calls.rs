@@ -3,7 +3,6 @@ use super::recorder::{failure, retry_after};
 use super::tape::Tape;
 use crate::capture::Data;
 use crate::capture::format::{End, Payload, RequestBody, RequestRecord, ResponseRecord, Text};
-use core::fmt;
 use core::task::Poll;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
@@ -134,14 +133,7 @@ impl<X> Drop for RecordedCalls<X> {
     }
 }
 
-impl<X> fmt::Debug for RecordedCalls<X> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordedCalls")
-            .field("tape", &self.tape)
-            .field("open", &self.open.len())
-            .finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!(impl[X] "RecordedCalls" for RecordedCalls<X>, |it| { tape: it.tape, open: it.open.len() });
 
 fn sent(request: &ApiRequest, hashed: bool) -> RequestRecord<'_> {
     let accept = [("accept".into(), Text(request.accept.into()))];

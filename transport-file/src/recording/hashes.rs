@@ -6,7 +6,6 @@ use memchr::memmem;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
-use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
@@ -258,11 +257,7 @@ impl Pieces {
     }
 }
 
-impl fmt::Debug for Pieces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pieces").finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Pieces" for Pieces);
 
 impl Part {
     /// What an object with these fields is.

@@ -4,7 +4,6 @@ use super::writer::CaptureWriter;
 use crate::capture::format::{End, Line, Payload, Record, VERSION};
 use crate::capture::{Note, NoteKind, TapeStart};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use core::fmt;
 use core::task::Waker;
 use listwatch_core::request::is_confidential;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
@@ -425,11 +424,7 @@ impl Drop for Shared {
     }
 }
 
-impl fmt::Debug for Tape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tape").field("writer", &self.state().writer).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Tape" for Tape, |it| { writer: it.state().writer });
 
 /// The note without the message of an error, which may quote a Secret.
 fn without_message(note: &Note) -> Note {

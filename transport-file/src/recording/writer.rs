@@ -3,7 +3,6 @@ use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::Instant;
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -211,11 +210,7 @@ impl Member {
     }
 }
 
-impl fmt::Debug for CaptureWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CaptureWriter").field("path", &self.path).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("CaptureWriter" for CaptureWriter, |it| { path: it.path });
 
 fn new_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

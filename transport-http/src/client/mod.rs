@@ -9,7 +9,6 @@ use listwatch_core::text::SharedText;
 use listwatch_core::transport::{ReadContext, TransportError};
 use pending::PendingResponse;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -118,8 +117,4 @@ impl ApiTransport for HttpClient {
     }
 }
 
-impl fmt::Debug for HttpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpClient").field("server", &self.server).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("HttpClient" for HttpClient, |it| { server: it.server });

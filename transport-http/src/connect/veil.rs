@@ -345,8 +345,4 @@ impl Buffers for Shown {
     }
 }
 
-impl fmt::Debug for VeiledTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VeiledTransport").finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("VeiledTransport" for VeiledTransport);

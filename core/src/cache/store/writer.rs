@@ -11,7 +11,6 @@ use crate::sync::wakers::wake_each;
 use crate::sync::{Lock, Shared};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use core::task::{Context, Poll, Waker};
 
 /// Writes to a [`Store`](super::Store): a [`StoreWriterIn`] behind a reader-writer lock.
@@ -215,8 +214,4 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Default for StoreWriterIn<V, L> 
     }
 }
 
-impl<V: Keyed, L: Lock> fmt::Debug for StoreWriterIn<V, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreWriter").finish_non_exhaustive()
-    }
-}
+summary!(impl[V: Keyed, L: Lock] "StoreWriter" for StoreWriterIn<V, L>);

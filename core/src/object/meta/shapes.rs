@@ -1,6 +1,5 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use core::hash::BuildHasher;
 use foldhash::fast::FixedState;
 
@@ -68,11 +67,7 @@ impl Shapes {
     }
 }
 
-impl fmt::Debug for Shapes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shapes").field("places", &self.places.len()).finish_non_exhaustive()
-    }
-}
+summary!("Shapes" for Shapes, |it| { places: it.places.len() });
 
 #[cfg(test)]
 mod tests {

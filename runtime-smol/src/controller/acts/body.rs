@@ -5,7 +5,6 @@ use crate::controller::context::Context;
 use crate::controller::error::ActError;
 use crate::controller::owners::{add_controller, reference_to};
 use crate::informers::{Found, InformerHandle};
-use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::api::{Api, ApiCall};
 use listwatch_core::change::Desired;
@@ -114,12 +113,8 @@ impl<'a, T> Body<'a, T> {
     }
 }
 
-/// Without what it says: that may be a secret.
-impl<T> fmt::Debug for Body<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Body").field("key", &self.key).finish_non_exhaustive()
-    }
-}
+// Without what it says: that may be a secret.
+listwatch_core::summary!(impl[T] "Body" for Body<'_, T>, |it| { key: it.key });
 
 /// Whether an object of the informer can be under the key, as far as is known.
 fn check_key<T>(informer: &InformerHandle<T>, key: &Key) -> Result<(), String> {

@@ -8,7 +8,6 @@ use crate::clock::Clock;
 use crate::informers::board::Board;
 use crate::informers::world::World;
 use core::cmp::Ordering;
-use core::fmt;
 use core::future::poll_fn;
 use core::time::Duration;
 use listwatch_core::api::{ApiResponse, CallAction};
@@ -92,11 +91,7 @@ impl Audits {
     }
 }
 
-impl fmt::Debug for Audits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Audits").field("schedule", &self.schedule).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Audits" for Audits, |it| { schedule: it.schedule });
 
 /// A stream that can be audited, of any type. It does not keep its informer running.
 #[derive(Clone)]

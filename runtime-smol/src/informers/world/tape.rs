@@ -71,7 +71,6 @@ impl World {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn recorder_config(&self) -> RecorderConfig {
         let seed = self.seed.unwrap_or_else(|| self.clock.random_seed());
         let config = RecorderConfig::new().started(self.clock.wall()).began(self.clock.now()).seed(seed);

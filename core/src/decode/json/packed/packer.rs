@@ -5,7 +5,6 @@ use super::object::Packed;
 use crate::storage::Reused;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::fmt;
 
 /// Packs objects with a [`Codec`], and chooses the dictionary that they are packed against.
 ///
@@ -73,11 +72,7 @@ impl<C: Codec + Default> FromJson for Packed<C> {
     }
 }
 
-impl<C> fmt::Debug for Packer<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Packer").finish_non_exhaustive()
-    }
-}
+summary!(impl[C] "Packer" for Packer<C>);
 
 /// The bytes of a dictionary at the most: three or four pods. More of them save little, and cost time with each object.
 const DICTIONARY: usize = 16 * 1024;

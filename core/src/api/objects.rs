@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[must_use]
 pub struct Api<T> {
     path: Arc<str>,
     subresource: Option<&'static str>,
@@ -40,25 +41,21 @@ pub struct Api<T> {
 
 impl<T> Api<T> {
     /// The requests for a collection, of one namespace if `resource` names one. The resource's selectors are ignored.
-    #[must_use]
     pub fn new(resource: &Resource) -> Self {
         Self { path: resource.path().into(), subresource: None, types: PhantomData }
     }
 
     /// The status subresource: a change through it touches the status alone.
-    #[must_use]
     pub fn status(&self) -> Self {
         self.subresource("status")
     }
 
     /// The scale subresource: how many replicas an object has.
-    #[must_use]
     pub fn scale(&self) -> Api<Scale> {
         self.subresource("scale")
     }
 
     /// Another subresource, which is read as `U`.
-    #[must_use]
     pub fn subresource<U>(&self, name: &'static str) -> Api<U> {
         Api { path: self.path.clone(), subresource: Some(name), types: PhantomData }
     }

@@ -20,6 +20,7 @@ use core::{fmt, slice};
 ///     println!("{pod}");
 /// }
 /// ```
+#[must_use]
 pub struct Snapshot<V>(Arc<List<V>>);
 
 /// Objects that snapshots of several moments share.

@@ -97,20 +97,17 @@ impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
     }
 
     /// All objects (client-go `List`), in the order of [`IndexerIn::iter`](super::IndexerIn::iter).
-    #[must_use]
     pub fn list(&self) -> Snapshot<V> {
         self.read(Indexer::snapshot)
     }
 
     /// The objects that have a value in an index (client-go `ByIndex`). [`add_index`](Self::add_index) adds indexes,
     /// and so does [`Informer::add_index`](crate::Informer::add_index).
-    #[must_use]
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<V> {
         self.read(|objects| objects.snapshot_by_index(id, value))
     }
 
     /// The keys of all objects (client-go `ListKeys`).
-    #[must_use]
     pub fn keys(&self) -> Snapshot<V::Key>
     where
         V::Key: Clone,
@@ -217,20 +214,17 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
     ///     pods.list_in(key.namespace()).len() // or of a `&str`
     /// }
     /// ```
-    #[must_use]
     pub fn list_in<'n>(&self, namespace: impl AsNamespace<'n>) -> Snapshot<ObjectHandle<T>> {
         self.select_in(namespace, &LabelSelector::default())
     }
 
     /// The objects that a selector matches (client-go `Lister.List`).
-    #[must_use]
     pub fn select(&self, selector: &LabelSelector) -> Snapshot<ObjectHandle<T>> {
         self.select_in("", selector)
     }
 
     /// The objects of a namespace that a selector matches; no namespace, or an empty one, stands for all. Without a
     /// [namespace index](super::Indexer::add_namespace_index) this visits every object.
-    #[must_use]
     pub fn select_in<'n>(
         &self,
         namespace: impl AsNamespace<'n>,

@@ -65,6 +65,7 @@ use core::time::Duration;
 /// reconciler.poll_item(now).unwrap();
 /// # assert_eq!(reconciler.finish(now, item, Outcome::Done, []), Ended::Finished(Finished::Done));
 /// ```
+#[must_use]
 pub struct ReconcilerIn<K, C, W, L, M: Mem> {
     queue: WorkQueueIn<K, L, M, Lanes<K>>,
     /// Of each key that the queue knows, and perhaps of others.
@@ -106,7 +107,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     /// [`with_while_delayed`](WorkQueueIn::with_while_delayed), [`with_max_retries`](WorkQueueIn::with_max_retries) and
     /// [`with_metrics`](WorkQueueIn::with_metrics). The queue must be new. `seed` is that of
     /// [`with_seed`](WorkQueueIn::with_seed), and of the [jitter](Self::jittered).
-    #[must_use]
     pub const fn new(queue: WorkQueueIn<K, L, M, Lanes<K>>, seed: u64) -> Self {
         Self {
             queue,
@@ -135,21 +135,18 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     ///
     /// Keys that are added as [`Urgent`](crate::queue::Priority::Urgent) do not wait. A key that waits for another
     /// reason, as for a worker, is not debounced on top of it.
-    #[must_use]
     pub const fn with_debounce(mut self, debounce: Debounce) -> Self {
         self.debounce = Maybe::Just(debounce);
         self
     }
 
     /// Waits so long at most for the writes of a reconcile to be seen. The default is 30 s.
-    #[must_use]
     pub const fn with_longest_hold(mut self, longest: Duration) -> Self {
         self.longest_hold = Initially::new(nanos(longest));
         self
     }
 
     /// Gives each reconcile a [deadline](Self::deadline), so long after its begin. By default there is none.
-    #[must_use]
     pub const fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Maybe::Just(limit);
         self
@@ -157,7 +154,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
 
     /// Lets [`poll_period`](Self::poll_period) return true after each `period` of running. By default it never does.
     /// A period of zero counts as none.
-    #[must_use]
     pub const fn with_period(mut self, period: Duration) -> Self {
         self.period = if period.is_zero() { Maybe::Nothing } else { Maybe::Just(period) };
         self

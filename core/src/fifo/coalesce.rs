@@ -36,7 +36,6 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// assert_eq!(fifo.pop().unwrap().delta, Delta::Added(Pod("a", 1001)));
     /// assert!(fifo.is_empty());
     /// ```
-    #[must_use]
     pub fn coalescing(mut self) -> Self {
         self.set_coalescing();
         self

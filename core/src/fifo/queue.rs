@@ -49,6 +49,7 @@ pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, crate::storage::Fixe
 /// assert!(fifo.has_synced());
 /// assert_eq!(fifo.pop().unwrap().delta, Delta::Deleted(Pod("b", 3)));
 /// ```
+#[must_use]
 pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     pub(super) order: Order,
     /// The newest arrival, where it waits alone: there are no nodes then.
@@ -76,13 +77,11 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// An empty queue.
-    #[must_use]
     pub const fn new(order: Order) -> Self {
         Self::with_seed(order, 0)
     }
 
     /// An empty queue whose hashes depend on `seed`, for keys that an adversary may choose. No order depends on it.
-    #[must_use]
     pub const fn with_seed(order: Order, seed: u64) -> Self {
         Self {
             order,

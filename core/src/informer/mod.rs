@@ -604,7 +604,6 @@ summary!(
 #[cfg(feature = "json")]
 impl<T: FromJson, C: Cache<ObjectHandle<T>>, M: Mem> InformerIn<Json<T>, C, M> {
     /// The options that objects are decoded with.
-    #[must_use]
     pub fn decode_options(&self) -> DecodeOptions {
         self.decoder.options()
     }

@@ -68,6 +68,7 @@ use core::hash::Hash;
 /// assert_eq!(queue.len(), 1);
 /// ```
 #[doc(alias("workqueue", "NewTypedRateLimitingQueue"))]
+#[must_use]
 pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     records: Records<K, D::Mark, M>,
     discipline: D,
@@ -93,14 +94,12 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// An empty queue.
-    #[must_use]
     pub const fn new(limiter: L) -> Self {
         Self::with_seed(limiter, 0)
     }
 
     /// An empty queue whose hashes depend on `seed`. If the seed is secret, an adversary cannot choose keys that
     /// collide. No order depends on it.
-    #[must_use]
     pub const fn with_seed(limiter: L, seed: u64) -> Self {
         Self::with_discipline(limiter, Fifo, seed)
     }
@@ -109,7 +108,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
     /// An empty queue that hands out its ready keys in the order of `discipline`. `seed` is that of
     /// [`with_seed`](WorkQueueIn::with_seed).
-    #[must_use]
     pub const fn with_discipline(limiter: L, discipline: D, seed: u64) -> Self {
         Self {
             records: Records::<_, _, M>::with_seed(seed),
@@ -131,7 +129,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     /// Chooses the rule for a delayed key that is added. The default is client-go's.
-    #[must_use]
     pub const fn with_while_delayed(mut self, policy: WhileDelayed) -> Self {
         self.set_while_delayed(policy);
         self
@@ -160,7 +157,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// assert_eq!(queue.add("web"), Added::Queued);
     /// assert_eq!(queue.num_requeues(&"web"), 0);
     /// ```
-    #[must_use]
     pub const fn with_max_retries(mut self, retries: u32) -> Self {
         self.set_max_retries(retries);
         self
@@ -300,7 +296,6 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
     /// assert_eq!(queue.metrics(later).unwrap().latency.total, Duration::from_millis(20));
     /// # queue.done(job);
     /// ```
-    #[must_use]
     pub fn with_metrics(mut self) -> Self {
         self.stopwatch = InPlace(Some(Stopwatch::default()));
         self

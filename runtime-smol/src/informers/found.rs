@@ -108,33 +108,28 @@ impl<T> InformerHandle<T> {
     }
 
     /// All objects (client-go `List`).
-    #[must_use]
     pub fn list(&self) -> Snapshot<Found<T>> {
         self.found(self.store().list())
     }
 
     /// The objects of a namespace: that of a [`Key::namespace`], or a `&str`. No namespace, or an empty one, stands for
     /// all.
-    #[must_use]
     pub fn list_in<'n>(&self, namespace: impl AsNamespace<'n>) -> Snapshot<Found<T>> {
         self.found(self.store().list_in(namespace))
     }
 
     /// The objects that a label selector matches.
-    #[must_use]
     pub fn select(&self, selector: &LabelSelector) -> Snapshot<Found<T>> {
         self.found(self.store().select(selector))
     }
 
     /// The objects of a namespace that a label selector matches.
-    #[must_use]
     pub fn select_in<'n>(&self, namespace: impl AsNamespace<'n>, selector: &LabelSelector) -> Snapshot<Found<T>> {
         self.found(self.store().select_in(namespace, selector))
     }
 
     /// The objects that have a value in an index of [`Store::add_index`](listwatch_core::Store::add_index) (client-go
     /// `ByIndex`).
-    #[must_use]
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<Found<T>> {
         self.found(self.store().by_index(id, value))
     }

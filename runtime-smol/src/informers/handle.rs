@@ -78,7 +78,6 @@ impl<T> InformerHandle<T> {
 
     /// The requests for objects in the namespace of `key`, for [`Context::write`](crate::controller::Context::write)
     /// and [`Client::call`](crate::Client::call). `A` is the type of the answers.
-    #[must_use]
     pub fn api_for<A>(&self, key: impl Into<Key>) -> Api<A> {
         Api::new(&self.0.resource.clone().in_namespace(key.into().namespace().unwrap_or_default()))
     }

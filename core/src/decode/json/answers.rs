@@ -43,7 +43,6 @@ impl<T: FromJson> Json<T> {
     }
 
     /// The options.
-    #[must_use]
     pub fn options(&self) -> DecodeOptions {
         self.decoder.options()
     }

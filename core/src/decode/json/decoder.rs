@@ -51,7 +51,6 @@ impl Decoder {
     }
 
     /// The options.
-    #[must_use]
     pub fn options(&self) -> DecodeOptions {
         self.metadata.keep
     }

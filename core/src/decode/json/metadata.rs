@@ -14,6 +14,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 /// By default it keeps none of it: `managedFields` alone is almost half of a typical object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct DecodeOptions {
     /// Keeps `metadata.annotations` in [`Meta`](crate::Meta), whose `annotations` is `None` otherwise. The decoded type
     /// gets them in any case.

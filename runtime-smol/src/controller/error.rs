@@ -58,6 +58,7 @@ pub type Reconciled = Result<Outcome, Error>;
 /// assert_eq!(replicas("three").unwrap_err().to_string(), "invalid digit found in string");
 /// assert!(Error::terminal("spec.replicas is negative").is_terminal());
 /// ```
+#[derive(Debug)]
 pub struct Error {
     cause: Box<dyn StdError + Send + Sync>,
     is_terminal: bool,
@@ -149,12 +150,6 @@ impl fmt::Display for Error {
             }
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error").field("cause", &self.cause).field("is_terminal", &self.is_terminal).finish()
     }
 }
 

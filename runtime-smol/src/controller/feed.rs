@@ -4,6 +4,7 @@ use super::error::RunError;
 use super::report::Report;
 use super::source::{Distinct, Following, FoundKeys, Keys, Mapper, Read, Source};
 use super::state::ControllerState;
+use super::writes::version_of;
 use crate::budget::Budget;
 use crate::caught::caught_call;
 use crate::informers::{HandleSynced, InformerHandle, StreamName, WhenDenied};
@@ -14,7 +15,7 @@ use core::pin::Pin;
 use core::task::Poll;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
-use listwatch_core::object::{ObjectHandle, Version};
+use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::Priority;
 use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::{Event, Instant, Key};
@@ -169,8 +170,7 @@ impl<T> Mapped<T> {
     }
 
     fn cause(&self, kind: CauseKind, object: Option<&ObjectHandle<T>>) -> Cause {
-        let version = object.map_or("", |object| object.meta().resource_version());
-        let version = Some(version).filter(|version| !version.is_empty()).map(Version::from);
+        let version = object.and_then(|object| version_of(object.meta()));
         Cause { source: Arc::clone(&self.path), kind, object: object.map(|object| object.key().clone()), version }
     }
 

@@ -1,6 +1,6 @@
 //! The families of controllers.
 
-use super::encoder::{Buckets, Families, Labels, number};
+use super::encoder::{Buckets, Families, Labels, and, number};
 use crate::controller::{AGES, BOUNDS, Reading};
 use core::time::Duration;
 use core::{fmt, iter};
@@ -17,11 +17,7 @@ pub(super) fn encode(families: &mut Families<'_>, controllers: &[Named]) -> fmt:
 }
 
 fn queues(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result {
-    let depth = controllers.iter().map(|(name, it)| {
-        let mut labels = queue(name);
-        labels.push(("priority", String::new()));
-        (labels, number(it.stats.depth))
-    });
+    let depth = controllers.iter().map(|(name, it)| (and(queue(name), "priority", ""), number(it.stats.depth)));
     families.gauge("workqueue_depth", "Keys that are ready or deferred now", depth)?;
     let adds = controllers.iter().map(|(name, it)| (queue(name), it.stats.adds));
     families.counter("workqueue_adds", "Times that a key became ready or deferred", adds)?;
@@ -55,11 +51,7 @@ fn reconciles(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result
             ("requeue", 0),
             ("requeue_after", it.counts.requeue_after),
         ];
-        results.map(|(result, count)| {
-            let mut labels = controller(name);
-            labels.push(("result", result.to_owned()));
-            (labels, count)
-        })
+        results.map(|(result, count)| (and(controller(name), "result", result), count))
     });
     families.counter("controller_runtime_reconcile", "Reconciles by their result", results)?;
     let of = |read: fn(&Reading) -> u64| controllers.iter().map(move |(name, it)| (controller(name), read(it)));
@@ -96,11 +88,7 @@ fn ours(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result {
     let sources = |read: fn(&crate::controller::SourceStatus) -> f64| {
         controllers.iter().flat_map(move |(name, it)| {
             let named = super::encoder::named(it.sources.iter().collect(), |source| source.source.to_string());
-            named.into_iter().map(move |(source, status)| {
-                let mut labels = controller(name);
-                labels.push(("source", source));
-                (labels, read(status))
-            })
+            named.into_iter().map(move |(source, status)| (and(controller(name), "source", source), read(status)))
         })
     };
     let ages = controllers.iter().map(|(name, it)| {

@@ -118,6 +118,12 @@ pub(crate) fn named<T>(items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<(Strin
     names.into_iter().zip(items).collect()
 }
 
+/// The labels, and one more.
+pub(super) fn and(mut labels: Labels, name: &'static str, value: impl Into<String>) -> Labels {
+    labels.push((name, value.into()));
+    labels
+}
+
 pub(super) fn number(count: usize) -> f64 {
     count as f64
 }

@@ -1,6 +1,6 @@
 //! The families of streams, of their drift audits, and of the requests of clients.
 
-use super::encoder::{Families, Labels, number};
+use super::encoder::{Families, Labels, and, number};
 use crate::informers::{Asked, StreamStatus};
 use core::fmt;
 use core::time::Duration;
@@ -13,11 +13,7 @@ const STATES: [&str; 8] = ["idle", "listing", "streaming", "delivering", "synced
 
 pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
     let states = streams.iter().flat_map(|(name, it)| {
-        STATES.map(|state| {
-            let mut labels = stream(name);
-            labels.push(("state", state.to_owned()));
-            (labels, f64::from(u8::from(state_of(&it.status) == state)))
-        })
+        STATES.map(|state| (and(stream(name), "state", state), f64::from(u8::from(it.status.name() == state))))
     });
     families.gauge("listwatch_stream_state", "1 for the state of the stream, 0 for the others", states)?;
     let ages = streams.iter().filter_map(|(name, it)| Some((stream(name), age_of(&it.status)?.as_secs_f64())));
@@ -31,9 +27,9 @@ pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStat
         })
     };
     let help = "Resource version up to which every change was received";
-    families.gauge("listwatch_stream_received_version", help, of(received))?;
+    families.gauge("listwatch_stream_received_version", help, of(|it| it.received.as_ref()))?;
     let help = "Resource version up to which every change is in the cache";
-    families.gauge("listwatch_stream_applied_version", help, of(applied))?;
+    families.gauge("listwatch_stream_applied_version", help, of(|it| it.applied.as_ref()))?;
     let undecodable = streams.iter().map(|(name, it)| (stream(name), it.undecodable));
     families.counter("listwatch_stream_undecodable_objects", "Objects that could not be decoded", undecodable)?;
     let panics = streams.iter().map(|(name, it)| (stream(name), it.panics));
@@ -48,11 +44,8 @@ pub(super) fn encode(families: &mut Families<'_>, streams: &[(String, StreamStat
 fn counted(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
     let by_reason = |which: usize| {
         streams.iter().flat_map(move |(name, it)| {
-            it.failures.iter().filter(move |(_, counts)| counts[which] > 0).map(move |(class, counts)| {
-                let mut labels = stream(name);
-                labels.push(("reason", format!("{class:?}")));
-                (labels, counts[which])
-            })
+            let failures = it.failures.iter().filter(move |(_, counts)| counts[which] > 0);
+            failures.map(move |(class, counts)| (and(stream(name), "reason", format!("{class:?}")), counts[which]))
         })
     };
     let help = "Failures of lists and watches by their class";
@@ -70,19 +63,6 @@ fn stream(name: &str) -> Labels {
     vec![("stream", name.to_owned())]
 }
 
-pub(crate) fn state_of(status: &InformerStatus) -> &'static str {
-    match status {
-        InformerStatus::Listing { .. } => "listing",
-        InformerStatus::Streaming { .. } => "streaming",
-        InformerStatus::Delivering { .. } => "delivering",
-        InformerStatus::Synced { .. } => "synced",
-        InformerStatus::Restored { .. } => "restored",
-        InformerStatus::Failing { .. } => "failing",
-        InformerStatus::Stopped => "stopped",
-        _ => "idle",
-    }
-}
-
 fn age_of(status: &InformerStatus) -> Option<Duration> {
     match status {
         InformerStatus::Synced { age, .. } | InformerStatus::Restored { age: SavedAge::Known(age) } => Some(*age),
@@ -93,36 +73,15 @@ fn age_of(status: &InformerStatus) -> Option<Duration> {
     }
 }
 
-fn received(stream: &StreamStatus) -> Option<&Version> {
-    match &stream.status {
-        InformerStatus::Synced { received, .. } => received.as_ref(),
-        _ => stream.received.as_ref(),
-    }
-}
-
-fn applied(stream: &StreamStatus) -> Option<&Version> {
-    match &stream.status {
-        InformerStatus::Synced { applied, .. } => applied.as_ref(),
-        _ => stream.applied.as_ref(),
-    }
-}
-
 fn audits(families: &mut Families<'_>, streams: &[(String, StreamStatus)]) -> fmt::Result {
     let results = streams.iter().flat_map(|(name, it)| {
-        it.audits.by_result().into_iter().map(|(result, count)| {
-            let mut labels = stream(name);
-            labels.push(("result", result.to_owned()));
-            (labels, count)
-        })
+        it.audits.by_result().into_iter().map(|(result, count)| (and(stream(name), "result", result), count))
     });
     families.counter("listwatch_stream_audits", "Drift audits by their result", results)?;
     let found = streams.iter().filter_map(|(name, it)| Some((name, it.audits.found()?)));
     let drifted = found.flat_map(|(name, found)| {
-        [("missing", found.missing), ("extra", found.extra), ("stale", found.stale)].map(|(kind, objects)| {
-            let mut labels = stream(name);
-            labels.push(("kind", kind.to_owned()));
-            (labels, number(objects))
-        })
+        [("missing", found.missing), ("extra", found.extra), ("stale", found.stale)]
+            .map(|(kind, objects)| (and(stream(name), "kind", kind), number(objects)))
     });
     let help = "Objects in which the store differed from the server at the last drift audit that compared them";
     families.gauge("listwatch_stream_drifted_objects", help, drifted)?;

@@ -26,17 +26,19 @@ const RESTARTS: u32 = 20;
 
 pub(crate) type Failed = Box<dyn Error>;
 pub(crate) type Scenario = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send>>;
+type Program<S> = Box<dyn Fn(World, &Outside<S>) -> Result<(), Failed> + Send + Sync>;
 type Predicate<S> = Box<dyn Fn(&It<S>) -> Result<(), String> + Send + Sync>;
+type Shown<S> = Box<dyn Fn(&It<S>) -> Value + Send + Sync>;
 
 /// The program, what it runs on, and what is required of it.
 pub(crate) struct Parts<S> {
-    pub(crate) program: Box<dyn Fn(World, &Outside<S>) -> Result<(), Failed> + Send + Sync>,
+    pub(crate) program: Program<S>,
     pub(crate) outside: Box<dyn Fn() -> S + Send + Sync>,
     pub(crate) cluster: Box<dyn Fn() -> SimulatedCluster + Send + Sync>,
     pub(crate) scenario: Box<dyn Fn(It<S>) -> Scenario + Send + Sync>,
     pub(crate) always: Vec<(String, Predicate<S>)>,
     pub(crate) in_the_end: Vec<Predicate<S>>,
-    pub(crate) shown: Option<Box<dyn Fn(&It<S>) -> Value + Send + Sync>>,
+    pub(crate) shown: Option<Shown<S>>,
 }
 
 /// What became of a run.

@@ -59,7 +59,7 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
         if !pods.iter().any(|pod| pod["spec"]["role"] == "master") {
             let next = pods.iter().position(|pod| pod["spec"]["role"] == "replica").unwrap_or_default();
             // Between these writes, nothing tells a replica from an empty pod.
-            for pod in &mut pods {
+            for pod in pods.iter_mut().filter(|pod| !pod["spec"]["role"].is_null()) {
                 *pod = set(&cx, pod, &json!({ "role": null })).await?;
             }
             if let Some(pod) = pods.get_mut(next) {

@@ -47,10 +47,10 @@ pub(crate) fn fixed(world: World) -> Result<(), RunError> {
     operate(world, predicate::or(is_changed, is_deleted))
 }
 
-/// Whether the desired state changes.
+/// Whether the spec, the labels or the annotations change.
 fn is_changed(old: &Object<Value>, new: &Object<Value>) -> bool {
-    let is_other = old.value["spec"] != new.value["spec"];
-    is_other || predicate::labels_changed(old, new) || predicate::annotations_changed(old, new)
+    let watched = ["/spec", "/metadata/labels", "/metadata/annotations", "/metadata/uid"];
+    watched.iter().any(|place| old.value.pointer(place) != new.value.pointer(place))
 }
 
 /// Whether the deletion begins.

@@ -1,6 +1,7 @@
 //! Two nodes get the same addresses, because an old leader goes on after the end of its term.
 
 use super::{Model, Step, ensure, living, object, serving};
+use core::time::Duration;
 use listwatch::controller::{Context, Controller, ControllerHandle, Error, Outcome, RunError, run_all};
 use listwatch::election::{Election, WhenLost};
 use listwatch::testing::SimulatedCluster;
@@ -41,7 +42,7 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let (informers, leads, pool) = (Informers::new(world), AtomicBool::new(false), Mutex::new(None));
     let (leader, handle) = (Controller::new("cilium", &informers), ControllerHandle::default());
     let nodes = leader.informer_of::<Value>(NODES);
-    let election = Election::new("cilium").when_lost(WhenLost::Rejoin);
+    let election = election().when_lost(WhenLost::Rejoin);
     let leader = leader.reconciles(&nodes).lead_by(election).calls(async |_cx, key| {
         // It is told when the first term begins, and not when one ends.
         leads.store(true, Ordering::Relaxed);
@@ -68,7 +69,7 @@ pub(crate) fn fixed(world: World) -> Result<(), RunError> {
     let nodes = controller.informer_of::<Value>(NODES).with_kind("CiliumNode");
     let claims = controller.informer_of::<Value>(CLAIMS).with_kind("AddressClaim");
     // At the end of a term each reconcile is dropped, and the program ends with what it knew.
-    controller.reconciles(&nodes).lead_by(Election::new("cilium")).run(async |cx, key| {
+    controller.reconciles(&nodes).lead_by(election()).run(async |cx, key| {
         let Some(node) = nodes.get(&key) else { return Ok(Outcome::Done) };
         if node["spec"]["podCIDR"].is_null() {
             let number = claim(&cx, &claims, &node).await?;
@@ -76,6 +77,13 @@ pub(crate) fn fixed(world: World) -> Result<(), RunError> {
         }
         Ok(Outcome::Done)
     })
+}
+
+/// An election whose terms are short, so that a replica that died is soon replaced.
+fn election() -> Election {
+    let [lease, renewal, retry] = [6, 4, 1].map(Duration::from_secs);
+    let election = Election::new("cilium").namespace("web").lease_duration(lease).renew_deadline(renewal);
+    election.retry_period(retry).request_timeout(Duration::from_secs(2))
 }
 
 /// Takes the first addresses that no other node has. The server has them by name, so a late request takes none twice.

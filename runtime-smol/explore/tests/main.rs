@@ -1,11 +1,35 @@
-//! Explorations of small programs: each kind of fault is found, and the program without it is clean.
+//! Explorations of small programs, of models of public bugs, and of the examples: each fault is found, and each program
+//! without it is clean.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod faults;
+#[path = "../../examples/finalizer.rs"]
+#[expect(dead_code, reason = "its `main` reads the arguments of the process")]
+mod finalizer;
 mod found;
+#[path = "../../examples/leader-election.rs"]
+#[expect(dead_code, reason = "its `main` needs a cluster")]
+mod leader_election;
 mod models;
+mod planted;
+#[path = "../../examples/restart-on-configmap-change.rs"]
+#[expect(dead_code, reason = "its `main` needs a cluster")]
+mod restart_on_configmap_change;
 mod sample;
 #[path = "../../examples/sample-controller.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod undisturbed;
+
+/// The port of postgres-operator.
+#[expect(dead_code, reason = "its own tests use the rest")]
+mod ports {
+    #[path = "../../../tests/ports/postgres_kinds.rs"]
+    pub(crate) mod postgres_kinds;
+    #[path = "../../../tests/ports/postgres_operator.rs"]
+    pub(crate) mod postgres_operator;
+    #[path = "../../../tests/ports/postgres_server.rs"]
+    pub(crate) mod postgres_server;
+    #[path = "../../../tests/ports/postgres_sql.rs"]
+    pub(crate) mod postgres_sql;
+}

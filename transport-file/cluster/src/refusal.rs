@@ -222,7 +222,7 @@ impl FieldError {
         let value = match value {
             Value::String(text) => format!("{text:?}"),
             Value::Number(number) => {
-                number.as_f64().filter(|_| number.is_f64()).map_or(number.to_string(), number_text)
+                number.as_f64().filter(|_| number.is_f64()).map_or_else(|| number.to_string(), number_text)
             }
             value => value.to_string(),
         };

@@ -20,7 +20,7 @@ fn check(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
             match schema.list_type() {
                 ListType::Atomic => {}
                 ListType::Set => {
-                    check_twice(elements.iter().map(|element| (element.clone(), element.to_string())), path, errors)
+                    check_twice(elements.iter().map(|element| (element.clone(), element.to_string())), path, errors);
                 }
                 ListType::Map(keys) => check_keys(keys, elements, path, errors),
             }

@@ -138,7 +138,7 @@ impl Check<'_> {
             || name == "number" && is_whole && types.contains(&"integer")
             || name == "integer" && types.contains(&"number");
         let is_text = value.is_string() || value.is_array();
-        if !is_text && !format.is_empty() && !(fits || format == own_format) {
+        if !(is_text || format.is_empty() || fits || format == own_format) {
             return self.other_type(path, format, &json!(own_format)).into();
         }
         let is_numeric = types.iter().any(|it| ["number", "integer"].contains(it));

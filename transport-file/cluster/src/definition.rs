@@ -46,7 +46,7 @@ pub(super) fn complete(definition: &mut Value) {
     let status = &mut definition["status"];
     for (field, empty) in [
         ("acceptedNames", json!({ "kind": "", "plural": "" })),
-        ("conditions", json!([])),
+        ("conditions", json!(null)),
         ("storedVersions", json!([])),
     ] {
         if status[field].is_null() {

@@ -29,6 +29,18 @@ impl Server {
             "spec": { "replicas": number(wanted) }, "status": { "replicas": number(present), "selector": selector } })
     }
 
+    /// The scale, which a custom resource has as long as it says how much is wanted.
+    pub(super) fn read_scale(&self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
+        let stored = place.stored(&self.store)?;
+        let path = place.version.as_ref().map(|version| &version.scale.wanted);
+        if let Some(path) = path.filter(|path| at(stored, path).is_none()) {
+            let why = format!("the spec replicas field \".{path}\" does not exist");
+            let refusal = Refusal::new(500, "InternalError", format!("Internal error occurred: {why}"));
+            return Err(refusal.with_details(json!({ "causes": [{ "message": why }] })));
+        }
+        Ok(asked.done(200, &Self::scale_of(place, stored)))
+    }
+
     pub(super) fn change_scale(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let stored = Arc::clone(place.stored(&self.store)?);
         limits::check(&stored)?;

@@ -32,7 +32,7 @@ impl Server {
         match asked.target.subresource.as_str() {
             "" => Ok(asked.done(200, stored?)),
             "status" if place.kind.has_status => Ok(asked.done(200, stored?)),
-            "scale" if place.kind.has_scale => Ok(asked.done(200, &Self::scale_of(place, stored?))),
+            "scale" if place.kind.has_scale => self.read_scale(asked, place),
             _ => Err(place.no_subresource()),
         }
     }

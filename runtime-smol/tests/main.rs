@@ -15,8 +15,6 @@ mod finalizer;
 mod foo;
 mod informers;
 mod metrics;
-#[path = "../explore/tests/models/mod.rs"]
-mod models;
 mod ports;
 #[cfg(unix)]
 mod readme;
@@ -32,5 +30,3 @@ mod saved;
 mod simulated_cluster;
 #[cfg(unix)]
 mod termination;
-#[path = "../explore/tests/undisturbed.rs"]
-mod undisturbed;

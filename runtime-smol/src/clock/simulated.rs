@@ -52,6 +52,12 @@ impl SimulatedTime {
         state.candidates
     }
 
+    /// The next candidate gets the number after this one.
+    #[cfg(feature = "testing")]
+    pub(crate) fn number_candidates_from(&self, last: u64) {
+        self.0.lock().candidates = last;
+    }
+
     pub(super) fn now(&self) -> Instant {
         self.0.lock().now
     }

@@ -546,6 +546,8 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 impl From<SimulatedCluster> for World {
     fn from(cluster: SimulatedCluster) -> Self {
         let clock = Clock::simulated_at(cluster.date());
+        // No two processes of a cluster have one identity.
+        clock.simulation().into_iter().for_each(|time| time.number_candidates_from(cluster.processes() * 100));
         let time = clock.clone();
         let cluster = cluster.on_clock(move || time.now());
         let client = Client::new(cluster.client(), clock.clone());

@@ -21,6 +21,7 @@ const ROOTS: &[&str] = &[
     "transport-file/cluster/src/lib.rs",
     "runtime-smol/src/lib.rs",
     "runtime-smol/cli/src/main.rs",
+    "runtime-smol/explore/src/lib.rs",
     "tests/src/lib.rs",
     "tests/bare-metal/src/lib.rs",
 ];

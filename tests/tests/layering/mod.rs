@@ -156,6 +156,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("listwatch-cli", "runtime-smol/cli", &["listwatch-core", "listwatch", "listwatch-tests"]),
+    ("listwatch-explore", "runtime-smol/explore", &["listwatch"]),
     (
         "listwatch-tests",
         "tests",

@@ -1,6 +1,8 @@
 //! The single requests of a controller.
 
+use super::fault::Fault;
 use super::line::{BY_TEST, Line, Returned, WAY, broken};
+use super::network::Passage;
 use super::server::Call;
 use core::task::Poll;
 use listwatch_core::Instant;
@@ -21,8 +23,10 @@ pub struct ClusterClient {
 enum Open {
     /// The caller has not looked for the answer yet.
     Asked(ApiRequest),
-    /// On its way to the server.
+    /// On its way to the server, which it reaches then.
     Going(Instant, ApiRequest),
+    /// Held up on its way.
+    Late(Instant, ApiRequest),
     /// The answer, or the failure, is on its way back.
     Coming(Instant, Reply),
     Silent,
@@ -39,7 +43,8 @@ impl ClusterClient {
             open = Self::leave(now, request);
         }
         match open {
-            Open::Going(due, request) if due <= now => self.arrive(now, &request),
+            Open::Going(due, request) if due <= now => self.arrive(now, request),
+            Open::Late(due, request) if due <= now => self.answered(now, &request, None),
             open => open,
         }
     }
@@ -52,19 +57,33 @@ impl ClusterClient {
         }
     }
 
-    fn arrive(&self, now: Instant, request: &ApiRequest) -> Open {
-        let ApiRequest { method, accept, body, .. } = request;
-        let (target, content_type) = (request.to_string(), request.content_type.unwrap_or_default());
-        let call = Call { method: method.name(), target: &target, accept, content_type, body };
-        match self.line.send(now, *method, &call) {
-            Returned::Answer(answer) => {
+    fn arrive(&self, now: Instant, request: ApiRequest) -> Open {
+        let target = request.to_string();
+        let passage = self.line.passage(now, Some(request.method), &call(&request, &target));
+        match passage {
+            Passage::Open => self.answered(now, &request, None),
+            Passage::Late(time) => Open::Late(now + time, request),
+            Passage::Fails(fault) => self.answered(now, &request, Some(fault)),
+            Passage::Never => Open::Silent,
+        }
+    }
+
+    fn answered(&self, now: Instant, request: &ApiRequest, fault: Option<Fault>) -> Open {
+        let target = request.to_string();
+        match self.line.send(now, request.method, &call(request, &target), fault) {
+            Returned::Answer(time, answer) => {
                 let response = ApiResponse::new(answer.head.status, answer.body);
-                Open::Coming(now + WAY, Reply::Answered(response.with_retry_after(answer.head.retry_after)))
+                Open::Coming(now + time, Reply::Answered(response.with_retry_after(answer.head.retry_after)))
             }
             Returned::Broken(kind) => Open::Coming(now + WAY, Reply::Failed(broken(kind, BY_TEST))),
             Returned::Silence => Open::Silent,
         }
     }
+}
+
+fn call<'a>(request: &'a ApiRequest, target: &'a str) -> Call<'a> {
+    let ApiRequest { method, accept, body, content_type, .. } = request;
+    Call { method: method.name(), target, accept, content_type: content_type.unwrap_or_default(), body }
 }
 
 impl ApiTransport for ClusterClient {
@@ -74,10 +93,10 @@ impl ApiTransport for ClusterClient {
 
     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
         let Some(open) = self.open.remove(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
-        let open = self.advance(turn.now, open);
+        let open = if self.line.is_dead() { Open::Silent } else { self.advance(turn.now, open) };
         let until = match open {
             Open::Coming(due, reply) if due <= turn.now => return Poll::Ready(reply),
-            Open::Going(due, _) | Open::Coming(due, _) => Some(due),
+            Open::Going(due, _) | Open::Late(due, _) | Open::Coming(due, _) => Some(due),
             Open::Asked(_) | Open::Silent => None,
         };
         self.open.insert(id, open);

@@ -3,6 +3,7 @@
 use crate::client::ClusterClient;
 use crate::fault::Fault;
 use crate::line::Line;
+use crate::network::{Asking, Commit, Network, Passage, Sent};
 use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::requests::ClientRequest;
@@ -121,7 +122,7 @@ impl SimulatedCluster {
     /// A cluster without objects, whose date is `origin` at [`Instant::ZERO`].
     #[must_use]
     pub fn starting_at(origin: WallTime) -> Self {
-        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO } }
+        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO, network: None } }
     }
 
     /// Adds a kind of custom resources, or replaces what is known of it. A kind with a regular plural and a namespace needs
@@ -284,7 +285,59 @@ impl SimulatedCluster {
     pub fn on_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         let base = self.shared().now().saturating_since(now());
         self.shared().set_clock(Arc::new(move || now() + base));
-        Self { line: Line { shared: Arc::clone(self.shared()), base } }
+        Self { line: Line { shared: Arc::clone(self.shared()), base, network: self.line.network.clone() } }
+    }
+
+    /// The same cluster, as one process has it that this network disturbs. `World::from` makes the world of the process.
+    ///
+    /// ```
+    /// use listwatch_simulated_cluster::{Network, Sent, SimulatedCluster};
+    /// use std::time::Duration;
+    ///
+    /// /// The watches of the Deployments are ten seconds behind those of other kinds.
+    /// #[derive(Debug)]
+    /// struct LateDeployments;
+    ///
+    /// impl Network for LateDeployments {
+    ///     fn told_at(&self, _: listwatch_core::Instant, resource: &str, changed: listwatch_core::Instant) -> listwatch_core::Instant {
+    ///         changed + Duration::from_millis(if resource == "apps/v1/deployments" { 10_000 } else { 3 })
+    ///     }
+    /// }
+    ///
+    /// let disturbed = SimulatedCluster::new().through(LateDeployments);
+    /// ```
+    #[must_use]
+    pub fn through(&self, network: impl Network + 'static) -> Self {
+        self.shared().with(|inside| inside.processes += 1);
+        Self { line: Line { network: Some(Arc::new(network)), ..self.line.clone() } }
+    }
+
+    /// The same cluster, as one process has it whose requests this function lets pass, or not.
+    ///
+    /// ```
+    /// use listwatch_simulated_cluster::{Passage, SimulatedCluster};
+    ///
+    /// // The process is cut off when it deletes something.
+    /// let cut_off = SimulatedCluster::new().on_request(|request| match request.method {
+    ///     "DELETE" => Passage::Never,
+    ///     _ => Passage::Open,
+    /// });
+    /// ```
+    #[must_use]
+    pub fn on_request(&self, passage: impl Fn(&Sent<'_>) -> Passage + Send + Sync + 'static) -> Self {
+        self.through(Asking(passage))
+    }
+
+    /// Calls `observer` after each change that is stored, whoever made it, in place of the one before. It may use the
+    /// cluster.
+    pub fn on_commit(&self, observer: impl Fn(&Commit) + Send + Sync + 'static) {
+        self.shared().observe(Arc::new(observer));
+    }
+
+    /// How many processes were given a network of their own so far ([`through`](Self::through)).
+    #[must_use]
+    pub fn processes(&self) -> u64 {
+        self.shared().with(|inside| inside.processes)
     }
 
     /// A transport for one informer.

@@ -1,10 +1,11 @@
 //! The line between a client and the server: how long each way takes, and what gets lost on it.
 
 use super::fault::{Fault, refusal};
+use super::network::{Network, Passage, Sent};
 use super::requests::{ClientOutcome, ClientRequest};
 use super::server::Call;
 use super::shared::{Answer, Shared, refused};
-use super::target::{Target, path_and_query};
+use super::target::path_and_query;
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::api::Method;
@@ -24,12 +25,15 @@ pub(super) struct Line {
     pub(super) shared: Arc<Shared>,
     /// What had passed when the client's clock began.
     pub(super) base: Duration,
+    /// What disturbs the process of the client; none disturbs it.
+    pub(super) network: Option<Arc<dyn Network>>,
 }
 
 /// What comes back over the line.
 #[derive(Debug)]
 pub(super) enum Returned {
-    Answer(Box<Answer>),
+    /// After so long.
+    Answer(Duration, Box<Answer>),
     Broken(TransportErrorKind),
     /// Nothing comes back.
     Silence,
@@ -52,28 +56,56 @@ impl Line {
         self.shared.with(|inside| inside.disconnections)
     }
 
-    /// A list or a watch arrives.
-    pub(super) fn read(&self, now: Instant, call: &Call<'_>) -> Returned {
-        let is_watch = Target::parse(call.target).is_some_and(|target| target.flag("watch"));
-        let line = format!("{} {}", if is_watch { "WATCH" } else { "LIST" }, call.path());
+    /// Whether the process of the client is gone.
+    pub(super) fn is_dead(&self) -> bool {
+        self.network.as_ref().is_some_and(|network| network.is_dead())
+    }
+
+    /// What becomes of a request that arrives now: the faults of the test come first. Without a method, it is a list or a
+    /// watch.
+    pub(super) fn passage(&self, now: Instant, method: Option<Method>, call: &Call<'_>) -> Passage {
+        let sent = Sent::new(self.there(now), method.map(Method::name), call.target, call.body);
+        let line = format!("{} {}", sent.method, call.path());
         let fault = self.shared.with(|inside| inside.faults.take(&line));
+        let passage = || self.network.as_ref().map_or(Passage::Open, |network| network.on_request(&sent));
+        fault.map_or_else(passage, Passage::Fails)
+    }
+
+    /// A list or a watch is answered.
+    pub(super) fn read(&self, now: Instant, call: &Call<'_>, fault: Option<Fault>) -> Returned {
         self.returned(fault, || {
             self.shared.with(|inside| inside.server.follow(call.target));
-            self.shared.handle(self.there(now), call)
+            let mut answer = self.shared.answer(self.there(now), |server, now| {
+                let shown = call.collection().zip(self.network.as_ref());
+                let shown =
+                    shown.map(|(resource, it)| it.version_shown(&resource, server.store().version_of(&resource)));
+                server.handle_at(now, call, shown)
+            });
+            answer.watch.iter_mut().for_each(|watch| watch.set_line(LAG, self.network.clone()));
+            answer
         })
     }
 
-    /// A single request arrives, and is noted.
-    pub(super) fn send(&self, now: Instant, method: Method, call: &Call<'_>) -> Returned {
-        let line = format!("{} {}", method.name(), call.path());
-        let fault = self.shared.with(|inside| inside.faults.take(&line));
+    /// A single request is answered, and is noted.
+    pub(super) fn send(&self, now: Instant, method: Method, call: &Call<'_>, fault: Option<Fault>) -> Returned {
         let mut outcome = ClientOutcome::Dropped;
+        let mut way_back = Passage::Open;
         let returned = self.returned(fault, || {
             let answer = self.shared.handle(self.there(now), call);
             outcome = ClientOutcome::Lost(answer.head.status);
+            let sent = Sent::new(self.there(now), Some(method.name()), call.target, call.body);
+            if let Some(network) = &self.network {
+                way_back = network.on_answer(&sent, answer.head.status);
+            }
             answer
         });
-        if let Returned::Answer(answer) = &returned {
+        let returned = match (way_back, returned) {
+            (Passage::Late(time), Returned::Answer(_, answer)) => Returned::Answer(time, answer),
+            (Passage::Fails(_), Returned::Answer(..)) => Returned::Broken(TransportErrorKind::Reset),
+            (Passage::Never, _) => Returned::Silence,
+            (_, returned) => returned,
+        };
+        if let Returned::Answer(_, answer) = &returned {
             outcome = ClientOutcome::Answered(answer.head.status);
         }
         let (path, query) = path_and_query(call.target);
@@ -85,8 +117,8 @@ impl Line {
 
     fn returned(&self, fault: Option<Fault>, answer: impl FnOnce() -> Answer) -> Returned {
         match fault {
-            None => Returned::Answer(Box::new(answer())),
-            Some(Fault::Refused(code)) => Returned::Answer(Box::new(refused(&refusal(code)))),
+            None => Returned::Answer(WAY, Box::new(answer())),
+            Some(Fault::Refused(code)) => Returned::Answer(WAY, Box::new(refused(&refusal(code)))),
             Some(Fault::Lost) => {
                 drop(answer());
                 Returned::Broken(TransportErrorKind::Reset)

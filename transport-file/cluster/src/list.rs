@@ -14,11 +14,18 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The answer to a list.
-pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form) -> Result<Vec<u8>, Refusal> {
+pub(super) fn list(
+    store: &Store,
+    kind: &ServedKind,
+    target: &Target,
+    form: Form,
+    shown: Option<u64>,
+) -> Result<Vec<u8>, Refusal> {
     options::check_read(target)?;
     let selection = Selection::of(target, kind)?;
     let name = kind.name();
-    let current = store.version_of(&name);
+    let newest = store.version_of(&name);
+    let current = shown.map_or(newest, |shown| shown.min(newest));
     let page = match target.parameter("continue") {
         Some(token) => Page::parse(token)?,
         None => Page { version: first_version(target, current)?, start: String::new() },

@@ -82,6 +82,8 @@ struct Asked<'a> {
     target: &'a Target,
     form: Form,
     actor: Actor,
+    /// The newest version that lists and watches show, if it is not the current one.
+    shown: Option<u64>,
 }
 
 impl Asked<'_> {
@@ -134,12 +136,21 @@ impl Server {
 
     /// Answers a request.
     pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Reply {
+        self.handle_by(now, call, actor, None)
+    }
+
+    /// Answers a request of a client, to which lists and watches show no newer version than this one.
+    pub(super) fn handle_at(&mut self, now: Instant, call: &Call<'_>, shown: Option<u64>) -> Reply {
+        self.handle_by(now, call, Actor::Client, shown)
+    }
+
+    fn handle_by(&mut self, now: Instant, call: &Call<'_>, actor: Actor, shown: Option<u64>) -> Reply {
         let moment = Moment { now, wall: self.wall(now) };
         let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
             target.is_events = self.has_events_of(&target.collection);
             let form = Form::negotiate(call.accept)?;
             let form = if target.is_events && form == Form::Whole { Form::Event } else { form };
-            self.answer(&Asked { moment, call, target: &target, form, actor })
+            self.answer(&Asked { moment, call, target: &target, form, actor, shown })
         });
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -154,7 +165,7 @@ impl Server {
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let call = Call { method, target: "", accept: "", content_type, body };
         let moment = Moment { now, wall: self.wall(now) };
-        let asked = Asked { moment, call: &call, target: &target, form, actor: Actor::Author };
+        let asked = Asked { moment, call: &call, target: &target, form, actor: Actor::Author, shown: None };
         let reply = self.answer(&asked);
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -198,12 +209,14 @@ impl Server {
             check_write(target, options)?;
         }
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
-            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)
+            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form, asked.shown)
                 .map(|watch| Reply::Watch(Box::new(watch)));
         }
         let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
         match (call.method, target.name.is_empty()) {
-            ("GET", true) => list(&self.store, &place.kind, target, form).map(|body| Reply::Whole { code: 200, body }),
+            ("GET", true) => {
+                list(&self.store, &place.kind, target, form, asked.shown).map(|body| Reply::Whole { code: 200, body })
+            }
             ("GET", false) => self.read(asked, &place),
             ("POST", true) => self.create(asked, place),
             ("PUT" | "PATCH", false) => self.change(asked, &place),

@@ -1,6 +1,7 @@
 //! A server behind a lock, and the tasks that wait for its changes.
 
 use super::fault::Faults;
+use super::network::{Commit, Network};
 use super::refusal::Refusal;
 use super::requests::Requests;
 use super::server::{Call, Reply, Server};
@@ -33,10 +34,17 @@ pub(super) struct Inside {
     latest: Instant,
     /// The clock by which it lives, if it has one.
     clock: Option<ServerClock>,
+    /// What is told of each change.
+    observer: Option<Arc<Observer>>,
+    /// How many processes were given a network of their own.
+    pub(super) processes: u64,
     /// The tasks that wait for a change, by the numbers of their watches.
     waiting: BTreeMap<u64, Waker>,
     watches: u64,
 }
+
+/// Hears of changes.
+type Observer = dyn Fn(&Commit) + Send + Sync;
 
 /// The time of a server.
 type ServerClock = Arc<dyn Fn() -> Instant + Send + Sync>;
@@ -69,6 +77,8 @@ impl Shared {
             disconnections: 0,
             latest: Instant::ZERO,
             clock: None,
+            observer: None,
+            processes: 0,
             waiting: BTreeMap::new(),
             watches: 0,
         };
@@ -85,6 +95,14 @@ impl Shared {
     /// Lives by this clock from now on.
     pub(super) fn set_clock(&self, clock: ServerClock) {
         let _before = self.with(|inside| inside.clock.replace(clock));
+    }
+
+    /// Tells this function of each change from now on.
+    pub(super) fn observe(&self, observer: Arc<Observer>) {
+        let _before = self.with(|inside| {
+            inside.server.store_mut().observe();
+            inside.observer.replace(observer)
+        });
     }
 
     /// Looks at the server, or changes something; the watches hear of it.
@@ -152,8 +170,11 @@ impl Drop for Turn<'_> {
         let Some(mut inside) = self.inside.take() else { return };
         let is_changed = inside.progress() != self.before;
         let waiting = if is_changed { std::mem::take(&mut inside.waiting) } else { BTreeMap::new() };
-        // A waker may be anybody's: not behind the lock.
+        let observer = if is_changed { inside.observer.clone() } else { None };
+        let commits = if is_changed { inside.server.store_mut().take_commits() } else { Vec::new() };
+        // A waker and an observer may be anybody's: not behind the lock.
         drop(inside);
+        observer.iter().for_each(|observer| commits.iter().for_each(|commit| observer(commit)));
         waiting.into_values().for_each(Waker::wake);
     }
 }
@@ -189,9 +210,9 @@ impl WatchStream {
         progress
     }
 
-    /// Each change is told so much later from now on.
-    pub(super) fn set_lag(&mut self, lag: Duration) {
-        self.state.set_lag(lag);
+    /// Each change is told so much later from now on, or when the network says.
+    pub(super) fn set_line(&mut self, lag: Duration, network: Option<Arc<dyn Network>>) {
+        self.state.set_line(lag, network);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The objects of a cluster, and the last changes of each collection.
 
 use super::metadata::metadata_of;
+use super::network::Commit;
 use listwatch_core::Instant;
 use listwatch_transport_file::ServedKind;
 use listwatch_transport_file::weight;
@@ -31,6 +32,8 @@ pub(super) struct Store {
     most: u64,
     /// The objects that were changed since the last look.
     touched: Vec<Touched>,
+    /// The changes since the last look, for an observer if there is one.
+    commits: Option<Vec<Commit>>,
     /// Whether nothing is stored.
     is_dry_run: bool,
 }
@@ -97,6 +100,7 @@ impl Store {
             weight: 0,
             most: WINDOW_BYTES,
             touched: Vec::new(),
+            commits: None,
             is_dry_run: false,
         }
     }
@@ -198,7 +202,21 @@ impl Store {
         let after = (!is_deletion).then(|| Arc::clone(&object));
         let before = self.open(kind).exchange(key, &object, is_deletion);
         self.push(kind, Change { before: before.clone(), ..Change::new(revision, now, key, object, is_deletion) });
+        if let Some(commits) = &mut self.commits {
+            let (resource, key, before, after) = (kind.name(), key.to_owned(), before.clone(), after.clone());
+            commits.push(Commit { version: revision, resource, key, before, after });
+        }
         self.touched.push(Touched { collection: kind.name(), key: key.to_owned(), before, after });
+    }
+
+    /// Keeps the changes from now on for an observer.
+    pub(super) fn observe(&mut self) {
+        self.commits.get_or_insert_default();
+    }
+
+    /// Takes the changes for the observer since the last look, oldest first.
+    pub(super) fn take_commits(&mut self) -> Vec<Commit> {
+        self.commits.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Adds a change. Without room for it, the oldest of the largest windows are forgotten, up to a quarter of the memory:
@@ -375,7 +393,8 @@ impl Collection {
         Ok(state)
     }
 
-    fn newest(&self) -> u64 {
+    /// The newest version.
+    pub(super) fn newest(&self) -> u64 {
         self.changes.back().map_or(self.compacted, |change| change.revision).max(self.recorded.unwrap_or(0))
     }
 

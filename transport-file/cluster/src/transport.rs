@@ -1,6 +1,8 @@
 //! The lists and watches of an informer.
 
-use super::line::{BY_TEST, LAG, Line, Returned, WAY, broken};
+use super::fault::Fault;
+use super::line::{BY_TEST, Line, Returned, WAY, broken};
+use super::network::Passage;
 use super::server::Call;
 use super::shared::Answer;
 use super::watch::WatchProgress;
@@ -31,8 +33,10 @@ struct Open {
 enum Stage {
     /// The caller has not looked for the answer yet.
     Asked,
-    /// On its way to the server.
+    /// On its way to the server, which it reaches then.
     Going(Instant),
+    /// Held up on its way.
+    Late(Instant),
     /// The answer is on its way back.
     Coming(Instant, Answer),
     Failing(Instant, TransportErrorKind),
@@ -50,6 +54,9 @@ impl ClusterTransport {
 impl Open {
     fn advance(&mut self, line: &Line, now: Instant, cx: &Context<'_>, buf: &mut [u8]) -> Incoming {
         let id = self.id;
+        if line.is_dead() {
+            return Incoming::Idle { until: None };
+        }
         if self.is_broken(line) {
             return Incoming::Failed { id, error: broken(TransportErrorKind::Reset, "by disconnect") };
         }
@@ -57,6 +64,7 @@ impl Open {
             match std::mem::replace(&mut self.stage, Stage::Silent) {
                 Stage::Asked => self.stage = Stage::Going(now + WAY),
                 Stage::Going(due) if due <= now => self.stage = self.arrive(line, now),
+                Stage::Late(due) if due <= now => self.stage = self.answered(line, now, None),
                 Stage::Coming(due, answer) if due <= now => {
                     let head = answer.head.clone();
                     self.stage = Stage::Body(answer, 0);
@@ -72,7 +80,9 @@ impl Open {
                 }
                 stage => {
                     let until = match &stage {
-                        Stage::Going(due) | Stage::Coming(due, _) | Stage::Failing(due, _) => Some(*due),
+                        Stage::Going(due) | Stage::Late(due) | Stage::Coming(due, _) | Stage::Failing(due, _) => {
+                            Some(*due)
+                        }
                         _ => None,
                     };
                     self.stage = stage;
@@ -88,17 +98,27 @@ impl Open {
     }
 
     fn arrive(&mut self, line: &Line, now: Instant) -> Stage {
+        let target = self.request.to_string();
+        match line.passage(now, None, &self.call(&target)) {
+            Passage::Open => self.answered(line, now, None),
+            Passage::Late(time) => Stage::Late(now + time),
+            Passage::Fails(fault) => self.answered(line, now, Some(fault)),
+            Passage::Never => Stage::Silent,
+        }
+    }
+
+    fn answered(&mut self, line: &Line, now: Instant, fault: Option<Fault>) -> Stage {
         self.disconnections = line.disconnections();
-        let (target, accept) = (self.request.to_string(), self.request.accept());
-        let call = Call { method: "GET", target: &target, accept, content_type: "", body: b"" };
-        match line.read(now, &call) {
-            Returned::Answer(mut answer) => {
-                answer.watch.iter_mut().for_each(|watch| watch.set_lag(LAG));
-                Stage::Coming(now + WAY, *answer)
-            }
+        let target = self.request.to_string();
+        match line.read(now, &self.call(&target), fault) {
+            Returned::Answer(time, answer) => Stage::Coming(now + time, *answer),
             Returned::Broken(kind) => Stage::Failing(now + WAY, kind),
             Returned::Silence => Stage::Silent,
         }
+    }
+
+    fn call<'a>(&self, target: &'a str) -> Call<'a> {
+        Call { method: "GET", target, accept: self.request.accept(), content_type: "", body: b"" }
     }
 }
 

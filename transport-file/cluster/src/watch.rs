@@ -4,6 +4,7 @@ use super::events;
 use super::form::Form;
 use super::list::version;
 use super::metadata::metadata_of;
+use super::network::Network;
 use super::options;
 use super::refusal::Refusal;
 use super::selector::Selection;
@@ -42,6 +43,8 @@ pub(super) struct WatchState {
     next: u64,
     /// How late a change is told.
     lag: Duration,
+    /// What says so instead.
+    network: Option<Arc<dyn Network>>,
     /// The version that all was told up to.
     told: u64,
     bookmark: Option<Instant>,
@@ -68,13 +71,15 @@ impl WatchState {
         kind: &ServedKind,
         target: &Target,
         form: Form,
+        shown: Option<u64>,
     ) -> Result<Self, Refusal> {
         options::check_read(target)?;
         let (selection, collection) = (Selection::of(target, kind)?, kind.name());
         // As a server answers, which reads this version late.
         let asked = version(target).map_err(|why| Refusal::without_reason(500, &why))?;
         let wants_initial = target.flag("sendInitialEvents");
-        let current = store.version_of(&collection);
+        let newest = store.version_of(&collection);
+        let current = shown.map_or(newest, |shown| shown.min(newest));
         if wants_initial && asked.is_some_and(|asked| asked > current) {
             return Err(Refusal::too_large(asked.unwrap_or_default(), current));
         }
@@ -91,6 +96,7 @@ impl WatchState {
             marks_end: wants_initial && bookmarks,
             next: 0,
             lag: Duration::ZERO,
+            network: None,
             told: current,
             bookmark: bookmarks.then(|| now + BOOKMARKS),
             end: now + lasts,
@@ -102,13 +108,20 @@ impl WatchState {
         Ok(watch)
     }
 
-    /// The lag of each change from now on.
-    pub(super) fn set_lag(&mut self, lag: Duration) {
-        self.lag = lag;
+    /// The line of the watch: the lag of each change from now on, unless a network says another.
+    pub(super) fn set_line(&mut self, lag: Duration, network: Option<Arc<dyn Network>>) {
+        (self.lag, self.network) = (lag, network);
     }
 
     fn position(&mut self, collection: &Collection, from: Option<u64>) {
         let Some(from) = from else {
+            let is_behind = self.told < collection.newest();
+            let begun = if is_behind { collection.state(self.told) } else { Err(Forgotten) };
+            if let (Ok(state), Ok(next)) = (begun, collection.position(self.told)) {
+                let selected = state.into_values().filter(|object| self.selection.matches(object));
+                (self.initial, self.next) = (selected.rev().cloned().collect(), next);
+                return;
+            }
             let selected = collection.objects().values().filter(|object| self.selection.matches(object));
             self.initial = selected.rev().cloned().collect();
             self.next = collection.end();
@@ -173,7 +186,8 @@ impl WatchState {
                     return None;
                 }
             };
-            let due = change.at + self.lag;
+            let network = self.network.as_ref();
+            let due = network.map_or(change.at + self.lag, |it| it.told_at(now, &self.collection, change.at));
             if due > now {
                 return Some(due);
             }

@@ -238,7 +238,7 @@ impl Server {
     /// Deletes the objects that are selected, and answers with them.
     pub(super) fn delete_collection(&mut self, asked: &Asked<'_>, kind: &Arc<ServedKind>) -> Result<Reply, Refusal> {
         let (options, selection) = (self.delete_options(asked, kind)?, Selection::of(asked.target, kind)?);
-        let deleted = list(&self.store, kind, asked.target, asked.form)?;
+        let deleted = list(&self.store, kind, asked.target, asked.form, None)?;
         let objects = self.store.collection(&kind.name()).objects().iter();
         let keys: Vec<String> =
             objects.filter(|(_, object)| selection.matches(object)).map(|(key, _)| key.clone()).collect();

@@ -1,0 +1,78 @@
+//! The places of a run at which something can go wrong.
+
+use core::fmt;
+use core::str::FromStr;
+use listwatch::testing::Sent;
+
+/// A place of a run, by its content: the nth request of this method to this object, the nth effect of this name outside of
+/// the cluster, or the nth step of the scenario. So it is the same place when other requests come between.
+///
+/// It is written as `PATCH apps/v1/deployments web/b/status 2`, `CALL s3.delete 1` or `STEP 1`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// What happens, without the number: a method, `LIST`, `WATCH`, `CALL` or `STEP`, and where.
+    pub at: String,
+    /// How often it has happened, this time included.
+    pub nth: u32,
+}
+
+impl Place {
+    /// The word at its begin.
+    pub(crate) fn verb(&self) -> &str {
+        self.at.split(' ').next().unwrap_or_default()
+    }
+
+    /// The resource of a request; empty for others.
+    pub(crate) fn resource(&self) -> &str {
+        if self.is_request() { self.at.split(' ').nth(1).unwrap_or_default() } else { "" }
+    }
+
+    /// The namespace and the name of the object, with the subresource.
+    pub(crate) fn key(&self) -> &str {
+        self.at.split(' ').nth(2).unwrap_or_default()
+    }
+
+    fn is_request(&self) -> bool {
+        !matches!(self.verb(), "CALL" | "STEP")
+    }
+
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(self.verb(), "POST" | "PUT" | "PATCH" | "DELETE")
+    }
+
+    /// Whether it is a request of what all controllers write beside their work.
+    pub(crate) fn is_by_the_way(&self) -> bool {
+        is_event(self.resource())
+    }
+}
+
+/// Whether the objects of a resource are Events.
+pub(crate) fn is_event(resource: &str) -> bool {
+    matches!(resource, "v1/events" | "events.k8s.io/v1/events")
+}
+
+/// Whether the objects of a resource tell which replica leads.
+pub(crate) fn is_lease(resource: &str) -> bool {
+    resource == "coordination.k8s.io/v1/leases"
+}
+
+/// The place of a request, without its number.
+pub(crate) fn of_request(sent: &Sent<'_>) -> String {
+    sent.to_string()
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.at, self.nth)
+    }
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("no place is written as {text:?}; one is `PATCH apps/v1/deployments web/b 2`");
+        let (at, nth) = text.trim().rsplit_once(' ').ok_or_else(wrong)?;
+        Ok(Self { at: at.to_owned(), nth: nth.parse().map_err(|_| wrong())? })
+    }
+}

@@ -1,0 +1,319 @@
+//! One run: the lives of the program, one after the other, on one cluster.
+
+use crate::course::{Bounds, Course, Fault, Traces};
+use crate::ends::End;
+use crate::it::It;
+use crate::outside::Outside;
+use crate::plan::Plan;
+use crate::wire::{Wire, Wired};
+use core::error::Error;
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use listwatch::controller::RunError;
+use listwatch::testing::SimulatedCluster;
+use listwatch::time::Instant;
+use listwatch::{Clock, Executor, World};
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A program that ends by itself restarts so much later.
+const BACKOFF: Duration = Duration::from_secs(5);
+/// So often a program may end by itself while it is disturbed.
+const RESTARTS: u32 = 20;
+
+pub(crate) type Failed = Box<dyn Error>;
+pub(crate) type Scenario = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send>>;
+type Predicate<S> = Box<dyn Fn(&It<S>) -> Result<(), String> + Send + Sync>;
+
+/// The program, what it runs on, and what is required of it.
+pub(crate) struct Parts<S> {
+    pub(crate) program: Box<dyn Fn(World, &Outside<S>) -> Result<(), Failed> + Send + Sync>,
+    pub(crate) outside: Box<dyn Fn() -> S + Send + Sync>,
+    pub(crate) cluster: Box<dyn Fn() -> SimulatedCluster + Send + Sync>,
+    pub(crate) scenario: Box<dyn Fn(It<S>) -> Scenario + Send + Sync>,
+    pub(crate) always: Vec<(String, Predicate<S>)>,
+    pub(crate) in_the_end: Vec<Predicate<S>>,
+    pub(crate) shown: Option<Box<dyn Fn(&It<S>) -> Value + Send + Sync>>,
+}
+
+/// What became of a run.
+pub(crate) struct Outcome {
+    pub(crate) traces: Traces,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) end: End,
+    pub(crate) idlest: Option<(String, u32)>,
+    pub(crate) lasted: Instant,
+}
+
+/// Whose life it is.
+enum Life {
+    /// That of the program.
+    First,
+    /// That of a second replica, which ends when so many steps of the scenario were made.
+    Second { began: Instant, steps: u32 },
+    /// The program is down until the scenario has made its next step.
+    Nobody,
+    /// The program is down until this time.
+    Pause(Instant),
+}
+
+struct Run<S> {
+    parts: Arc<Parts<S>>,
+    it: It<S>,
+    scenario: Mutex<Option<Scenario>>,
+}
+
+/// Runs the program under a plan.
+pub(crate) fn run<S: Send + Sync + 'static>(parts: &Arc<Parts<S>>, plan: Plan, bounds: Bounds) -> Outcome {
+    run_with(parts, plan, bounds, |it| (parts.scenario)(it))
+}
+
+/// Runs the program undisturbed, and deletes an object at the end of its scenario.
+pub(crate) fn run_probed<S: Send + Sync + 'static>(
+    parts: &Arc<Parts<S>>,
+    bounds: Bounds,
+    resource: &str,
+    key: &str,
+) -> Outcome {
+    let (resource, key) = (resource.to_owned(), key.to_owned());
+    run_with(parts, Plan::default(), bounds, |it| {
+        let scenario = (parts.scenario)(it.clone());
+        Box::pin(async move {
+            scenario.await?;
+            it.settled().await;
+            Ok(it.delete(&resource, &key)?)
+        })
+    })
+}
+
+fn run_with<S: Send + Sync + 'static>(
+    parts: &Arc<Parts<S>>,
+    plan: Plan,
+    bounds: Bounds,
+    scenario: impl FnOnce(It<S>) -> Scenario,
+) -> Outcome {
+    let course = Arc::new(Course::new(plan, (parts.cluster)(), bounds));
+    let it = It { course: Arc::clone(&course), outside: Outside::new((parts.outside)()) };
+    let scenario = Mutex::new(Some(scenario(it.clone())));
+    let run = Arc::new(Run { parts: Arc::clone(parts), it, scenario });
+    let observed = Arc::downgrade(&run);
+    course.cluster.on_commit(move |commit| {
+        if let Some(run) = observed.upgrade() {
+            run.it.course.on_commit(commit);
+            run.check();
+        }
+    });
+    run.live();
+    // The scenario has a clone of the run's cluster.
+    drop(run.scenario.lock().unwrap_or_else(PoisonError::into_inner).take());
+    let fault = course.fault().or_else(|| run.judged());
+    let shown = parts.shown.as_ref().map(|shown| shown(&run.it));
+    Outcome {
+        fault,
+        end: End::of(&course.cluster, shown),
+        idlest: course.idlest(),
+        lasted: course.now(),
+        traces: course.traces(),
+    }
+}
+
+impl<S: Send + Sync + 'static> Run<S> {
+    fn course(&self) -> &Arc<Course> {
+        &self.it.course
+    }
+
+    /// Lives until the end can be judged, or something is wrong.
+    fn live(self: &Arc<Self>) {
+        let mut restarts = 0;
+        while self.course().fault().is_none() && !self.course().is_finished() {
+            self.course().restart();
+            let (wire, ended) = self.life(Life::First);
+            let was_killed = wire.is_gone();
+            wire.cut();
+            self.course().stop_time();
+            if self.course().fault().is_some() {
+                return;
+            }
+            match ended {
+                _ if was_killed => {}
+                Err(fault) => return self.course().fail(fault),
+                Ok(Err(error)) => {
+                    restarts += 1;
+                    if !is_passing(&error) || restarts > RESTARTS {
+                        return self.course().fail(Fault::Ended(error.to_string()));
+                    }
+                    let why = error.to_string();
+                    let why = why.lines().next().unwrap_or_default();
+                    self.course().note(&format!("the program ends ({why}), and restarts 5 s later"));
+                    self.without_process(&Life::Pause(self.course().now() + BACKOFF));
+                }
+                Ok(Ok(())) if !self.course().is_finished() => {
+                    return self.course().fail(Fault::Ended("it returned before its world had ended".to_owned()));
+                }
+                Ok(Ok(())) => {}
+            }
+            if self.course().is_down() {
+                self.without_process(&Life::Nobody);
+            }
+        }
+    }
+
+    /// One life of the program.
+    fn life(self: &Arc<Self>, life: Life) -> (Arc<Wire>, Result<Result<(), Failed>, Fault>) {
+        let run = Arc::downgrade(self);
+        let pause = move |goes_on: bool| run.upgrade().into_iter().for_each(|run| run.pause(goes_on));
+        let wire = Arc::new(Wire::new(Arc::clone(self.course()), Box::new(pause)));
+        let world = World::from(self.course().cluster.through(Wired(Arc::clone(&wire))));
+        let clock = world.clock().clone();
+        self.course().begin(clock.clone());
+        let (run, driven) = (Arc::clone(self), Arc::clone(&wire));
+        let world = world.until(async move { run.drive(&life, Some(&driven), &clock).await });
+        let (course, living) = (Arc::clone(self.course()), Arc::clone(&wire));
+        let world = world.on_report_line(move |line| {
+            if !living.is_gone() {
+                course.on_line(line);
+            }
+        });
+        let outside = self.it.outside.of(&wire);
+        let ended = catch_unwind(AssertUnwindSafe(|| (self.parts.program)(world, &outside)));
+        let ended = ended.map_err(|panic| {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            Fault::Panicked(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default())
+        });
+        (wire, ended)
+    }
+
+    /// No process lives, while the scenario goes on.
+    fn without_process(&self, life: &Life) {
+        let clock = Clock::simulated();
+        self.course().begin(clock.clone());
+        let time = clock.clone();
+        _ = self.course().cluster.on_clock(move || time.now());
+        listwatch::run(&clock, &Executor::new(), self.drive(life, None, &clock));
+    }
+
+    /// A second replica lives, while the first stands still.
+    fn pause(self: &Arc<Self>, goes_on: bool) {
+        let course = self.course();
+        if course.set_second(true) {
+            return;
+        }
+        let (before, waker) = (course.now(), course.set_waker(None));
+        let first = course.clock();
+        let steps = if goes_on { course.steps() + 1 } else { 0 };
+        let (wire, ended) = self.life(Life::Second { began: before, steps });
+        wire.cut();
+        let elapsed = course.now().saturating_since(before);
+        first.jump(elapsed);
+        course.begin(first.clone());
+        _ = course.cluster.on_clock(move || first.now());
+        course.set_waker(waker);
+        course.forget_killed();
+        course.set_second(false);
+        course.note("the first replica goes on, and the second is gone");
+        if let Err(fault) = ended {
+            course.fail(fault);
+        }
+    }
+
+    /// Goes on with the scenario until the life is over.
+    async fn drive(&self, life: &Life, wire: Option<&Arc<Wire>>, clock: &Clock) {
+        let mut sleep = None;
+        poll_fn(|cx| {
+            self.course().set_waker(Some(cx.waker().clone()));
+            loop {
+                if wire.is_some_and(|wire| wire.is_gone()) || self.course().fault().is_some() {
+                    return Poll::Ready(());
+                }
+                let is_quiet = matches!(life, Life::Second { steps: 0, .. });
+                let has_stepped = !is_quiet && self.go_on(wire, cx);
+                if self.is_over(life) {
+                    return Poll::Ready(());
+                }
+                let due = self.course().take_timer();
+                if !has_stepped && self.is_asleep(clock, due, &mut sleep, cx) {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await;
+    }
+
+    fn is_over(&self, life: &Life) -> bool {
+        match life {
+            Life::First => self.course().is_at_end(),
+            Life::Second { began, steps } => self.course().is_second_done(*began, *steps),
+            Life::Nobody => !self.course().is_down(),
+            Life::Pause(until) => self.course().slept(*until).is_ok(),
+        }
+    }
+
+    /// Polls the scenario, and makes its next step if it asks for one. True if it did.
+    fn go_on(&self, wire: Option<&Arc<Wire>>, cx: &mut Context<'_>) -> bool {
+        let taken = self.scenario.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut scenario) = taken else { return false };
+        match catch_unwind(AssertUnwindSafe(|| scenario.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => *self.scenario.lock().unwrap_or_else(PoisonError::into_inner) = Some(scenario),
+            Ok(Poll::Ready(Ok(()))) => self.course().on_done(),
+            Ok(Poll::Ready(Err(error))) => {
+                self.course().fail(Fault::Required(format!("the scenario failed: {error}")));
+            }
+            Err(_) => self.course().fail(Fault::Required("the scenario panicked".to_owned())),
+        }
+        if !self.course().take_asked() {
+            return false;
+        }
+        match wire {
+            Some(wire) => _ = wire.on_step(),
+            None => _ = self.course().on_step(),
+        }
+        true
+    }
+
+    /// Waits up to this time. False if it has come.
+    fn is_asleep(
+        &self,
+        clock: &Clock,
+        due: Option<Instant>,
+        sleep: &mut Option<Pin<Box<listwatch::clock::Sleep>>>,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(due) = due else {
+            *sleep = None;
+            return true;
+        };
+        let mut armed = Box::pin(clock.sleep_until(self.course().here(due)));
+        let is_asleep = armed.as_mut().poll(cx).is_pending();
+        *sleep = is_asleep.then_some(armed);
+        is_asleep
+    }
+
+    /// Asks the invariants.
+    fn check(&self) {
+        for (name, always) in &self.parts.always {
+            if let Err(why) = always(&self.it) {
+                self.course().fail(Fault::Invariant(name.clone(), why));
+            }
+        }
+    }
+
+    /// Asks what is required in the end.
+    fn judged(&self) -> Option<Fault> {
+        // A request is noted after its change.
+        self.check();
+        if let Some(fault) = self.course().fault() {
+            return Some(fault);
+        }
+        let wrong = self.parts.in_the_end.iter().find_map(|required| required(&self.it).err());
+        wrong.map(Fault::Required)
+    }
+}
+
+/// Whether a program may end so, and starts again.
+fn is_passing(error: &Failed) -> bool {
+    let ended = error.downcast_ref::<RunError>();
+    matches!(ended, Some(RunError::LeaderElectionLost { .. } | RunError::NotSynced { .. }))
+}

@@ -451,9 +451,11 @@ impl Course {
         self.lock().is_down
     }
 
-    /// A second replica runs, or no more.
+    /// A second replica runs, or no more. Then the first one goes on with old caches, which is the end of a trouble.
     pub(crate) fn set_second(&self, is_second: bool) -> bool {
-        core::mem::replace(&mut self.lock().is_second, is_second)
+        let mut state = self.lock();
+        state.over = state.over.max(state.now());
+        core::mem::replace(&mut state.is_second, is_second)
     }
 
     /// The scenario asks for its next step.

@@ -35,7 +35,7 @@ fn the_restarts_are_clean() {
 
 #[test]
 fn the_counter_is_clean() {
-    let count = |world| leader_election::count(world, "web", Election::new("counter"), Duration::from_secs(1));
+    let count = |world: listwatch::World| leader_election::count(world, "web", Election::new("counter"), Duration::from_secs(1));
     of_counter(count).run(runs()).unwrap();
 }
 

@@ -12,6 +12,8 @@ mod found;
 mod leader_election;
 mod models;
 mod planted;
+#[expect(dead_code, reason = "its own tests use the rest")]
+mod ports;
 #[path = "../../examples/restart-on-configmap-change.rs"]
 #[expect(dead_code, reason = "its `main` needs a cluster")]
 mod restart_on_configmap_change;
@@ -20,16 +22,3 @@ mod sample;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod undisturbed;
-
-/// The port of postgres-operator.
-#[expect(dead_code, reason = "its own tests use the rest")]
-mod ports {
-    #[path = "../../../tests/ports/postgres_kinds.rs"]
-    pub(crate) mod postgres_kinds;
-    #[path = "../../../tests/ports/postgres_operator.rs"]
-    pub(crate) mod postgres_operator;
-    #[path = "../../../tests/ports/postgres_server.rs"]
-    pub(crate) mod postgres_server;
-    #[path = "../../../tests/ports/postgres_sql.rs"]
-    pub(crate) mod postgres_sql;
-}

@@ -27,8 +27,12 @@ pub(super) const MODEL: Model = Model {
         Step {
             what: "the user deletes the Prometheus and its workload",
             take: |cluster| {
-                cluster.delete(SERVERS, "web/main")?;
-                cluster.delete(WORKLOADS, "web/main")
+                let delete = |resource| match cluster.delete(resource, "web/main") {
+                    Err(error) if error.is_not_found() => Ok(()),
+                    deleted => deleted,
+                };
+                delete(SERVERS)?;
+                delete(WORKLOADS)
             },
         },
     ],

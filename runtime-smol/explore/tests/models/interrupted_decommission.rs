@@ -51,10 +51,17 @@ fn operate(world: World, check: impl Fn(bool) -> Result<(), Error> + Send + Sync
         let operation = cluster["status"]["operation"].clone();
         let node = key.sibling(operation["node"].as_str().unwrap_or_default());
         match operation["phase"].as_str() {
-            None => match pods.list_in("web").iter().find(|pod| number(pod) >= nodes(&cluster)) {
-                Some(pod) => begin(&cx, &cluster, pod).await?,
-                None => grow(&cx, &pods, &volumes, &cluster).await?,
-            },
+            None => {
+                let known = pods.list_in("web");
+                let surplus = match known.iter().find(|pod| number(pod) >= nodes(&cluster)) {
+                    Some(pod) => cx.live().get(&pods, pod.key()).await?,
+                    None => None,
+                };
+                match surplus {
+                    Some(pod) => begin(&cx, &cluster, &pod).await?,
+                    None => grow(&cx, &pods, &volumes, &cluster).await?,
+                }
+            }
             Some("Ongoing") => {
                 let pod = cx.live().get(&pods, &node).await?;
                 check(pod.is_some())?;

@@ -23,7 +23,8 @@ fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
 }
 
 fn create(cluster: &SimulatedCluster, api_version: &str, kind: &str, name: &str, rest: Value) {
-    let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "web" } });
+    let mut object =
+        json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "web" } });
     if let (Value::Object(object), Value::Object(rest)) = (&mut object, rest) {
         object.extend(rest);
     }
@@ -168,7 +169,8 @@ pub(crate) fn of_restart(program: impl Fn(World) -> Result<(), RunError> + Send 
         Ok(())
     };
     let restarts = |it: &It| {
-        let is_one = |request: &&ClientRequest| request.to_string() == "PATCH /apis/apps/v1/namespaces/web/deployments/web 200";
+        let is_one =
+            |request: &&ClientRequest| request.to_string() == "PATCH /apis/apps/v1/namespaces/web/deployments/web 200";
         it.requests().iter().filter(is_one).count()
     };
     let few = move |it: &It| ensure(restarts(it) <= 3, || format!("{} restarts for three versions", restarts(it)));

@@ -287,10 +287,9 @@ impl<S: Send + Sync + 'static> Learned<S> {
         let outcomes: Vec<Mutex<Option<Outcome>>> = plans.iter().map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((plan, place)) = {
+            loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                plans.get(index).zip(outcomes.get(index))
-            } {
+                let Some((plan, place)) = plans.get(index).zip(outcomes.get(index)) else { return };
                 let outcome = run(&self.parts, plan.clone(), self.bounds);
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
             }

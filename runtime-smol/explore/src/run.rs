@@ -11,6 +11,7 @@ use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
+use listwatch::api::ApiError;
 use listwatch::controller::RunError;
 use listwatch::testing::SimulatedCluster;
 use listwatch::time::Instant;
@@ -316,6 +317,7 @@ impl<S: Send + Sync + 'static> Run<S> {
 
 /// Whether a program may end so, and starts again.
 fn is_passing(error: &Failed) -> bool {
+    let is_refused = error.downcast_ref::<ApiError>().is_some();
     let ended = error.downcast_ref::<RunError>();
-    matches!(ended, Some(RunError::LeaderElectionLost { .. } | RunError::NotSynced { .. }))
+    is_refused || matches!(ended, Some(RunError::LeaderElectionLost { .. } | RunError::NotSynced { .. }))
 }

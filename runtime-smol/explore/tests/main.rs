@@ -12,6 +12,8 @@ mod found;
 mod leader_election;
 mod models;
 mod planted;
+#[expect(dead_code, reason = "its own tests use the rest")]
+mod ports;
 #[path = "../../examples/restart-on-configmap-change.rs"]
 #[expect(dead_code, reason = "its `main` needs a cluster")]
 mod restart_on_configmap_change;
@@ -20,13 +22,3 @@ mod sample;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod undisturbed;
-
-/// The port of postgres-operator.
-#[path = "../../tests/ports"]
-#[expect(dead_code, reason = "its own tests use the rest")]
-mod ports {
-    pub(crate) mod postgres_kinds;
-    pub(crate) mod postgres_operator;
-    pub(crate) mod postgres_server;
-    pub(crate) mod postgres_sql;
-}

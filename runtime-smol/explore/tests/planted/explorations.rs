@@ -23,7 +23,8 @@ fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
 }
 
 fn create(cluster: &SimulatedCluster, api_version: &str, kind: &str, name: &str, rest: Value) {
-    let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "web" } });
+    let mut object =
+        json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "web" } });
     if let (Value::Object(object), Value::Object(rest)) = (&mut object, rest) {
         object.extend(rest);
     }
@@ -43,7 +44,7 @@ pub(crate) fn of_sample(program: impl Fn(World) -> Result<(), RunError> + Send +
         foo(&cluster, "c", "d", 1);
         cluster
     };
-    let scenario = async |it: It| {
+    let scenario = async |it: It| -> Result<(), Box<dyn Error>> {
         it.settled().await;
         it.patch(FOOS, "web/a", json!({ "spec": { "replicas": 3 } }))?;
         _ = it.patch(DEPLOYMENTS, "web/b", json!({ "status": { "availableReplicas": 2 } }));
@@ -101,7 +102,7 @@ pub(crate) fn of_folders(
         create(&cluster, "example.com/v1", "Folder", "c", json!({ "metadata": { "name": "a", "namespace": "other" } }));
         cluster
     };
-    let scenario = async |it: It<Root>| {
+    let scenario = async |it: It<Root>| -> Result<(), Box<dyn Error>> {
         it.settled().await;
         it.delete(FOLDERS, "web/a")?;
         it.delete(FOLDERS, "web/b")?;
@@ -153,7 +154,7 @@ pub(crate) fn of_restart(program: impl Fn(World) -> Result<(), RunError> + Send 
         create(&cluster, "apps/v1", "Deployment", "other", deployment(json!({ "name": "other", "namespace": "web" })));
         cluster
     };
-    let scenario = async |it: It| {
+    let scenario = async |it: It| -> Result<(), Box<dyn Error>> {
         it.settled().await;
         it.patch(MAPS, "web/c", json!({ "data": { "x": "2" } }))?;
         it.settled().await;
@@ -168,14 +169,15 @@ pub(crate) fn of_restart(program: impl Fn(World) -> Result<(), RunError> + Send 
         Ok(())
     };
     let restarts = |it: &It| {
-        let is_one = |request: &&ClientRequest| request.to_string() == "PATCH /apis/apps/v1/namespaces/web/deployments/web 200";
+        let is_one =
+            |request: &&ClientRequest| request.to_string() == "PATCH /apis/apps/v1/namespaces/web/deployments/web 200";
         it.requests().iter().filter(is_one).count()
     };
     let few = move |it: &It| ensure(restarts(it) <= 3, || format!("{} restarts for three versions", restarts(it)));
     let right = |it: &It| {
         let of = |name: &str| it.get(DEPLOYMENTS, name).unwrap()["spec"]["template"]["metadata"]["annotations"].clone();
         let data = BTreeMap::from([("x", "3")]);
-        let hash = hashed_name("data", &vec![(data, BTreeMap::<&str, &str>::new())]).unwrap();
+        let hash = hashed_name("data", &[(data, BTreeMap::<&str, &str>::new())]).unwrap();
         let is_right = of("web/other").is_null() && of("web/web") == json!({ ANNOTATION: hash, "mesh": "on" });
         ensure(is_right, || format!("{} and {}", of("web/web"), of("web/other")))
     };
@@ -221,13 +223,12 @@ pub(crate) fn of_counter(program: impl Fn(World) -> Result<(), RunError> + Send 
 
 /// The port of postgres-operator, as the modules of a path have it: a database and its user, who changes and goes.
 macro_rules! of_port {
-    ($ports:path) => {{
-        use $ports as ports;
+    ($($ports:tt)*) => {{
         use base64::prelude::{BASE64_STANDARD, Engine};
         use listwatch_explore::{Exploration, It, Outside};
-        use ports::postgres_operator::{Settings, operate};
-        use ports::postgres_server::SimulatedServer;
-        use ports::postgres_sql::{Server, Sql, SqlError};
+        use $($ports)*::postgres_operator::{Settings, operate};
+        use $($ports)*::postgres_server::SimulatedServer;
+        use $($ports)*::postgres_sql::{Server, Sql, SqlError};
         use serde_json::{Value, json};
         use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -270,7 +271,7 @@ macro_rules! of_port {
             object("PostgresUser", name, json!({ "role": name, "database": "shop", "secretName": "pg", "privileges": "WRITE" }))
         };
         let cluster = move || {
-            let cluster = listwatch::testing::SimulatedCluster::new().with_kind_of::<ports::postgres_kinds::Postgres>();
+            let cluster = listwatch::testing::SimulatedCluster::new().with_kind_of::<$($ports)*::postgres_kinds::Postgres>();
             cluster.create(user("app")).unwrap();
             cluster.create(user("gone")).unwrap();
             let spec = json!({ "database": "shop", "dropOnDelete": true, "schemas": ["stock"] });
@@ -279,7 +280,7 @@ macro_rules! of_port {
             cluster.create(object("Postgres", "old", spec)).unwrap();
             cluster
         };
-        let scenario = async |it: It<Beside>| {
+        let scenario = async |it: It<Beside>| -> Result<(), Box<dyn std::error::Error>> {
             it.settled().await;
             it.patch(USERS, "web/app", json!({ "spec": { "privileges": "READ" } }))?;
             it.patch(POSTGRES, "web/shop", json!({ "spec": { "masterRole": "keepers" } }))?;

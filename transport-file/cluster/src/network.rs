@@ -81,7 +81,7 @@ impl<'a> Sent<'a> {
     /// The method of a single request; `None` for a list or a watch.
     pub(super) fn new(now: Instant, method: Option<&'a str>, target: &str, body: &'a [u8]) -> Self {
         let target = Target::parse(target).unwrap_or_default();
-        let method = method.unwrap_or(if target.flag("watch") { "WATCH" } else { "LIST" });
+        let method = method.unwrap_or_else(|| if target.flag("watch") { "WATCH" } else { "LIST" });
         let posted = if method == "POST" && target.name.is_empty() { name_in(body) } else { String::new() };
         let parts = [&target.namespace, &target.name, &posted, &target.subresource];
         let key: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();

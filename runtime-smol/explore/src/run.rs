@@ -27,17 +27,19 @@ const RESTARTS: u32 = 20;
 
 pub(crate) type Failed = Box<dyn Error>;
 pub(crate) type Scenario = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send>>;
+type Program<S> = Box<dyn Fn(World, &Outside<S>) -> Result<(), Failed> + Send + Sync>;
+type Shown<S> = Box<dyn Fn(&It<S>) -> Value + Send + Sync>;
 type Predicate<S> = Box<dyn Fn(&It<S>) -> Result<(), String> + Send + Sync>;
 
 /// The program, what it runs on, and what is required of it.
 pub(crate) struct Parts<S> {
-    pub(crate) program: Box<dyn Fn(World, &Outside<S>) -> Result<(), Failed> + Send + Sync>,
+    pub(crate) program: Program<S>,
     pub(crate) outside: Box<dyn Fn() -> S + Send + Sync>,
     pub(crate) cluster: Box<dyn Fn() -> SimulatedCluster + Send + Sync>,
     pub(crate) scenario: Box<dyn Fn(It<S>) -> Scenario + Send + Sync>,
     pub(crate) always: Vec<(String, Predicate<S>)>,
     pub(crate) in_the_end: Vec<Predicate<S>>,
-    pub(crate) shown: Option<Box<dyn Fn(&It<S>) -> Value + Send + Sync>>,
+    pub(crate) shown: Option<Shown<S>>,
 }
 
 /// What became of a run.
@@ -150,6 +152,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                     let why = why.lines().next().unwrap_or_default();
                     self.course().note(&format!("the program ends ({why}), and restarts 5 s later"));
                     self.without_process(&Life::Pause(self.course().now() + BACKOFF));
+                    self.course().on_trouble_over();
                 }
                 Ok(Ok(())) if !self.course().is_finished() => {
                     return self.course().fail(Fault::Ended("it returned before its world had ended".to_owned()));
@@ -187,7 +190,7 @@ impl<S: Send + Sync + 'static> Run<S> {
         (wire, ended)
     }
 
-    /// No process lives, while the scenario goes on.
+    /// No process lives. The scenario goes on, unless the program only pauses before its restart.
     fn without_process(&self, life: &Life) {
         let clock = Clock::simulated();
         self.course().begin(clock.clone());
@@ -229,7 +232,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                 if wire.is_some_and(|wire| wire.is_gone()) || self.course().fault().is_some() {
                     return Poll::Ready(());
                 }
-                let is_quiet = matches!(life, Life::Second { steps: 0, .. });
+                let is_quiet = matches!(life, Life::Second { steps: 0, .. } | Life::Pause(_));
                 let has_stepped = !is_quiet && self.go_on(wire, cx);
                 if self.is_over(life) {
                     return Poll::Ready(());

@@ -18,7 +18,7 @@ fn fixture() -> SimulatedCluster {
 }
 
 fn exploration() -> Exploration {
-    Exploration::of(|world| sample(world)).cluster(fixture).scenario(async |it| {
+    Exploration::of(sample).cluster(fixture).scenario(async |it| {
         it.settled().await;
         it.patch(FOOS, "web/a", json!({ "spec": { "replicas": 3 } }))?;
         it.settled().await;

@@ -18,14 +18,14 @@ fn runs() -> usize {
 
 #[test]
 fn the_sample_controller_with_two_foos_is_clean() {
-    of_sample(|world| sample_controller::sample(world)).run(runs()).unwrap();
+    of_sample(sample_controller::sample).run(runs()).unwrap();
 }
 
 #[test]
 #[ignore = "its finding is not judged yet"]
 fn the_finalizer_is_clean() {
     // A server that lags has a Folder that is gone, and a replica that stood still makes the directory of one.
-    let exploration = of_folders(|world, root| finalizer::folders(world, root));
+    let exploration = of_folders(finalizer::folders);
     exploration.without("behind").without("paused").without("paused-long").run(runs()).unwrap();
 }
 
@@ -33,7 +33,7 @@ fn the_finalizer_is_clean() {
 #[ignore = "its finding is not judged yet"]
 fn the_restarts_are_clean() {
     // Without an election, a replica that stood still restarts pods by the data that it knew.
-    let exploration = of_restart(|world| restart_on_configmap_change::restart(world));
+    let exploration = of_restart(restart_on_configmap_change::restart);
     exploration.without("paused").without("paused-long").run(runs()).unwrap();
 }
 

@@ -451,6 +451,11 @@ impl Course {
         self.lock().is_down
     }
 
+    /// A trouble is over now, such as the pause before a restart.
+    pub(crate) fn on_trouble_over(&self) {
+        self.hold(Duration::ZERO);
+    }
+
     /// A second replica runs, or no more. Then the first one goes on with old caches, which is the end of a trouble.
     pub(crate) fn set_second(&self, is_second: bool) -> bool {
         let mut state = self.lock();

@@ -152,6 +152,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                     let why = why.lines().next().unwrap_or_default();
                     self.course().note(&format!("the program ends ({why}), and restarts 5 s later"));
                     self.without_process(&Life::Pause(self.course().now() + BACKOFF));
+                    self.course().on_trouble_over();
                 }
                 Ok(Ok(())) if !self.course().is_finished() => {
                     return self.course().fail(Fault::Ended("it returned before its world had ended".to_owned()));
@@ -189,7 +190,7 @@ impl<S: Send + Sync + 'static> Run<S> {
         (wire, ended)
     }
 
-    /// No process lives, while the scenario goes on.
+    /// No process lives. The scenario goes on, unless the program only pauses before its restart.
     fn without_process(&self, life: &Life) {
         let clock = Clock::simulated();
         self.course().begin(clock.clone());
@@ -231,7 +232,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                 if wire.is_some_and(|wire| wire.is_gone()) || self.course().fault().is_some() {
                     return Poll::Ready(());
                 }
-                let is_quiet = matches!(life, Life::Second { steps: 0, .. });
+                let is_quiet = matches!(life, Life::Second { steps: 0, .. } | Life::Pause(_));
                 let has_stepped = !is_quiet && self.go_on(wire, cx);
                 if self.is_over(life) {
                     return Poll::Ready(());

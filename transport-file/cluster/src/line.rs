@@ -1,7 +1,7 @@
 //! The line between a client and the server: how long each way takes, and what gets lost on it.
 
 use super::fault::{Fault, refusal};
-use super::network::{Network, Passage, Sent};
+use super::network::{LAG, Network, Passage, Sent};
 use super::permissions::User;
 use super::requests::{ClientOutcome, ClientRequest};
 use super::server::Call;
@@ -16,9 +16,6 @@ use std::sync::Arc;
 
 /// How long each way takes.
 pub(super) const WAY: Duration = Duration::from_millis(1);
-
-/// How long a change is on its way to a watch: longer than an answer to its writer.
-pub(super) const LAG: Duration = Duration::from_millis(3);
 
 /// A line, by the clock of the client: the server's time less what passed before that clock began.
 #[derive(Clone, Debug)]

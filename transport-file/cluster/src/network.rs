@@ -1,13 +1,15 @@
 //! What lies between one process and the server: what gets lost on it, how long it takes, and how far behind it shows.
 
 use super::fault::Fault;
-use super::line::LAG;
 use super::target::Target;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Instant;
 use serde_json::Value;
 use std::sync::Arc;
+
+/// How long a change is on its way to a watch: longer than an answer to its writer.
+pub(super) const LAG: Duration = Duration::from_millis(3);
 
 /// The network of one process, which [`SimulatedCluster::through`](crate::SimulatedCluster::through) takes. Each method
 /// has an answer that disturbs nothing.

@@ -738,7 +738,7 @@ fn a_query_with_a_watch_of_0_is_no_watch() {
     cluster.fail_next("WATCH", Fault::Refused(500)).expect("taken");
     let call = |target| Call { method: "GET", target, accept: "", content_type: "", body: b"" };
     for (target, left) in [("/api/v1/pods?watch=0", 1), ("/api/v1/pods?watch=1", 0)] {
-        let _answer = cluster.line.passage(Instant::ZERO, None, &call(target));
+        let _passage = cluster.line.passage(Instant::ZERO, None, &call(target));
         assert_eq!(cluster.faults_left().len(), left, "{target}");
     }
 }

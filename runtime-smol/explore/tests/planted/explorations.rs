@@ -169,8 +169,7 @@ pub(crate) fn of_restart(program: impl Fn(World) -> Result<(), RunError> + Send 
         Ok(())
     };
     let restarts = |it: &It| {
-        let is_one =
-            |request: &&ClientRequest| request.to_string() == "PATCH /apis/apps/v1/namespaces/web/deployments/web 200";
+        let is_one = |request: &&ClientRequest| **request == "PATCH /apis/apps/v1/namespaces/web/deployments/web 200";
         it.requests().iter().filter(is_one).count()
     };
     let few = move |it: &It| ensure(restarts(it) <= 3, || format!("{} restarts for three versions", restarts(it)));

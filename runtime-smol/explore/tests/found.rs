@@ -42,7 +42,7 @@ fn each_bug_is_found_and_shrunk_to_at_most_three_disturbances() {
 
 /// The runs of a clean version: `LISTWATCH_RUNS=10000` for all.
 fn runs() -> usize {
-    std::env::var("LISTWATCH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(300)
+    std::env::var("LISTWATCH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(100)
 }
 
 #[test]

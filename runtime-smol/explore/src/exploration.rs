@@ -27,7 +27,7 @@ const IDLE: u32 = 10;
 /// The most requests of an undisturbed run.
 const REQUESTS: u32 = 3_000;
 
-/// Runs a program again and again in a simulated cluster, and disturbs it. See the [crate](crate).
+/// Runs a program again and again in a simulated cluster, and disturbs it. See the [crate].
 #[must_use = "an exploration does nothing until it runs"]
 pub struct Exploration<S = ()> {
     parts: Parts<S>,

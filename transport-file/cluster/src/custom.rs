@@ -90,7 +90,8 @@ impl Versions {
         let stored = versions(definition).find(|version| version["name"] == stored_name)?;
         for version in versions(definition) {
             let collection = collection(definition, version);
-            let Some(kind) = kinds.known(&collection).filter(|_| version["served"] != false) else { continue };
+            let known = kinds.known(&collection).filter(|kind| kind.is_custom() && version["served"] == true);
+            let Some(kind) = known else { continue };
             let mut kind = (*kind).clone();
             kind.api_version.clone_from(&home);
             let is_stored = version["name"] == stored_name;
@@ -108,8 +109,9 @@ impl Versions {
             self.served.remove(&name);
             kinds.remove(&name);
         }
-        let resource = versions(definition).next().and_then(|version| resource_of(&collection(definition, version)));
-        self.defined.extend(resource);
+        let first = versions(definition).next().map(|version| collection(definition, version));
+        let own = first.filter(|collection| !kinds.is_built_in(collection));
+        self.defined.extend(own.as_deref().and_then(resource_of));
     }
 
     /// The version by which a resource's collection is named for good.

@@ -69,6 +69,9 @@ pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
 
 /// Says that the names of a definition are accepted, and that its objects are served.
 pub(super) fn establish(definition: &mut Value, now: WallTime) {
+    if !definition["status"].is_object() {
+        definition["status"] = json!({});
+    }
     definition["status"]["acceptedNames"] = definition["spec"]["names"].clone();
     set_condition(definition, now, ("NamesAccepted", "True"), "NoConflicts", "no conflicts found");
     let why = "the initial names have been accepted";
@@ -166,8 +169,10 @@ fn check_fixed(spec: &Value, stored: &Value, errors: &mut Vec<FieldError>) {
 fn check_versions(definition: &Value, errors: &mut Vec<FieldError>) {
     let all: Vec<&Value> = versions(definition).collect();
     let schema_of = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-    for (place, version) in all.iter().enumerate().filter(|(_, version)| !schema_of(version).is_object()) {
-        errors.push(required(&format!("spec.versions[{place}].schema.openAPIV3Schema")));
+    for (place, version) in all.iter().enumerate() {
+        if !schema_of(version).is_object() {
+            errors.push(required(&format!("spec.versions[{place}].schema.openAPIV3Schema")));
+        }
         if version["name"].as_str().unwrap_or_default().is_empty() {
             errors.push(required(&format!("spec.versions[{place}].name")));
         }

@@ -188,9 +188,16 @@ impl Kinds {
         kind
     }
 
-    /// Forgets the kind of a collection.
+    /// Forgets the kind of a collection, unless it is Kubernetes' own.
     pub(crate) fn remove(&mut self, name: &str) {
-        self.by_name.remove(name);
+        if !self.is_built_in(name) {
+            self.by_name.remove(name);
+        }
+    }
+
+    /// Whether a collection is Kubernetes' own: no definition replaces it.
+    pub(crate) fn is_built_in(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|kind| kind.built_in.is_some())
     }
 
     /// Adds the kinds of a CustomResourceDefinition.
@@ -199,14 +206,17 @@ impl Kinds {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (group, kind, plural) =
             (text(&spec["group"]), text(&spec["names"]["kind"]), text(&spec["names"]["plural"]));
-        let served = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] != false);
+        let served = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] == true);
         for version in served.filter(|_| ![&group, &kind, &plural].iter().any(|name| name.is_empty())) {
             let api_version = format!("{group}/{}", text(&version["name"]));
-            let has = |part: &str| version["subresources"].get(part).is_some();
+            let has = |part: &str| version["subresources"].get(part).is_some_and(|part| !part.is_null());
             let custom = ServedKind::custom(&api_version, &kind, &plural, spec["scope"] != "Cluster");
             let fields = version["selectableFields"].as_array().into_iter().flatten();
             let selectable = fields.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect();
-            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), selectable, ..custom });
+            let custom = ServedKind { has_status: has("status"), has_scale: has("scale"), selectable, ..custom };
+            if !self.is_built_in(&custom.name()) {
+                self.add(custom);
+            }
         }
     }
 

@@ -39,9 +39,10 @@ impl<'a> Action<'a> {
             _ => return None,
         };
         let (version, resource) = target.collection.rsplit_once('/')?;
-        let name = target.name.as_str();
         // A namespace is in itself.
-        let namespace = if target.collection == "v1/namespaces" { name } else { &target.namespace };
+        let namespace = if target.collection == "v1/namespaces" { &target.name } else { &target.namespace };
+        // A list or a watch of one object has its name.
+        let name = if call.method == "GET" && target.name.is_empty() { selected(target) } else { &target.name };
         let group = version.split_once('/').map_or("", |(group, _)| group);
         Some(Self { verb, group, resource, subresource: &target.subresource, namespace, name })
     }
@@ -64,6 +65,13 @@ impl<'a> Action<'a> {
             && has("resources", resources)
             && (names.peek().is_none() || names.any(|name| name == self.name))
     }
+}
+
+/// The name that a field selector asks for; empty for none.
+fn selected(target: &Target) -> &str {
+    let selectors = target.parameter("fieldSelector").unwrap_or_default().split(',');
+    let mut names = selectors.filter_map(|it| it.strip_prefix("metadata.name="));
+    names.next().map_or("", |name| name.trim_start_matches('='))
 }
 
 impl User {
@@ -160,7 +168,10 @@ fn rules(store: &Store, binding: &Value, namespace: &str, missing: &mut Vec<Stri
         _ => (CLUSTER_ROLES, "clusterrole", name.to_owned()),
     };
     let Some(role) = store.object(collection, &role) else {
-        missing.push(format!("{kind}.rbac.authorization.k8s.io {name:?} not found"));
+        let why = format!("{kind}.rbac.authorization.k8s.io {name:?} not found");
+        if !missing.contains(&why) {
+            missing.push(why);
+        }
         return Vec::new();
     };
     let mut rules: Vec<Value> = role["rules"].as_array().into_iter().flatten().cloned().collect();

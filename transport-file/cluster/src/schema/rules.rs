@@ -13,6 +13,7 @@ use kube_cel::{
 use regex_lite::{NoExpand, Regex};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The rules of a value and of those in it.
 #[derive(Debug)]
@@ -72,11 +73,18 @@ impl Rules {
         if value.is_null() {
             return;
         }
+        let old = old.filter(|old| !old.is_null());
         let is_old = old.map_or(is_old, |old| is_same(schema, value, old));
         if let Some(Own { updated, new }) = &self.own {
             let own = if old.is_some() { updated } else { new };
-            let found = validate_compiled(own, value, old).err().into_iter().flatten();
-            errors.extend(found.filter_map(|error| told(own, schema, value, path, is_old, &error)));
+            // The interpreter has no messages such as `a.B{c: 1}`, and panics.
+            match catch_unwind(AssertUnwindSafe(|| validate_compiled(own, value, old))) {
+                Ok(found) => {
+                    let found = found.err().into_iter().flatten();
+                    errors.extend(found.filter_map(|error| told(own, schema, value, path, is_old, &error)));
+                }
+                Err(_) => errors.push(FieldError::invalid(&field(path), &schema.of, "a rule cannot be evaluated")),
+            }
         }
         let before = Old { schema, value: old };
         match value {

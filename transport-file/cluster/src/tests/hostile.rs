@@ -233,3 +233,60 @@ fn an_invalid_name_of_a_namespace_leads_to_no_other_namespace() {
     }
     assert_eq!(send(&cluster, "GET /api/v1/namespaces/a/pods/b%2Fc", &Value::Null).0, 404);
 }
+
+/// A definition of `Foo` with one version.
+fn definition(group: &str, version: &Value) -> Value {
+    json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("foos.{group}") },
+        "spec": { "group": group, "scope": "Namespaced", "versions": [version],
+            "names": { "plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList" } } })
+}
+
+#[test]
+fn a_definition_is_refused_whose_version_has_no_name_or_whose_schema_is_too_deep() {
+    let definitions = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let cluster = SimulatedCluster::new();
+    let schema = json!({ "openAPIV3Schema": { "type": "object" } });
+    let nameless = definition("example.com", &json!({ "served": true, "storage": true, "schema": schema }));
+    assert_eq!(send(&cluster, definitions, &nameless).0, 422);
+    for word in ["items", "not"] {
+        let deep = (0..110).fold(json!({ "type": "array" }), |inner, _| json!({ "type": "array", word: inner }));
+        let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "deep": deep } } });
+        let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema });
+        let code = send(&cluster, definitions, &definition("example.com", &version)).0;
+        assert!((400..500).contains(&code), "{word}: {code}");
+    }
+}
+
+#[test]
+fn a_definition_replaces_no_kind_of_kubernetes() {
+    let cluster = SimulatedCluster::new();
+    let schema = json!({ "openAPIV3Schema": { "type": "object" } });
+    let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema });
+    let mut roles = definition("rbac.authorization.k8s.io", &version);
+    roles["metadata"]["name"] = json!("roles.rbac.authorization.k8s.io");
+    roles["spec"]["names"] = json!({ "plural": "roles", "singular": "role", "kind": "Role", "listKind": "RoleList" });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    send(&cluster, &format!("POST {definitions}"), &roles);
+    send(&cluster, &format!("DELETE {definitions}/roles.rbac.authorization.k8s.io"), &Value::Null);
+    let role = json!({ "metadata": { "name": "a" }, "rules": [{ "verbs": ["get"], "apiGroups": [""], "resources": ["pods"] }] });
+    let (code, stored) = send(&cluster, "POST /apis/rbac.authorization.k8s.io/v1/namespaces/web/roles", &role);
+    assert_eq!((code, &stored["rules"]), (201, &role["rules"]));
+}
+
+#[cfg(feature = "cel")]
+#[test]
+fn a_rule_that_the_interpreter_cannot_evaluate_refuses_the_object() {
+    let cluster = SimulatedCluster::new();
+    let rule = json!([{ "rule": "a.B{c: 1} == self" }]);
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-validations": rule } });
+    let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema });
+    let made = send(
+        &cluster,
+        "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        &definition("example.com", &version),
+    );
+    let foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" } });
+    let (code, status) = send(&cluster, "POST /apis/example.com/v1/namespaces/web/foos", &foo);
+    assert!(made.0 == 422 || code == 422, "{status}");
+}

@@ -66,3 +66,20 @@ fn a_group_may_do_what_aggregated_roles_allow() {
     assert_eq!([code("a"), code("a/scale"), code("b"), code("a/status")], [404, 404, 403, 403]);
     assert_eq!(send(&cluster.as_user("root", &["system:masters"]), "GET /api/v1/nodes", &Value::Null).0, 200);
 }
+
+#[test]
+fn a_rule_for_a_name_allows_the_watch_that_selects_it() {
+    let cluster = SimulatedCluster::new();
+    let user = cluster.as_user("eve", &[]);
+    let rules = json!([{ "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"], "verbs": ["watch"] }]);
+    cluster.create(role("Role", "one", &rules)).expect("created");
+    cluster.create(binding("RoleBinding", "one", &json!({ "kind": "User", "name": "eve" }))).expect("created");
+    let code = |query: &str| send(&user, &format!("GET /api/v1/namespaces/web/secrets?watch=1{query}"), &Value::Null).0;
+    let codes = [
+        "&fieldSelector=metadata.name%3Da",
+        "&fieldSelector=metadata.name%3D%3Da",
+        "&fieldSelector=metadata.name%3Db",
+        "",
+    ];
+    assert_eq!(codes.map(code), [200, 200, 403, 403]);
+}

@@ -58,6 +58,8 @@ pub enum Fault {
     Idle(String),
     /// A key fails, although nothing disturbs it any more.
     Failing(String),
+    /// A plan that is replayed names a place that the run does not reach.
+    NotReached(String),
     /// Two undisturbed runs differ: no promise holds.
     NotDeterministic(String),
 }
@@ -220,7 +222,9 @@ impl Course {
         let is_of = |(_, it): &&(u64, String)| resource.as_ref().is_none_or(|resource| resource == it);
         // The version before the change, in which nothing else happens.
         let hidden = state.versions.iter().rev().filter(is_of).nth(changes.saturating_sub(1) as usize);
-        let version = hidden.map_or(1, |(version, _)| version - 1);
+        // The fixture was there before the program.
+        let fixture = state.versions.first().map_or(u64::MAX, |(version, _)| version - 1);
+        let version = hidden.map_or(fixture, |(version, _)| version - 1);
         state.behind = Some(Behind { version, resource, until: now + SHORT });
         state.over = state.over.max(now + SHORT);
     }
@@ -268,7 +272,8 @@ impl Course {
     /// A request was answered: what happens to its answer.
     pub(crate) fn answer(&self, sent: &Sent<'_>, at: &str, status: u16) -> Option<Trouble> {
         let mut state = self.lock();
-        let (trouble, commits) = state.awaited.remove(at)?;
+        // Another request of the name may have taken it: one of a second replica, or one that overtook this one.
+        let (trouble, commits) = state.awaited.remove(at).unwrap_or((None, u64::MAX));
         let is_change = matches!(sent.method, "PATCH" | "PUT") && (200..300).contains(&status);
         if is_change && commits == state.commits && !is_event(&sent.resource) && !is_lease(&sent.resource) {
             *state.idle.entry(at.to_owned()).or_default() += 1;

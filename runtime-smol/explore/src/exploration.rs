@@ -172,12 +172,14 @@ impl<S: Send + Sync + 'static> Exploration<S> {
     /// Runs one plan again.
     ///
     /// # Errors
-    /// What is wrong under this plan.
+    /// What is wrong under this plan, or which of its places the run does not reach.
     pub fn replay(self, plan: &Plan) -> Result<(), Box<Failure>> {
         let seed = self.seed;
         let learned = self.learn(&mut Explored::default())?;
         let outcome = run(&learned.parts, plan.clone(), learned.bounds);
-        match learned.judge(&outcome) {
+        let unreached = plan.disturbances.iter().zip(&outcome.traces.fired).find(|(_, fired)| !**fired);
+        let unreached = unreached.map(|(disturbance, _)| Fault::NotReached(disturbance.to_string()));
+        match learned.judge(&outcome).or(unreached) {
             None => Ok(()),
             Some(fault) => Err(failed(fault, plan.clone(), outcome, 0, seed)),
         }

@@ -65,6 +65,7 @@ impl fmt::Display for Fault {
             Self::Endless(why) => write!(f, "the program writes without an end: {why}"),
             Self::Idle(at) => write!(f, "the program repeats a write that changes nothing: {at}"),
             Self::Failing(key) => write!(f, "a key goes on to fail, although nothing disturbs it: {key}"),
+            Self::NotReached(disturbance) => write!(f, "the run does not reach this place of the plan: {disturbance}"),
             Self::NotDeterministic(why) => write!(
                 f,
                 "two undisturbed runs differ: {why}. A program under simulated time has no clock, threads or randomness of \

@@ -22,6 +22,11 @@ impl Place {
         self.at.split(' ').next().unwrap_or_default()
     }
 
+    /// The name of a call.
+    pub(crate) fn name(&self) -> &str {
+        self.at.split_once(' ').map_or("", |(_, name)| name)
+    }
+
     /// The resource of a request; empty for others.
     pub(crate) fn resource(&self) -> &str {
         if self.is_request() { self.at.split(' ').nth(1).unwrap_or_default() } else { "" }

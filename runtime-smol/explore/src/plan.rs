@@ -191,8 +191,8 @@ impl Back {
 fn described(place: &Place) -> String {
     match (place.verb(), place.nth) {
         ("STEP", nth) => format!("step {nth} of the scenario"),
-        ("CALL", 1) => format!("the call {:?}", &place.at[5..]),
-        ("CALL", nth) => format!("call {nth} of {:?}", &place.at[5..]),
+        ("CALL", 1) => format!("the call {:?}", place.name()),
+        ("CALL", nth) => format!("call {nth} of {:?}", place.name()),
         (_, 1) => place.at.clone(),
         (_, nth) => format!("{} (the {nth}. time)", place.at),
     }
@@ -269,7 +269,10 @@ impl FromStr for Trouble {
             ["killed", "stored", "back", ref back @ ..] => Self::KilledAfter(read_back(back, text)?),
             ["paused"] => Self::Paused,
             ["paused-long"] => Self::PausedLong,
-            ["refused", code] => Self::Refused(code.parse().map_err(|_| format!("{code:?} is no status"))?),
+            ["refused", code] => {
+                let refused = code.parse().ok().filter(|code| (400..600).contains(code));
+                Self::Refused(refused.ok_or_else(|| format!("{code:?} is no status of a refusal"))?)
+            }
             ["lost"] => Self::Lost,
             ["slow"] => Self::Slow,
             ["failed"] => Self::Failed,

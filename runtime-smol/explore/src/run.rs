@@ -3,9 +3,10 @@
 use crate::course::{Bounds, Course, Fault, Traces};
 use crate::ends::End;
 use crate::it::It;
-use crate::outside::Outside;
+use crate::outside::{NoAnswer, Outside};
 use crate::plan::Plan;
 use crate::wire::{Wire, Wired};
+use core::any::Any;
 use core::error::Error;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -113,7 +114,7 @@ fn run_with<S: Send + Sync + 'static>(
     // The scenario has a clone of the run's cluster.
     drop(run.scenario.lock().unwrap_or_else(PoisonError::into_inner).take());
     let fault = course.fault().or_else(|| run.judged());
-    let shown = parts.shown.as_ref().map(|shown| shown(&run.it));
+    let shown = parts.shown.as_ref().filter(|_| fault.is_none()).map(|shown| shown(&run.it));
     Outcome {
         fault,
         end: End::of(&course.cluster, shown),
@@ -183,11 +184,7 @@ impl<S: Send + Sync + 'static> Run<S> {
         });
         let outside = self.it.outside.of(&wire);
         let ended = catch_unwind(AssertUnwindSafe(|| (self.parts.program)(world, &outside)));
-        let ended = ended.map_err(|panic| {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            Fault::Panicked(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default())
-        });
-        (wire, ended)
+        (wire, ended.map_err(|panic| Fault::Panicked(text_of(&*panic))))
     }
 
     /// No process lives. The scenario goes on, unless the program only pauses before its restart.
@@ -298,7 +295,7 @@ impl<S: Send + Sync + 'static> Run<S> {
     /// Asks the invariants.
     fn check(&self) {
         for (name, always) in &self.parts.always {
-            if let Err(why) = always(&self.it) {
+            if let Err(why) = asked(|| always(&self.it)) {
                 self.course().fail(Fault::Invariant(name.clone(), why));
             }
         }
@@ -311,14 +308,28 @@ impl<S: Send + Sync + 'static> Run<S> {
         if let Some(fault) = self.course().fault() {
             return Some(fault);
         }
-        let wrong = self.parts.in_the_end.iter().find_map(|required| required(&self.it).err());
+        let wrong = self.parts.in_the_end.iter().find_map(|required| asked(|| required(&self.it)).err());
         wrong.map(Fault::Required)
     }
 }
 
 /// Whether a program may end so, and starts again.
 fn is_passing(error: &Failed) -> bool {
-    let is_refused = error.downcast_ref::<ApiError>().is_some();
-    let ended = error.downcast_ref::<RunError>();
-    is_refused || matches!(ended, Some(RunError::LeaderElectionLost { .. } | RunError::NotSynced { .. }))
+    let own: &(dyn Error + 'static) = &**error;
+    let mut sources = core::iter::successors(Some(own), |error| Error::source(*error)).take(64);
+    sources.any(|error| {
+        let ended = error.downcast_ref::<RunError>();
+        let is_over = matches!(ended, Some(RunError::LeaderElectionLost { .. } | RunError::NotSynced { .. }));
+        is_over || error.is::<ApiError>() || error.is::<NoAnswer>()
+    })
+}
+
+/// What a requirement says. A panic is a failure of it.
+fn asked(ask: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|panic| Err(format!("it panicked: {}", text_of(&*panic))))
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }

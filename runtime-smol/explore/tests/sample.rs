@@ -2,7 +2,7 @@
 
 use crate::sample_controller::sample;
 use listwatch::testing::SimulatedCluster;
-use listwatch_explore::{Exploration, Plan};
+use listwatch_explore::{Exploration, Fault, Plan};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,22 @@ fn the_same_seed_finds_the_same() {
 fn a_plan_is_replayed() {
     let plan = Plan::parse("POST apps/v1/deployments web/b 1: killed stored, back behind 1").unwrap();
     exploration().replay(&plan).unwrap();
+}
+
+#[test]
+fn a_plan_whose_place_is_not_reached_is_a_failure() {
+    let plan = Plan::parse("POST apps/v1/deployments web/none 1: lost; CALL 1: lost").unwrap();
+    let failure = exploration().replay(&plan).expect_err("it is not reached");
+    assert!(matches!(failure.fault, Fault::NotReached(_)), "{failure}");
+    assert!(Plan::parse("STEP 1: refused 200").is_err());
+}
+
+#[test]
+fn a_requirement_that_panics_is_a_failure_with_a_plan() {
+    let failure = exploration().in_the_end(|_| panic!("no such Foo")).run(10).expect_err("it panics");
+    assert_eq!(failure.fault, Fault::Required("it panicked: no such Foo".to_owned()));
+    let failure = exploration().always("a Foo", |_| panic!("no such Foo")).run(10).expect_err("it panics");
+    assert!(matches!(failure.fault, Fault::Invariant(..)), "{failure}");
 }
 
 /// `cargo test -p listwatch-explore --release -- --ignored --nocapture how_fast`

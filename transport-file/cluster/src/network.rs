@@ -14,7 +14,7 @@ pub(super) const LAG: Duration = Duration::from_millis(3);
 /// The network of one process, which [`SimulatedCluster::through`](crate::SimulatedCluster::through) takes. Each method
 /// has an answer that disturbs nothing.
 ///
-/// The last three methods are called under the lock of the cluster, so they must not use it.
+/// The last two methods are called under the lock of the cluster, so they must not use it.
 pub trait Network: fmt::Debug + Send + Sync {
     /// A request arrives at the server: it is told once.
     fn on_request(&self, request: &Sent<'_>) -> Passage {

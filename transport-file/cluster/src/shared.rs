@@ -125,7 +125,10 @@ impl Shared {
                 return Reply::Refused(refusal);
             }
             let shown = call.collection().zip(network);
-            let shown = shown.map(|(resource, it)| it.version_shown(&resource, server.store().version_of(&resource)));
+            let shown = shown.map(|(resource, it)| {
+                let shown = it.version_shown(&resource, server.store().version_of(&resource));
+                shown.max(server.store().collection(&resource).compacted())
+            });
             server.handle(now, call, shown)
         })
     }

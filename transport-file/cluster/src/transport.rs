@@ -107,6 +107,7 @@ impl Open {
     }
 
     fn arrive(&mut self, line: &Line, is_namespaced: Option<bool>, now: Instant) -> Stage {
+        self.disconnections = line.disconnections();
         let target = self.request.to_string();
         match line.passage(now, None, &self.call(&target)) {
             Passage::Open => self.answered(line, is_namespaced, now, None),

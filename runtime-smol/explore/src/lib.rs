@@ -10,8 +10,8 @@
 //! /// Keeps a Secret for each ConfigMap.
 //! fn keep(world: World) -> Result<(), RunError> {
 //!     let controller = Controller::new("keep", world);
-//!     let maps = controller.informer_of::<Value>("v1/configmaps");
-//!     let secrets = controller.informer_of::<Value>("v1/secrets");
+//!     let maps = controller.informer_of::<Value>("v1/configmaps").with_kind("ConfigMap");
+//!     let secrets = controller.informer_of::<Value>("v1/secrets").with_kind("Secret");
 //!     controller.reconciles(&maps).owns(&secrets).run(async |cx, key| {
 //!         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
 //!         cx.ensure(&secrets, &key, &json!({ "stringData": map["data"] })).owned_by(&map).await?;

@@ -1,11 +1,11 @@
 //! The course of one run: its time, what has happened in it, and what goes wrong in it now.
 
-use crate::place::{Place, is_event, is_lease};
+use crate::place::{Place, is_work};
 use crate::plan::{Back, FORBIDDEN, LONG, Plan, SHORT, Trouble};
 use core::task::Waker;
 use core::time::Duration;
 use listwatch::Clock;
-use listwatch::testing::{Commit, Sent, SimulatedCluster};
+use listwatch::testing::{Commit, LAG, Sent, SimulatedCluster};
 use listwatch::time::Instant;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -113,7 +113,7 @@ struct State {
     done: Option<Instant>,
     steps: u32,
     is_asked: bool,
-    failing: BTreeMap<String, Instant>,
+    failing: BTreeSet<String>,
     timer: Option<Instant>,
     waker: Option<Waker>,
     fault: Option<Fault>,
@@ -176,7 +176,7 @@ impl Course {
             done: None,
             steps: 0,
             is_asked: false,
-            failing: BTreeMap::new(),
+            failing: BTreeSet::new(),
             timer: None,
             waker: None,
             fault: None,
@@ -275,15 +275,15 @@ impl Course {
         // Another request of the name may have taken it: one of a second replica, or one that overtook this one.
         let (trouble, commits) = state.awaited.remove(at).unwrap_or((None, u64::MAX));
         let is_change = matches!(sent.method, "PATCH" | "PUT") && (200..300).contains(&status);
-        if is_change && commits == state.commits && !is_event(&sent.resource) && !is_lease(&sent.resource) {
+        if is_change && commits == state.commits && is_work(&sent.resource) {
             *state.idle.entry(at.to_owned()).or_default() += 1;
         }
-        if sent.method == "POST" && status == 201 && !is_event(&sent.resource) && !is_lease(&sent.resource) {
+        if sent.method == "POST" && status == 201 && is_work(&sent.resource) {
             state.created.insert(format!("{} {}", sent.resource, sent.key));
         }
         let now = state.now();
         let second = if state.is_second { "the second replica: " } else { "" };
-        if sent.is_write() && !is_event(&sent.resource) && !is_lease(&sent.resource) {
+        if sent.is_write() && is_work(&sent.resource) {
             state.story.push(format!("  {} {second}{at} {status}", time(now)));
         }
         trouble
@@ -293,7 +293,7 @@ impl Course {
     pub(crate) fn on_commit(&self, commit: &Commit) {
         let mut state = self.lock();
         state.commits += 1;
-        if !is_event(&commit.resource) && !is_lease(&commit.resource) {
+        if is_work(&commit.resource) {
             state.versions.push((commit.version, commit.resource.clone()));
             state.last_write = state.now();
         }
@@ -385,7 +385,7 @@ impl Course {
         let stalls = state.stalls.iter().filter(|(stalled, _)| stalled == resource).map(|(_, until)| *until);
         let behind = state.behind.iter().filter(|behind| behind.is_of(resource)).map(|behind| behind.until);
         let late = state.late.iter().filter(|(late, _)| late == resource).map(|(_, late)| *late).max();
-        let due = changed + late.unwrap_or(Duration::from_millis(3));
+        let due = changed + late.unwrap_or(LAG);
         stalls.chain(behind).filter(|until| now < *until).fold(due, Instant::max)
     }
 
@@ -507,7 +507,7 @@ impl Course {
         let failing = line.find(": failed").map(|end| line[..end].to_owned());
         if let Some(key) = failing {
             if calm.is_some_and(|calm| now > calm) && !state.is_finished {
-                state.failing.insert(key, now);
+                state.failing.insert(key);
             }
             if state.story.len() < 400 {
                 state.story.push(format!("  {} {line}", time(now)));
@@ -555,7 +555,7 @@ impl Course {
             story: state.story.clone(),
             fired: state.fired.clone(),
             created: state.created.clone(),
-            failing: state.failing.keys().cloned().collect(),
+            failing: state.failing.clone(),
         }
     }
 }

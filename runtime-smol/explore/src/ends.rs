@@ -1,7 +1,7 @@
 //! What a run leaves behind, without what differs from run to run.
 
 use crate::course::{TOUCHED, is_empty};
-use crate::place::{is_event, is_lease};
+use crate::place::is_work;
 use core::fmt::Write;
 use listwatch::testing::SimulatedCluster;
 use listwatch::time::WallTime;
@@ -37,7 +37,7 @@ const FIELDS: [&str; 8] = [
 impl End {
     pub(crate) fn of(cluster: &SimulatedCluster, shown: Option<Value>) -> Self {
         let kinds = cluster.kinds();
-        let names = kinds.iter().map(|kind| kind.name()).filter(|name| !is_event(name) && !is_lease(name));
+        let names = kinds.iter().map(|kind| kind.name()).filter(|name| is_work(name));
         let names: BTreeSet<String> = names.collect();
         let listed: Vec<(String, Vec<Value>)> =
             names.into_iter().filter_map(|name| cluster.list(&name).ok().map(|objects| (name, objects))).collect();

@@ -1,6 +1,6 @@
 //! What an exploration has reached.
 
-use crate::place::Place;
+use crate::place::{Place, is_work};
 use crate::plan::{Disturbance, Plan};
 use crate::run::Outcome;
 use core::fmt;
@@ -61,7 +61,7 @@ fn sequence(outcome: &Outcome) -> u64 {
 }
 
 fn counts(place: &Place) -> bool {
-    (place.is_write() || place.verb() == "CALL") && !place.is_by_the_way() && !crate::place::is_lease(place.resource())
+    (place.is_write() || place.verb() == "CALL") && is_work(place.resource())
 }
 
 impl fmt::Debug for Explored {

@@ -61,6 +61,11 @@ pub(crate) fn is_lease(resource: &str) -> bool {
     resource == "coordination.k8s.io/v1/leases"
 }
 
+/// Whether a resource has the work of a program: Events and Leases are beside it.
+pub(crate) fn is_work(resource: &str) -> bool {
+    !is_event(resource) && !is_lease(resource)
+}
+
 /// The place of a request, without its number.
 pub(crate) fn of_request(sent: &Sent<'_>) -> String {
     sent.to_string()

@@ -268,7 +268,7 @@ impl<S: Send + Sync + 'static> Run<S> {
             return false;
         }
         match wire {
-            Some(wire) => _ = wire.on_step(),
+            Some(wire) => wire.on_step(),
             None => _ = self.course().on_step(),
         }
         true

@@ -49,8 +49,8 @@ impl Wire {
         self.course.kill(back);
     }
 
-    /// The scenario makes its next step. True if the process is killed there.
-    pub(crate) fn on_step(&self) -> bool {
+    /// The scenario makes its next step.
+    pub(crate) fn on_step(&self) {
         let arrival = self.course.on_step();
         for trouble in &arrival.troubles {
             match trouble {
@@ -59,7 +59,6 @@ impl Wire {
                 trouble => self.course.on_ambient(&arrival.place, trouble),
             }
         }
-        self.is_gone()
     }
 
     /// An effect outside of the cluster is to happen, by `act`.

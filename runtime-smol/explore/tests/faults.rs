@@ -1,8 +1,8 @@
 //! A small operator for each kind of fault, beside the same without it.
 
-use listwatch::World;
 use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::testing::SimulatedCluster;
+use listwatch::{InformerHandle, World};
 use listwatch_explore::{Exploration, Failure, Fault, Outside};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -44,13 +44,16 @@ fn clean(exploration: Exploration<impl Send + Sync + 'static>) {
     exploration.run(500).unwrap();
 }
 
+/// The ConfigMaps and the Secrets.
+fn informers(controller: &Controller) -> (InformerHandle<Value>, InformerHandle<Value>) {
+    let of = |resource, kind| controller.informer_of::<Value>(resource).with_kind(kind);
+    (of(MAPS, "ConfigMap"), of(SECRETS, "Secret"))
+}
+
 /// Creates a Secret of a generated name for each ConfigMap, or one with a name.
 fn duplicates(world: World, is_named: bool) -> Result<(), RunError> {
     let controller = Controller::new("keep", world);
-    let (maps, secrets) = (
-        controller.informer_of::<Value>(MAPS).with_kind("ConfigMap"),
-        controller.informer_of::<Value>(SECRETS).with_kind("Secret"),
-    );
+    let (maps, secrets) = informers(&controller);
     controller.reconciles(&maps).owns(&secrets).run(async |cx, key| {
         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
         if secrets.list_in("default").iter().any(|secret| secret.is_controlled_by(&map)) {
@@ -96,10 +99,7 @@ fn an_invariant_that_a_write_breaks_is_found_at_that_write() {
 /// Makes a Secret once, and notes that: before it or after it.
 fn notes(world: World, is_early: bool) -> Result<(), RunError> {
     let controller = Controller::new("keep", world);
-    let (maps, secrets) = (
-        controller.informer_of::<Value>(MAPS).with_kind("ConfigMap"),
-        controller.informer_of::<Value>(SECRETS).with_kind("Secret"),
-    );
+    let (maps, secrets) = informers(&controller);
     controller.reconciles(&maps).run(async |cx, key| {
         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
         if map["data"]["made"] == "yes" {
@@ -128,10 +128,7 @@ fn a_stop_between_two_writes_is_found() {
 /// Creates a Secret, and fails if it is there.
 fn creates(world: World) -> Result<(), RunError> {
     let controller = Controller::new("keep", world);
-    let (maps, secrets) = (
-        controller.informer_of::<Value>(MAPS).with_kind("ConfigMap"),
-        controller.informer_of::<Value>(SECRETS).with_kind("Secret"),
-    );
+    let (maps, secrets) = informers(&controller);
     controller.reconciles(&maps).run(async |cx, key| {
         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
         if map["data"]["made"] != "yes" {

@@ -9,8 +9,7 @@ use super::schema::pruning::{prune, remove_nulls};
 use super::schema::rules::Rules;
 use super::schema::structural::Schema;
 use super::schema::{embedded, list_types, validation};
-use crate::kinds::ServedKind;
-use crate::kinds::{Kinds, ObjectType};
+use crate::kinds::{Kinds, ObjectType, ServedKind};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -88,6 +87,7 @@ impl Versions {
         kinds.define(definition);
         let stored_name = storage(definition)?;
         let stored = versions(definition).find(|version| version["name"] == stored_name)?;
+        let stored = Arc::new(schema_of(stored));
         for version in versions(definition) {
             let collection = collection(definition, version);
             let known = kinds.known(&collection).filter(|kind| kind.is_custom() && version["served"] == true);
@@ -95,7 +95,7 @@ impl Versions {
             let mut kind = (*kind).clone();
             kind.api_version.clone_from(&home);
             let is_stored = version["name"] == stored_name;
-            let version = Version::read(definition, version, kind, (!is_stored).then(|| Arc::new(schema_of(stored))));
+            let version = Version::read(definition, version, kind, (!is_stored).then(|| Arc::clone(&stored)));
             self.served.insert(collection, Arc::new(version));
         }
         self.served.values().find(|version| version.is_of(definition)).map(Arc::clone)

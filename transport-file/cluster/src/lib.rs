@@ -49,7 +49,7 @@ pub use client::ClusterClient;
 pub use cluster::SimulatedCluster;
 pub use fault::Fault;
 pub use kinds::ServedKind;
-pub use network::{Commit, Network, Passage, Sent};
+pub use network::{Commit, LAG, Network, Passage, Sent};
 pub use requests::{ClientOutcome, ClientRequest};
 pub use server::Call;
 pub use shared::{Answer, WatchStream};

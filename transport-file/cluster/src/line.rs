@@ -69,11 +69,14 @@ impl Line {
     /// What becomes of a request that arrives now: the faults of the test come first. Without a method, it is a list or a
     /// watch.
     pub(super) fn passage(&self, now: Instant, method: Option<Method>, call: &Call<'_>) -> Passage {
-        let sent = Sent::new(self.there(now), method.map(Method::name), call.target, call.body);
-        let line = format!("{} {}", sent.method, call.path());
+        let line = format!("{} {}", call.verb(method), call.path());
         let fault = self.shared.with(|inside| inside.faults.take(&line));
-        let passage = || self.network.as_ref().map_or(Passage::Open, |network| network.on_request(&sent));
-        fault.map_or_else(passage, Passage::Fails)
+        let passage = |network: &Arc<dyn Network>| network.on_request(&self.sent(now, method, call));
+        fault.map_or_else(|| self.network.as_ref().map_or(Passage::Open, passage), Passage::Fails)
+    }
+
+    fn sent<'a>(&self, now: Instant, method: Option<Method>, call: &Call<'a>) -> Sent<'a> {
+        Sent::new(self.there(now), call.verb(method), call.target, call.body)
     }
 
     /// A list or a watch is answered.
@@ -101,9 +104,8 @@ impl Line {
         let returned = self.returned(fault, || {
             let answer = self.answer(self.there(now), call);
             outcome = ClientOutcome::Lost(answer.head.status);
-            let sent = Sent::new(self.there(now), Some(method.name()), call.target, call.body);
             if let Some(network) = &self.network {
-                way_back = network.on_answer(&sent, answer.head.status);
+                way_back = network.on_answer(&self.sent(now, Some(method), call), answer.head.status);
             }
             answer
         });

@@ -1,8 +1,7 @@
 //! The names of objects: which are valid, and those that the server makes.
 
 use super::refusal::FieldError;
-use crate::kinds::ServedKind;
-use crate::kinds::Trait;
+use crate::kinds::{ServedKind, Trait};
 
 /// What is wrong with the name of a new object, and with the prefix that it was made of, which is empty for none.
 pub(super) fn faults(kind: &ServedKind, name: &str, prefix: &str) -> Vec<FieldError> {

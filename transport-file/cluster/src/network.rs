@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// How long a change is on its way to a watch: longer than an answer to its writer.
-pub(super) const LAG: Duration = Duration::from_millis(3);
+pub const LAG: Duration = Duration::from_millis(3);
 
 /// The network of one process, which [`SimulatedCluster::through`](crate::SimulatedCluster::through) takes. Each method
 /// has an answer that disturbs nothing.
@@ -80,10 +80,8 @@ pub struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
-    /// The method of a single request; `None` for a list or a watch.
-    pub(super) fn new(now: Instant, method: Option<&'a str>, target: &str, body: &'a [u8]) -> Self {
+    pub(super) fn new(now: Instant, method: &'static str, target: &str, body: &'a [u8]) -> Self {
         let target = Target::parse(target).unwrap_or_default();
-        let method = method.unwrap_or_else(|| if target.flag("watch") { "WATCH" } else { "LIST" });
         let posted = if method == "POST" && target.name.is_empty() { name_in(body) } else { String::new() };
         let parts = [&target.namespace, &target.name, &posted, &target.subresource];
         let key: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();

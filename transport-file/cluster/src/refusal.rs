@@ -4,6 +4,7 @@ use crate::kinds::ServedKind;
 use core::fmt;
 use core::time::Duration;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 /// An answer that is no success.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,12 +135,8 @@ impl Refusal {
     fn unprocessed(kind: &ServedKind, (named, qualified): (&str, String), name: &str, errors: &[FieldError]) -> Self {
         let mut details = about(kind, named, name);
         details["causes"] = errors.iter().map(FieldError::cause).collect();
-        let mut texts: Vec<String> = Vec::new();
-        for error in errors.iter().map(ToString::to_string) {
-            if !texts.contains(&error) {
-                texts.push(error);
-            }
-        }
+        let mut seen = HashSet::new();
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).filter(|it| seen.insert(it.clone())).collect();
         let text = if let [text] = &texts[..] { text.clone() } else { format!("[{}]", texts.join(", ")) };
         Self::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {text}")).with_details(details)
     }

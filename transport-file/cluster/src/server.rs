@@ -20,9 +20,9 @@ use super::store::Store;
 use super::target::{Target, path_and_query};
 use super::watch::WatchState;
 use super::write::{Actor, Moment};
-use crate::kinds::Kinds;
-use crate::kinds::ServedKind;
+use crate::kinds::{Kinds, ServedKind};
 use listwatch_core::Instant;
+use listwatch_core::api::Method;
 use listwatch_core::time::WallTime;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -49,6 +49,12 @@ impl Call<'_> {
     #[must_use]
     pub fn collection(&self) -> Option<String> {
         Target::parse(self.target).map(|target| target.collection)
+    }
+
+    /// The method of a single request; without one, `LIST` or `WATCH`.
+    pub(super) fn verb(&self, method: Option<Method>) -> &'static str {
+        let read = || if Target::parse(self.target).is_some_and(|it| it.flag("watch")) { "WATCH" } else { "LIST" };
+        method.map_or_else(read, Method::name)
     }
 
     /// The path, without the query.

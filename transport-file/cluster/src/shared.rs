@@ -124,10 +124,10 @@ impl Shared {
             if let Some(refusal) = user.and_then(|user| user.refusal(server.store(), call)) {
                 return Reply::Refused(refusal);
             }
-            let shown = call.collection().zip(network);
-            let shown = shown.map(|(resource, it)| {
-                let shown = it.version_shown(&resource, server.store().version_of(&resource));
-                shown.max(server.store().collection(&resource).compacted())
+            let shown = network.and_then(|network| {
+                let resource = call.collection()?;
+                let shown = network.version_shown(&resource, server.store().version_of(&resource));
+                Some(shown.max(server.store().collection(&resource).compacted()))
             });
             server.handle(now, call, shown)
         })

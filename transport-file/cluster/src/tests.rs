@@ -5,8 +5,7 @@ mod hostile;
 mod permissions;
 
 use super::*;
-use crate::kinds::Kinds;
-use crate::kinds::ServedKind;
+use crate::kinds::{Kinds, ServedKind};
 use core::task::{Context, Waker};
 use core::time::Duration;
 use listwatch_core::api::ApiError;

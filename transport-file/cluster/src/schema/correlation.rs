@@ -2,6 +2,7 @@
 
 use super::structural::{ListType, Schema, keys_of};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// A value before an update, if there is one.
 #[derive(Clone, Copy, Debug)]
@@ -16,17 +17,39 @@ impl<'o> Old<'o> {
         self.value?.get(name).filter(|_| self.schema.field(name).is_some())
     }
 
-    /// The element that an element replaces: in a list of keys, the one with the same keys.
-    pub(super) fn element(self, element: &Value) -> Option<&'o Value> {
-        old_element(self.schema.list_type(), self.value?, element)
+    /// The elements of the list.
+    pub(super) fn elements(self) -> OldElements<'o> {
+        OldElements::of(self.schema.list_type(), self.value)
     }
 }
 
-/// The element of an old list that has the same keys; `None` where elements have no keys.
-pub(super) fn old_element<'o>(list_type: ListType<'_>, old: &'o Value, element: &Value) -> Option<&'o Value> {
-    let ListType::Map(keys) = list_type else { return None };
-    let wanted = keys_of(keys, element);
-    old.as_array()?.iter().find(|old| keys_of(keys, old) == wanted)
+/// The elements of a list before an update, by the values of their keys; none where elements have no keys.
+#[derive(Debug)]
+pub(super) struct OldElements<'o> {
+    keys: &'o [String],
+    by_keys: HashMap<Vec<&'o Value>, &'o Value>,
+}
+
+impl<'o> OldElements<'o> {
+    fn of(list_type: ListType<'o>, old: Option<&'o Value>) -> Self {
+        let (keys, list) = match (list_type, old) {
+            (ListType::Map(keys), Some(Value::Array(list))) => (keys, list.as_slice()),
+            _ => Default::default(),
+        };
+        let mut by_keys = HashMap::new();
+        for old in list {
+            by_keys.entry(keys_of(keys, old)).or_insert(old);
+        }
+        Self { keys, by_keys }
+    }
+
+    /// The element that an element replaces: the first with the same keys.
+    pub(super) fn before(&self, element: &Value) -> Option<&'o Value> {
+        if self.by_keys.is_empty() {
+            return None;
+        }
+        self.by_keys.get(&keys_of(self.keys, element)).copied()
+    }
 }
 
 /// Whether a value is the old one. Elements with keys may have another order.
@@ -34,11 +57,14 @@ pub(super) fn is_same(schema: &Schema, value: &Value, old: &Value) -> bool {
     match (value, old) {
         (Value::Array(elements), Value::Array(before)) => {
             let ListType::Map(_) = schema.list_type() else { return value == old };
-            let is_same_element = |element: &Value| {
-                let old = old_element(schema.list_type(), old, element);
+            if elements.len() != before.len() {
+                return false;
+            }
+            let before = Old { schema, value: Some(old) }.elements();
+            elements.iter().all(|element| {
+                let old = before.before(element);
                 old.zip(schema.element()).is_some_and(|(old, schema)| is_same(schema, element, old))
-            };
-            elements.len() == before.len() && elements.iter().all(is_same_element)
+            })
         }
         (Value::Object(fields), Value::Object(before)) => {
             let is_same_field = |(name, value): (&String, &Value)| {

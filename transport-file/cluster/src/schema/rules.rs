@@ -30,21 +30,22 @@ pub(crate) struct Rules {
 struct Own {
     /// As they are where it replaces another value.
     updated: CompiledSchema,
-    /// As they are where it is new.
-    new: CompiledSchema,
+    /// As they are where it is new; `None` if they are the same.
+    new: Option<CompiledSchema>,
 }
 
 impl Rules {
     /// The rules of a schema; `None` if it has none.
     pub(crate) fn read(schema: &Value) -> Option<Self> {
-        let has_own = schema["x-kubernetes-validations"].as_array().is_some_and(|rules| !rules.is_empty());
+        let own = schema["x-kubernetes-validations"].as_array().filter(|rules| !rules.is_empty());
+        let is_optional = |rules: &Vec<Value>| rules.iter().any(|rule| rule["optionalOldSelf"] == true);
         let below = |name: &str| schema.get(name).and_then(Self::read).map(Box::new);
         let properties = schema["properties"].as_object().into_iter().flatten();
         let properties = properties.filter_map(|(name, schema)| Some((name.clone(), Self::read(schema)?)));
         let rules = Self {
-            own: has_own.then(|| Own {
+            own: own.map(|rules| Own {
                 updated: compile_schema(&alone(schema, "optional.of(oldSelf)")),
-                new: compile_schema(&alone(schema, "optional.none()")),
+                new: is_optional(rules).then(|| compile_schema(&alone(schema, "optional.none()"))),
             }),
             properties: properties.collect(),
             additional: below("additionalProperties"),
@@ -76,7 +77,7 @@ impl Rules {
         let old = old.filter(|old| !old.is_null());
         let is_old = old.map_or(is_old, |old| is_same(schema, value, old));
         if let Some(Own { updated, new }) = &self.own {
-            let own = if old.is_some() { updated } else { new };
+            let own = new.as_ref().filter(|_| old.is_none()).unwrap_or(updated);
             // The interpreter has no messages such as `a.B{c: 1}`, and panics.
             match catch_unwind(AssertUnwindSafe(|| validate_compiled(own, value, old))) {
                 Ok(found) => {
@@ -102,9 +103,10 @@ impl Rules {
             }
             Value::Array(elements) => {
                 let Some((rules, schema)) = self.element.as_deref().zip(schema.element()) else { return };
+                let before = before.elements();
                 for (place, element) in elements.iter().enumerate() {
                     let path = format!("{path}[{place}]");
-                    rules.check(schema, element, before.element(element), &path, is_old, errors);
+                    rules.check(schema, element, before.before(element), &path, is_old, errors);
                 }
             }
             _ => {}

@@ -163,7 +163,9 @@ fn check_branches(schema: &Schema, skips_any: bool, skips_first: bool, at: &str,
     for (word, branch) in schema.branches().filter(|(word, _)| !(skips_any && word.starts_with("anyOf"))) {
         check_branch(branch, skips_first && word == "allOf[0]", &format!("{at}.{word}"), errors);
     }
-    if let Err(why) = schema.pattern.regex() {
+    if !schema.pattern.text.is_empty()
+        && let Err(why) = schema.pattern.regex()
+    {
         let why = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(&format!("{at}.pattern"), &schema.pattern.text, &why));
     }

@@ -4,9 +4,11 @@
 
 use super::correlation::{Old, is_same};
 use super::formats;
+use super::pruning::child;
 use super::structural::{Additional, Schema};
 use crate::refusal::{Cause, FieldError, number_text};
 use serde_json::{Map, Number, Value, json};
+use std::collections::HashSet;
 
 /// What is wrong with a value, which replaces another one. What was wrong before and is unchanged is taken.
 ///
@@ -20,6 +22,8 @@ pub(crate) fn faults(schema: &Schema, at: &str, value: &Value, old: Option<&Valu
 #[derive(Debug, Default)]
 struct Outcome {
     faults: Vec<Fault>,
+    /// Their texts.
+    known: HashSet<String>,
     /// How many checks were made. It tells which alternative is meant.
     matched: usize,
 }
@@ -33,11 +37,11 @@ struct Fault {
 
 impl Outcome {
     fn passed() -> Self {
-        Self { faults: Vec::new(), matched: 1 }
+        Self { matched: 1, ..Self::default() }
     }
 
     fn add(&mut self, fault: Fault) {
-        if !self.faults.iter().any(|known| known.text == fault.text) {
+        if self.known.insert(fault.text.clone()) {
             self.faults.push(fault);
         }
     }
@@ -56,7 +60,7 @@ impl Outcome {
 
 impl From<Fault> for Outcome {
     fn from(fault: Fault) -> Self {
-        Self { faults: vec![fault], matched: 0 }
+        vec![fault].into()
     }
 }
 
@@ -79,7 +83,7 @@ impl Check<'_> {
         let outcome = self.value(schema, value, path, Old { schema, value: old });
         let is_old = || old.is_some_and(|old| is_same(schema, value, old));
         if !outcome.faults.is_empty() && is_old() {
-            return Outcome { faults: Vec::new(), ..outcome };
+            return Outcome { matched: outcome.matched, ..Outcome::default() };
         }
         outcome
     }
@@ -159,8 +163,10 @@ impl Check<'_> {
             return self.invalid(path, &json!(text), &format!("should be at least {least} chars long")).into();
         }
         let pattern = &schema.pattern;
+        if pattern.text.is_empty() {
+            return Outcome::default();
+        }
         let wrong = match pattern.regex() {
-            _ if pattern.text.is_empty() => None,
             Ok(regex) => (!regex.is_match(text)).then(|| pattern.text.clone()),
             Err(why) => Some(format!("{}, but pattern is invalid: {why}", pattern.text)),
         };
@@ -206,9 +212,10 @@ impl Check<'_> {
     fn elements(&self, schema: &Schema, elements: &[Value], path: &str, old: Old<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         if let Some(element_schema) = schema.element() {
+            let before = old.elements();
             for (place, element) in elements.iter().enumerate() {
                 let path = format!("{path}[{place}]");
-                outcome.merge(self.node(element_schema, element, &path, old.element(element)));
+                outcome.merge(self.node(element_schema, element, &path, before.before(element)));
             }
         }
         let count = i64::try_from(elements.len()).unwrap_or(i64::MAX);
@@ -218,8 +225,8 @@ impl Check<'_> {
         if let Some(most) = schema.max_items.filter(|most| count > *most) {
             outcome.add(self.too_many(path, count, most, "items"));
         }
-        let is_twice = |place: usize| elements[..place].contains(&elements[place]);
-        if schema.unique_items && (0..elements.len()).any(is_twice) {
+        let mut seen = HashSet::new();
+        if schema.unique_items && !elements.iter().all(|element| seen.insert(element)) {
             outcome.add(self.invalid(path, &json!(""), "shouldn't contain duplicates"));
         }
         outcome.matched += 1;
@@ -244,7 +251,6 @@ impl Check<'_> {
 
     fn fields(&self, schema: &Schema, fields: &Map<String, Value>, path: &str, old: Old<'_>) -> Outcome {
         let mut outcome = Outcome::from(self.field_count(schema, fields.len(), path));
-        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         for (name, value) in fields.iter().filter(|(name, _)| !schema.properties.contains_key(*name)) {
             match &schema.additional_properties {
                 Some(Additional::Allowed(false)) => {
@@ -259,7 +265,7 @@ impl Check<'_> {
         }
         for (name, property) in &schema.properties {
             if let Some(value) = fields.get(name) {
-                outcome.merge(self.node(property, value, &below(name), old.field(name)));
+                outcome.merge(self.node(property, value, &child(path, name), old.field(name)));
             }
         }
         for name in schema.required.iter().filter(|name| !fields.contains_key(*name)) {

@@ -137,6 +137,7 @@ impl Run {
             at => at.iter().map(|at| (at.clone(), body.pointer(at).cloned().unwrap_or_default())).collect(),
         };
         self.normalize(&mut answer);
+        sort_causes(&mut answer);
         Ok(Step { status: response.status, answer, ..step.clone() })
     }
 
@@ -210,6 +211,29 @@ impl Run {
 
 /// The fields that differ between two servers.
 const CHANGING: [&str; 5] = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "continue"];
+
+/// Sorts the causes of a refusal, in the list and in the message: a server that goes through a map finds them in any order.
+fn sort_causes(answer: &mut Value) {
+    let Some(Value::Array(causes)) = answer.pointer_mut("/details/causes") else { return };
+    let text = |cause: &Value, field: &str| cause[field].as_str().unwrap_or_default().to_owned();
+    // A message tells each cause once.
+    let told = |causes: &[Value]| {
+        let mut each: Vec<String> = Vec::new();
+        for cause in causes {
+            let cause = format!("{}: {}", text(cause, "field"), text(cause, "message"));
+            if !each.contains(&cause) {
+                each.push(cause);
+            }
+        }
+        each.join(", ")
+    };
+    let found = told(causes);
+    causes.sort_by_key(|cause| (text(cause, "field"), text(cause, "message")));
+    let sorted = told(causes);
+    if let Some(Value::String(message)) = answer.get_mut("message") {
+        *message = message.replace(&found, &sorted);
+    }
+}
 
 /// The events of a watch.
 fn events(body: &[u8]) -> Value {

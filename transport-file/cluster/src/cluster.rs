@@ -359,8 +359,8 @@ impl SimulatedCluster {
         self.through(Asking(passage))
     }
 
-    /// Calls `observer` after each change that is stored, whoever made it, in place of the one before. It may use the
-    /// cluster.
+    /// Calls `observer` after each change that is stored, whoever made it, beside the observers before it. It may use the
+    /// cluster, which stays in memory with it.
     pub fn on_commit(&self, observer: impl Fn(&Commit) + Send + Sync + 'static) {
         self.shared().observe(Arc::new(observer));
     }

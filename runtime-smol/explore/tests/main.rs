@@ -22,6 +22,3 @@ mod sample;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod undisturbed;
-#[path = "../../examples/workqueue.rs"]
-#[expect(dead_code, reason = "its `main` has one line")]
-mod workqueue;

@@ -1,25 +1,24 @@
 //! What a user explores of each program: a cluster, a scenario, and what is right.
 
+use listwatch::World;
 use listwatch::controller::RunError;
 use listwatch::object::hashed_name;
 use listwatch::testing::{ClientRequest, SimulatedCluster};
 use listwatch::time::WallTime;
-use listwatch::{Key, World};
 use listwatch_explore::{Exploration, It, Outside};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use std::{fs, io};
 
 const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 const MAPS: &str = "v1/configmaps";
 const FOLDERS: &str = "example.com/v1/folders";
-const PODS: &str = "v1/pods";
 
 fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
@@ -61,6 +60,8 @@ pub(crate) fn of_sample(program: impl Fn(World) -> Result<(), RunError> + Send +
         hand_over(&it)?;
         it.settled().await;
         _ = it.delete(DEPLOYMENTS, "web/g");
+        it.settled().await;
+        _ = it.patch(DEPLOYMENTS, "web/g", json!({ "spec": { "replicas": 9 } }));
         it.settled().await;
         Ok(())
     };
@@ -271,54 +272,6 @@ pub(crate) fn of_counter(program: impl Fn(World) -> Result<(), RunError> + Send 
         .may_vary("")
         .always("the count goes on by seconds", counts)
         .in_the_end(goes_on)
-}
-
-/// The pods that a process knows.
-#[derive(Default)]
-pub(crate) struct Known(Mutex<BTreeSet<String>>);
-
-/// A table of pods that follows them. It is the process's own, so each begins with an empty one.
-pub(crate) fn of_pods(
-    program: impl Fn(World, &(dyn Fn(&Key, bool) -> io::Result<()> + Sync)) -> Result<(), Box<dyn Error>>
-    + Send
-    + Sync
-    + 'static,
-) -> Exploration<Known> {
-    let pod = |name: &str| {
-        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "default" },
-            "spec": { "containers": [{ "name": "web", "image": "nginx" }] }, "status": { "phase": "Running" } })
-    };
-    let cluster = move || {
-        let cluster = SimulatedCluster::new();
-        ["a", "b"].iter().for_each(|name| _ = cluster.create(pod(name)).unwrap());
-        cluster
-    };
-    let scenario = move |it: It<Known>| async move {
-        it.settled().await;
-        it.create(pod("c"))?;
-        it.delete(PODS, "default/b")?;
-        it.settled().await;
-        Ok::<(), Box<dyn Error>>(())
-    };
-    let right = |it: &It<Known>| {
-        let pods = it.list(PODS).unwrap_or_default();
-        let pods: BTreeSet<String> =
-            pods.iter().filter_map(|pod| pod["metadata"]["name"].as_str()).map(str::to_owned).collect();
-        let known = it.outside().0.lock().unwrap();
-        ensure(*known == pods, || format!("{known:?} are known, and {pods:?} are there"))
-    };
-    let program = move |world: World, outside: &Outside<Known>| {
-        outside.call("start", |known| known.0.lock().unwrap().clear())?;
-        let tell = |key: &Key, is_there: bool| {
-            let tell = |known: &Known| match is_there {
-                true => known.0.lock().unwrap().insert(key.name().to_owned()),
-                false => known.0.lock().unwrap().remove(key.name()),
-            };
-            outside.call(&format!("sync {key}"), tell).map(drop).map_err(io::Error::other)
-        };
-        program(world, &tell)
-    };
-    Exploration::beside(Known::default, program).cluster(cluster).scenario(scenario).in_the_end(right)
 }
 
 /// The port of postgres-operator, as the modules of a path have it: a database whose owner is renamed twice, with a user that

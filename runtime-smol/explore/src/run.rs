@@ -16,6 +16,7 @@ use core::time::Duration;
 use listwatch::api::ApiError;
 use listwatch::controller::RunError;
 use listwatch::file::Tape;
+use listwatch::informers::{StreamsNotSynced, WaitError};
 use listwatch::testing::SimulatedCluster;
 use listwatch::time::Instant;
 use listwatch::{Clock, Executor, World};
@@ -372,7 +373,8 @@ fn is_passing(error: &Failed) -> bool {
     sources.any(|error| {
         let ended = error.downcast_ref::<RunError>();
         let is_over = matches!(ended, Some(RunError::LeaderElectionLost { .. } | RunError::NotSynced { .. }));
-        is_over || error.is::<ApiError>() || error.is::<NoAnswer>()
+        let is_wait = error.is::<WaitError>() || error.is::<StreamsNotSynced>();
+        is_over || is_wait || error.is::<ApiError>() || error.is::<NoAnswer>()
     })
 }
 

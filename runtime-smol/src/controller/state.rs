@@ -1,5 +1,6 @@
 //! What the parts of a controller share.
 
+use super::loops::Loops;
 use super::memory::{Memory, Told};
 use super::owners::{Followed, OwnKind};
 use super::report::{OnReport, Report};
@@ -54,6 +55,7 @@ pub(super) struct ControllerState {
     pub(super) followed: Followed,
     pub(super) memory: Memory,
     pub(super) told: Told,
+    pub(super) loops: Loops,
     pub(super) obstacles: Obstacles,
     pub(super) awaiting: Awaiting,
     pub(super) blocking: Arc<BlockingWork>,

@@ -88,7 +88,7 @@ pub struct World {
 }
 
 /// The identity of a world. No two worlds of a process have the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct WorldId(u64);
 
 impl WorldId {

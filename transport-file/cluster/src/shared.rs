@@ -129,7 +129,7 @@ impl Shared {
                 let shown = network.version_shown(&resource, server.store().version_of(&resource));
                 Some(shown.max(server.store().collection(&resource).compacted()))
             });
-            server.handle(now, call, shown)
+            server.handle(now, call, shown, user)
         })
     }
 

@@ -481,16 +481,17 @@ impl Course {
         self.lock().timer.take()
     }
 
+    /// Takes them at the end of the run.
     pub(crate) fn traces(&self) -> Traces {
-        let state = self.lock();
+        let mut state = self.lock();
         Traces {
-            passed: state.passed.clone(),
-            story: state.story.clone(),
-            fired: state.fired.clone(),
+            passed: core::mem::take(&mut state.passed),
+            story: core::mem::take(&mut state.story),
+            fired: core::mem::take(&mut state.fired),
             steps: state.steps,
             writes: state.writes.requests,
             idlest: state.writes.idlest(),
-            created: state.writes.created.clone(),
+            created: core::mem::take(&mut state.writes.created),
             failing: state.failing.for_ever().clone(),
         }
     }

@@ -58,6 +58,7 @@ fn the_same_seed_finds_the_same_on_any_number_of_threads() {
     let one = text(1);
     assert_eq!(one, text(5));
     assert!(one.starts_with("150 runs of seed 7"), "{one}");
+    assert!(one.contains("  POST apps/v1/deployments web/b: ") && one.contains("killed stored "), "{one}");
     let failure = |threads| found(exploration(forgets).seed(7).threads(threads)).to_string();
     assert_eq!(failure(1), failure(5));
 }
@@ -108,6 +109,8 @@ fn the_environment_gives_the_seed() {
         let ran = Command::new(&program).args(arguments).env("LISTWATCH_SEED", seed).output().unwrap();
         format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
     };
-    assert!(told("77").contains("2 runs of seed 77"), "{}", told("77"));
+    let text = told("77");
+    assert!(text.contains("2 runs of seed 77"), "{text}");
+    assert!(text.contains("disturbances had no run of their own"), "{text}");
     assert!(told("x").contains("LISTWATCH_SEED is no number: \"x\""), "{}", told("x"));
 }

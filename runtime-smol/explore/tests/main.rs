@@ -22,3 +22,6 @@ mod sample;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod undisturbed;
+#[path = "../../examples/workqueue.rs"]
+#[expect(dead_code, reason = "its `main` has one line")]
+mod workqueue;

@@ -155,7 +155,7 @@ fn a_program_that_reads_again_and_again_is_not_endless() {
         })
     };
     let explored = Exploration::of(reads).cluster(fixture).run(1).unwrap();
-    assert_eq!((explored.runs, explored.undisturbed), (1, 4));
+    assert_eq!((explored.runs, explored.undisturbed), (1, 6));
 }
 
 /// Copies each new Secret into its annotations, as another controller does.

@@ -175,9 +175,8 @@ impl Run {
         let mut request = ApiRequest::new(method, self.filled(path) + &query);
         request.content_type = content_type;
         request.accept = match verb {
-            "METADATA" if path.ends_with('}') && !query.contains("watch=1") => {
-                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-            }
+            "METADATA" if path.ends_with('}') && !query.contains("watch=1") => METADATA_LIST,
+            "METADATAS" => METADATA_LIST,
             "METADATA" => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
             "NONSENSE" => "application/json;as=Nonsense;g=meta.k8s.io;v=v1",
             _ => "application/json",
@@ -223,6 +222,8 @@ impl Run {
         }
     }
 }
+
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The fields that differ between two servers.
 const CHANGING: [&str; 5] = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "continue"];

@@ -136,8 +136,7 @@ impl Draw {
         let mut parameters = Vec::new();
         if self.is_odd(6, "dry run") {
             parameters.push("dryRun=All".to_owned());
-        }
-        if self.is_odd(1, "bad dry run") {
+        } else if self.is_odd(1, "bad dry run") {
             parameters.push("dryRun=Some".to_owned());
         }
         if self.chance(10) {
@@ -187,7 +186,7 @@ impl Draw {
 
     fn list(&mut self, specimen: &'static Specimen, requests: &mut Vec<Request>) {
         let mut selectors = self.selectors(specimen);
-        let verb = if self.chance(10) { "METADATA" } else { "GET" };
+        let verb = if self.chance(10) { "METADATAS" } else { "GET" };
         let version = match self.dice.below(20) {
             0 | 1 => "resourceVersion=0",
             2 => "resourceVersion=<version KEY>&resourceVersionMatch=Exact",
@@ -445,8 +444,20 @@ mod tests {
         let kinds: BTreeSet<&str> = requests.iter().map(|it| it.specimen.collection.as_str()).collect();
         assert_eq!(kinds.len(), SPECIMENS.len());
         let verbs: BTreeSet<&str> = requests.iter().map(Request::verb).collect();
-        let all =
-            ["APPLY", "BARE", "DELETE", "GET", "JSON", "MERGE", "METADATA", "NONSENSE", "POST", "PUT", "STRATEGIC"];
+        let all = [
+            "APPLY",
+            "BARE",
+            "DELETE",
+            "GET",
+            "JSON",
+            "MERGE",
+            "METADATA",
+            "METADATAS",
+            "NONSENSE",
+            "POST",
+            "PUT",
+            "STRATEGIC",
+        ];
         assert_eq!(verbs.into_iter().collect::<Vec<_>>(), all);
     }
 }

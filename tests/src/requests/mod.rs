@@ -45,7 +45,7 @@ impl Request {
     /// Whether it changes nothing.
     #[must_use]
     pub fn is_read(&self) -> bool {
-        ["GET", "METADATA", "NONSENSE"].contains(&self.verb())
+        ["GET", "METADATA", "METADATAS", "NONSENSE"].contains(&self.verb())
     }
 
     /// Whether it is unusual in this way.

@@ -70,6 +70,9 @@ impl<'c, C: ApiClient + ?Sized> Side<'c, C> {
     pub fn send(&mut self, request: &Request) -> Result<Answered, TransportError> {
         let filled = self.filled(&request.step);
         let (code, mut body) = self.run.ask(&filled, self.client)?;
+        if request.has("watch") && body["object"].is_object() {
+            body = json!([body]);
+        }
         self.drop_wiped(request.specimen, &mut body);
         let mut identities = BTreeMap::new();
         self.look(request.specimen, "", &body, &mut identities);
@@ -79,7 +82,8 @@ impl<'c, C: ApiClient + ?Sized> Side<'c, C> {
         for (place, event) in body.as_array().into_iter().flatten().enumerate() {
             self.look(request.specimen, &format!("[{place}].object."), &event["object"], &mut identities);
         }
-        let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let about = if body["kind"] == "Status" { &body["details"] } else { &body["metadata"] };
+        let name = about["name"].as_str().unwrap_or_default().to_owned();
         let mut body = self.run.answered(&request.step, code, body).answer;
         if request.has(GENERATED) && !name.is_empty() {
             // The last characters are the server's own.
@@ -128,9 +132,13 @@ impl<'c, C: ApiClient + ?Sized> Side<'c, C> {
             specimen.key(&name.replace(&self.namespace, "{ns}"))
         };
         if let Some(events) = body.as_array_mut() {
-            events.retain(|event| !self.wiped.contains(&key(&event["object"])));
+            events.retain(|event| !self.wiped.contains(&key(&event["object"])) && !is_progress(event));
+            events.iter_mut().filter(|event| event["type"] == "BOOKMARK").for_each(|event| {
+                // The rest of the object is empty.
+                event["object"] = json!({ "metadata": event["object"]["metadata"] });
+            });
         }
-        if let Some(items) = body["items"].as_array_mut() {
+        if let Some(items) = body.get_mut("items").and_then(Value::as_array_mut) {
             items.retain(|item| !self.lost.contains(&key(item)));
         }
     }
@@ -153,7 +161,7 @@ impl<'c, C: ApiClient + ?Sized> Side<'c, C> {
         for (place, owner) in metadata["ownerReferences"].as_array().into_iter().flatten().enumerate() {
             let uid = owner["uid"].as_str().unwrap_or_default();
             let known = self.seen.iter().find(|(_, seen)| seen.uids.iter().any(|known| known == uid));
-            let known = known.map_or_else(|| uid.to_owned(), |(key, _)| key.clone());
+            let known = known.map_or_else(|| "unknown".to_owned(), |(key, _)| key.clone());
             identities.insert(format!("{at}owners[{place}]"), known);
         }
     }
@@ -193,6 +201,11 @@ impl<'c, C: ApiClient + ?Sized> Side<'c, C> {
 
 /// The oddity of a request whose object gets its name of the server.
 pub const GENERATED: &str = "generateName";
+
+/// Whether an event tells nothing but the version.
+fn is_progress(event: &Value) -> bool {
+    event["type"] == "BOOKMARK" && event["object"]["metadata"]["annotations"].is_null()
+}
 
 /// Replaces a name that a server made.
 fn rename(value: &mut Value, made: &str) {

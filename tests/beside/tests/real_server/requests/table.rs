@@ -22,7 +22,7 @@ pub(super) struct Table {
 }
 
 /// How many faults are shrunk.
-const SHRUNK: usize = 3;
+const SHRUNK: usize = 4;
 
 /// What two differences of one sort have in common.
 pub(super) fn signature(told: &Told) -> String {

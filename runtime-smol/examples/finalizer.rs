@@ -94,7 +94,8 @@ pub(crate) fn folders(world: impl Into<World>, root: &Path) -> Result<(), Box<dy
     let folders = controller.informer::<Folder>();
     let directory_of = |folder: &Found<Folder>| root.join(folder.key().as_str()); // namespace/name
     controller.reconciles(&folders).run(async |cx, key| {
-        let Some(folder) = folders.get(&key) else { return Ok(Outcome::Done) };
+        // The cache may still have a Folder that is gone, and nobody would remove its directory.
+        let Some(folder) = cx.live().get(&folders, &key).await? else { return Ok(Outcome::Done) };
         let directory = directory_of(&folder);
         let removed = directory.clone();
         let clean_up = async |_: &Found<Folder>| match cx.blocking(|| fs::remove_dir_all(removed)).await {

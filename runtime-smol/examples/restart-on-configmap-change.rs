@@ -11,7 +11,7 @@
 use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::http::Cluster;
 use listwatch::object::hashed_name;
-use listwatch::{World, kind};
+use listwatch::{Found, World, kind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -75,6 +75,17 @@ impl Deployment {
     fn mounts(&self) -> impl Iterator<Item = &str> {
         self.spec.template.spec.volumes.iter().filter_map(|volume| Some(&*volume.config_map.as_ref()?.name))
     }
+
+    /// The hash of the data by which the pods were restarted last.
+    fn restarted_by(&self) -> Option<&String> {
+        self.spec.template.metadata.annotations.get(ANNOTATION)
+    }
+}
+
+/// The hash of the data of ConfigMaps.
+fn hash_of(configs: &[Found<ConfigMap>]) -> serde_json::Result<String> {
+    let data: Vec<_> = configs.iter().map(|config| (&config.data, &config.binary)).collect();
+    hashed_name("data", &data)
 }
 
 pub(crate) fn restart(world: impl Into<World>) -> Result<(), RunError> {
@@ -95,12 +106,25 @@ pub(crate) fn restart(world: impl Into<World>) -> Result<(), RunError> {
     });
     controller.run(async |cx, key| {
         let Some(deployment) = deployments.get(&key) else { return Ok(Outcome::Done) };
-        let data_of = |name| configs.get(&key.sibling(name)).map(|config| (config.data.clone(), config.binary.clone()));
         // While one is missing, the pods stay as they are: new ones could not start.
-        let Some(data) = deployment.mounts().map(data_of).collect::<Option<Vec<_>>>() else { return Ok(Outcome::Done) };
-        let hash = hashed_name("data", &data)?;
+        let cached = deployment.mounts().map(|name| configs.get(&key.sibling(name)));
+        let Some(cached) = cached.collect::<Option<Vec<_>>>() else { return Ok(Outcome::Done) };
+        let known = deployment.restarted_by();
+        if known == Some(&hash_of(&cached)?) {
+            return Ok(Outcome::Done);
+        }
+        // A restart cannot be taken back, and the cache may have old data.
+        let mut live = Vec::new();
+        for config in &cached {
+            let Some(config) = cx.live().get(&configs, config.key()).await? else { return Ok(Outcome::Done) };
+            live.push(config);
+        }
+        let hash = hash_of(&live)?;
+        // After a conflict this is called again. If another replica has restarted the pods, it knew newer data.
         let annotate = |it: &mut Deployment| {
-            it.spec.template.metadata.annotations.insert(ANNOTATION.into(), hash.clone());
+            if it.restarted_by() == known {
+                it.spec.template.metadata.annotations.insert(ANNOTATION.into(), hash.clone());
+            }
         };
         cx.change(&deployment, annotate).await?;
         Ok(Outcome::Done)

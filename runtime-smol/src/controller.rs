@@ -258,6 +258,7 @@ mod feed;
 mod handle;
 mod hold;
 mod lifecycle;
+mod loops;
 mod memory;
 mod obstacle;
 mod owners;
@@ -300,6 +301,8 @@ pub use termination::Termination;
 #[doc(no_inline)]
 pub use listwatch_core::api::ReconcileId;
 #[doc(no_inline)]
-pub use listwatch_core::controller::{Awaited, Cause, CauseKind, KeyReport, KeyState, Lifecycle, Write, predicate};
+pub use listwatch_core::controller::{
+    Awaited, Cause, CauseKind, KeyReport, KeyState, Lifecycle, LoopKind, Write, WriteLoop, predicate,
+};
 #[doc(no_inline)]
 pub use listwatch_core::queue::Outcome;

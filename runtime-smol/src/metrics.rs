@@ -9,6 +9,7 @@
 //! | `controller_runtime_*` | its reconciles |
 //! | `leader_election_master_status` | its candidacy |
 //! | `listwatch_parked_keys`, `listwatch_held_keys`, `listwatch_source_*` | its keys and sources |
+//! | `listwatch_write_loops` | objects that it was found to write without an end; each is a [report](crate::controller::Report::WriteLoop) |
 //! | `listwatch_event_age_seconds` | from the arrival of a change until a reconcile has dealt with it |
 //! | `listwatch_stream_*` | each list-and-watch of informers |
 //! | `rest_client_requests` | all requests of their worlds, lists and watches among them |

@@ -2,11 +2,14 @@
 //!
 //! [`ReconcilerIn`] is the machine: a work queue, and around it the causes of each reconcile, debouncing, the wait for
 //! a reconcile's own writes, and the life of a controller from its first list to its drain. [`SharedReconciler`] shares
-//! it between tasks. The [`predicate`]s say which changes matter.
+//! it between tasks. The [`predicate`]s say which changes matter. [`LoopDetector`] finds writes
+//! without an end.
 
 #[cfg(feature = "alloc")]
 mod cause;
 mod lifecycle;
+#[cfg(feature = "json")]
+pub mod loops;
 mod notes;
 #[cfg(feature = "alloc")]
 pub mod predicate;
@@ -19,6 +22,8 @@ mod shared;
 #[cfg(feature = "alloc")]
 pub use cause::{Awaited, Cause, CauseKind, Write};
 pub use lifecycle::{Lifecycle, SourceId};
+#[cfg(feature = "json")]
+pub use loops::{Attention, LoopDetector, LoopKind, OwnValues, OwnWrite, WriteLoop};
 pub use reconciler::ReconcilerIn;
 pub use record::{Debounce, Ended, HoldId, WorkItem};
 pub use report::{KeyReport, KeyState};

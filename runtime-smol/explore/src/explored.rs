@@ -10,14 +10,18 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Explored {
-    /// How many runs there were.
+    /// How many disturbed runs there were.
     pub runs: usize,
+    /// How many runs were undisturbed, or disturbed in a benign way.
+    pub undisturbed: usize,
     /// The seed of the plans that were drawn.
     pub seed: u64,
     /// How often each place, without its number, met each kind of trouble.
     pub met: BTreeMap<String, BTreeMap<String, usize>>,
     /// The disturbances that were planned alone, and whose place was not reached.
     pub never_reached: BTreeSet<String>,
+    /// How many disturbances have had no run of their own, for which more runs are needed.
+    pub untried: usize,
     /// The last run that showed something new.
     pub last_new: usize,
     /// The simulated time of all runs, in seconds.
@@ -27,8 +31,11 @@ pub struct Explored {
 }
 
 impl Explored {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, ..Self::default() }
+    /// Takes note of a run without a plan.
+    pub(crate) fn on_learned(&mut self, outcome: &Outcome) {
+        self.undisturbed += 1;
+        self.simulated += outcome.lasted.as_nanos() / 1_000_000_000;
+        self.seen.insert(sequence(outcome));
     }
 
     /// Takes note of a run. True if it showed something new.
@@ -72,9 +79,19 @@ impl fmt::Debug for Explored {
 
 impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (runs, seed, undisturbed) = (self.runs, self.seed, self.undisturbed);
         let hours = self.simulated / 3600;
-        writeln!(f, "{} runs of seed {}, {hours} simulated hours: no fault", self.runs, self.seed)?;
-        writeln!(f, "nothing new came after run {}", self.last_new)?;
+        writeln!(
+            f,
+            "{runs} runs of seed {seed}, and {undisturbed} undisturbed ones, {hours} simulated hours: no fault"
+        )?;
+        match self.last_new {
+            0 => writeln!(f, "no run showed another order of writes than the undisturbed ones")?,
+            last => writeln!(f, "run {last} was the last one that showed a new order of writes")?,
+        }
+        if self.untried > 0 {
+            writeln!(f, "{} disturbances had no run of their own: more runs reach them", self.untried)?;
+        }
         for (at, met) in &self.met {
             let met: Vec<String> = met.iter().map(|(trouble, count)| format!("{trouble} {count}")).collect();
             writeln!(f, "  {at}: {}", met.join(", "))?;

@@ -11,7 +11,7 @@ use listwatch::time::Instant;
 use std::sync::Arc;
 
 /// The cluster of a run, as a scenario and an invariant have it: all methods of [`SimulatedCluster`], and these. A clone is
-/// of the same run.
+/// of the same run. The time is that of the run, so nobody else gives the cluster a clock.
 #[derive(Debug)]
 pub struct It<S = ()> {
     pub(crate) course: Arc<Course>,

@@ -48,21 +48,83 @@
 //! the scenario is done and nothing was written for a simulated minute.
 //!
 //! The first runs are undisturbed: twice the same, which has to be the same in each request and time, and some in which
-//! one kind is told later than the others. What differs in the end of those may vary. Then each [`Place`] of the run is
-//! disturbed by each [`Trouble`] alone, and then by several at once, which a seed draws. Every trouble passes before the
-//! end is judged.
+//! one kind is told later than the others. What differs in the end of those may vary: the presence of an object, or a
+//! field of it. Then each [`Place`] of the run is disturbed by each [`Trouble`] alone, and then by several at once, which
+//! a seed draws. Every trouble passes before the end is judged.
+//!
+//! The same seed finds the same, on any number of threads. `LISTWATCH_SEED=7 cargo test` gives another one.
 //!
 //! # What is a fault
 //!
 //! - An invariant does not hold after a change, or a requirement in the end.
 //! - The end differs from that of the undisturbed run: an object is missing, left over, an orphan or a duplicate, or a
-//!   field has another value. Uids, versions, generations, times, Events and Leases do not count; generated names are
-//!   compared by prefix, owner and contents.
+//!   field has another value. What a server sets in the metadata, `observedGeneration`, times, Events and Leases do not
+//!   count; generated names are compared by prefix, owner and contents.
 //! - The program ends, panics or comes to a standstill. One that loses its election, or does not sync, is started again.
-//! - It writes without an end, or repeats a write that changes nothing.
-//! - A key still fails, a while after all is well again.
+//! - It writes without an end, or repeats a write that changes nothing although its caches show it.
+//! - A key fails again and again up to the end, although all is well again.
 //!
-//! A [`Failure`] is printed as a story, with a [`Plan`] for [`Exploration::replay`].
+//! A [`Failure`] is printed as a story, with a [`Plan`] for [`Exploration::replay`]. [`Exploration::tape`] records it for
+//! `listwatch replay` and `listwatch serve`.
+//!
+//! # In a plain test
+//!
+//! A test that knows its incident needs no exploration: a cluster takes the [`Network`] of one process. Here, the program
+//! dies at its second write, its watches of Secrets are late, and its server is older than its first write.
+//!
+//! ```
+//! use listwatch::testing::{LAG, Network, Passage, Sent, SimulatedCluster};
+//! use listwatch::time::Instant;
+//! # use listwatch::prelude::*;
+//! # use serde_json::{Value, json};
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//! use std::time::Duration;
+//!
+//! #[derive(Debug, Default)]
+//! struct Incident {
+//!     writes: AtomicU32,
+//! }
+//!
+//! impl Network for Incident {
+//!     fn on_request(&self, request: &Sent<'_>) -> Passage {
+//!         self.writes.fetch_add(request.is_write().into(), Ordering::Relaxed);
+//!         if self.is_dead() { Passage::Never } else { Passage::Open }
+//!     }
+//!     fn is_dead(&self) -> bool {
+//!         self.writes.load(Ordering::Relaxed) > 1
+//!     }
+//!     fn told_at(&self, _now: Instant, resource: &str, changed: Instant) -> Instant {
+//!         changed + if resource == "v1/secrets" { Duration::from_secs(10) } else { LAG }
+//!     }
+//!     fn version_shown(&self, _resource: &str, current: u64) -> u64 {
+//!         current.min(3)
+//!     }
+//! }
+//! # fn keep(world: World) -> Result<(), RunError> {
+//! #     let controller = Controller::new("keep", world);
+//! #     let maps = controller.informer_of::<Value>("v1/configmaps").with_kind("ConfigMap");
+//! #     let secrets = controller.informer_of::<Value>("v1/secrets").with_kind("Secret");
+//! #     controller.reconciles(&maps).owns(&secrets).run(async |cx, key| {
+//! #         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
+//! #         cx.ensure(&secrets, &key, &json!({ "stringData": map["data"] })).owned_by(&map).await?;
+//! #         Ok(Outcome::Done)
+//! #     })
+//! # }
+//!
+//! let cluster = SimulatedCluster::new();
+//! for name in ["a", "b"] {
+//!     cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } }))?;
+//! }
+//! let world = |network| World::from(cluster.through(network)).lasting(Duration::from_secs(60));
+//! // Its end may be an error: a request gets no answer.
+//! _ = keep(world(Incident::default()));
+//! assert_eq!(cluster.list("v1/secrets")?.len(), 1, "it dies at its second write");
+//! keep(World::from(cluster.clone()).lasting(Duration::from_secs(60)))?;
+//! assert_eq!(cluster.list("v1/secrets")?.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Network`]: listwatch::testing::Network
 //!
 //! # What it cannot see
 //!
@@ -71,22 +133,29 @@
 //! a program runs beside them has to end with its world.
 
 mod course;
-mod ends;
+mod end;
+mod expected;
 mod exploration;
 mod explored;
+mod failing;
 mod failure;
+mod fault;
 mod it;
+mod learned;
+mod ongoing;
 mod outside;
 mod place;
 mod plan;
 mod run;
+mod shrunk;
 mod troubles;
 mod wire;
+mod writes;
 
-pub use course::Fault;
 pub use exploration::Exploration;
 pub use explored::Explored;
 pub use failure::Failure;
+pub use fault::Fault;
 pub use it::It;
 pub use outside::{NoAnswer, Outside};
 pub use place::Place;

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 use listwatch::testing::Sent;
+use std::collections::BTreeSet;
 
 /// A place of a run, by its content: the nth request of this method to this object, the nth effect of this name outside of
 /// the cluster, or the nth step of the scenario. So it is the same place when other requests come between.
@@ -35,6 +36,19 @@ impl Place {
     /// The namespace and the name of the object, with the subresource.
     pub(crate) fn key(&self) -> &str {
         self.at.split(' ').nth(2).unwrap_or_default()
+    }
+
+    /// The namespace and the name of the object, without the subresource.
+    pub(crate) fn object(&self, cluster_wide: &BTreeSet<String>) -> String {
+        let parts = if cluster_wide.contains(self.resource()) { 1 } else { 2 };
+        let parts: Vec<&str> = self.key().split('/').take(parts).collect();
+        parts.join("/")
+    }
+
+    /// Whether it is a request to an object, named as `apps/v1/deployments web/b`, or to a subresource of it.
+    pub(crate) fn is_to(&self, object: &str) -> bool {
+        let named = self.at.split_once(' ').map_or("", |(_, named)| named);
+        self.is_request() && named.strip_prefix(object).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     fn is_request(&self) -> bool {

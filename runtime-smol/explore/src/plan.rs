@@ -92,8 +92,7 @@ impl Plan {
     /// # Errors
     /// A text that names what is no disturbance.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let parts = text.split(['\n', ';']).map(str::trim).filter(|part| !part.is_empty());
-        Ok(Self { disturbances: parts.map(str::parse).collect::<Result<_, _>>()? })
+        text.parse()
     }
 
     /// Without one of its disturbances.
@@ -120,6 +119,24 @@ impl Trouble {
             Self::Compacted => vec![Self::Cut],
             Self::PausedLong => vec![Self::Paused],
             _ => Vec::new(),
+        }
+    }
+
+    /// Whether a second replica acts meanwhile. No third one comes.
+    pub(crate) fn is_pause(&self) -> bool {
+        matches!(self, Self::Paused | Self::PausedLong)
+    }
+
+    /// Whether it can happen at a place, with a process of the program or without one.
+    pub(crate) fn can_meet(&self, place: &Place, has_process: bool) -> bool {
+        let is_step = place.verb() == "STEP";
+        match self {
+            Self::KilledBefore(_) | Self::KilledAfter(_) | Self::Paused | Self::PausedLong | Self::Cut => has_process,
+            Self::Stalled(_) | Self::StalledLong(_) | Self::Late(..) | Self::Compacted => true,
+            Self::Refused(_) | Self::Lost => !is_step,
+            Self::Failed => place.verb() == "CALL",
+            Self::Slow | Self::Forbidden => !place.resource().is_empty(),
+            Self::Touched | Self::Deleted | Self::Recreated => !place.resource().is_empty() && !place.key().is_empty(),
         }
     }
 
@@ -246,6 +263,16 @@ impl fmt::Display for Back {
             Self::Behind(changes) => write!(f, "behind {changes}"),
             Self::BehindOf(changes, resource) => write!(f, "behind {changes} {resource}"),
         }
+    }
+}
+
+/// As [`Plan::parse`].
+impl FromStr for Plan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split(['\n', ';']).map(str::trim).filter(|part| !part.is_empty());
+        Ok(Self { disturbances: parts.map(str::parse).collect::<Result<_, _>>()? })
     }
 }
 

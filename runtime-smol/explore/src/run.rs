@@ -1,7 +1,8 @@
 //! One run: the lives of the program, one after the other, on one cluster.
 
-use crate::course::{Bounds, Course, Fault, Traces};
-use crate::ends::End;
+use crate::course::{Bounds, Course, Traces};
+use crate::end::End;
+use crate::fault::Fault;
 use crate::it::It;
 use crate::outside::{NoAnswer, Outside};
 use crate::plan::Plan;
@@ -14,15 +15,20 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch::api::ApiError;
 use listwatch::controller::RunError;
+use listwatch::file::Tape;
+use listwatch::informers::{StreamsNotSynced, WaitError};
 use listwatch::testing::SimulatedCluster;
 use listwatch::time::Instant;
 use listwatch::{Clock, Executor, World};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A program that ends by itself restarts so much later.
 const BACKOFF: Duration = Duration::from_secs(5);
+/// The cluster of a run is none that a process has used.
+const NOT_NEW: &str = "the cluster of a run is not new: `cluster` makes one for each run, and no network for it";
 /// So often a program may end by itself while it is disturbed.
 const RESTARTS: u32 = 20;
 
@@ -48,7 +54,6 @@ pub(crate) struct Outcome {
     pub(crate) traces: Traces,
     pub(crate) fault: Option<Fault>,
     pub(crate) end: End,
-    pub(crate) idlest: Option<(String, u32)>,
     pub(crate) lasted: Instant,
 }
 
@@ -58,21 +63,39 @@ enum Life {
     First,
     /// That of a second replica, which ends when so many steps of the scenario were made.
     Second { began: Instant, steps: u32 },
-    /// The program is down until the scenario has made its next step.
-    Nobody,
-    /// The program is down until this time.
-    Pause(Instant),
+    /// Nobody's: the program is down until the scenario has made its next step.
+    Down,
+    /// Nobody's: the program has ended by itself, and starts again at this time.
+    BackOff(Instant),
 }
 
 struct Run<S> {
     parts: Arc<Parts<S>>,
     it: It<S>,
     scenario: Mutex<Option<Scenario>>,
+    tapes: Option<Tapes>,
+}
+
+/// The tapes of the processes of a run.
+#[derive(Debug)]
+struct Tapes {
+    path: PathBuf,
+    made: Mutex<Vec<PathBuf>>,
 }
 
 /// Runs the program under a plan.
 pub(crate) fn run<S: Send + Sync + 'static>(parts: &Arc<Parts<S>>, plan: Plan, bounds: Bounds) -> Outcome {
-    run_with(parts, plan, bounds, |it| (parts.scenario)(it))
+    run_with(parts, plan, bounds, None, |it| (parts.scenario)(it)).0
+}
+
+/// Runs the program under a plan, and records each of its processes. Returns the tapes, too.
+pub(crate) fn run_recorded<S: Send + Sync + 'static>(
+    parts: &Arc<Parts<S>>,
+    plan: Plan,
+    bounds: Bounds,
+    path: &Path,
+) -> (Outcome, Vec<PathBuf>) {
+    run_with(parts, plan, bounds, Some(path.to_owned()), |it| (parts.scenario)(it))
 }
 
 /// Runs the program undisturbed, and deletes an object at the end of its scenario.
@@ -83,26 +106,32 @@ pub(crate) fn run_probed<S: Send + Sync + 'static>(
     key: &str,
 ) -> Outcome {
     let (resource, key) = (resource.to_owned(), key.to_owned());
-    run_with(parts, Plan::default(), bounds, |it| {
+    let (outcome, _) = run_with(parts, Plan::default(), bounds, None, |it| {
         let scenario = (parts.scenario)(it.clone());
         Box::pin(async move {
             scenario.await?;
             it.settled().await;
             Ok(it.delete(&resource, &key)?)
         })
-    })
+    });
+    outcome
 }
 
 fn run_with<S: Send + Sync + 'static>(
     parts: &Arc<Parts<S>>,
     plan: Plan,
     bounds: Bounds,
+    tapes: Option<PathBuf>,
     scenario: impl FnOnce(It<S>) -> Scenario,
-) -> Outcome {
+) -> (Outcome, Vec<PathBuf>) {
     let course = Arc::new(Course::new(plan, (parts.cluster)(), bounds));
     let it = It { course: Arc::clone(&course), outside: Outside::new((parts.outside)()) };
+    if course.cluster.processes() > 0 {
+        course.fail(Fault::Setup(NOT_NEW.to_owned()));
+    }
     let scenario = Mutex::new(Some(scenario(it.clone())));
-    let run = Arc::new(Run { parts: Arc::clone(parts), it, scenario });
+    let tapes = tapes.map(|path| Tapes { path, made: Mutex::default() });
+    let run = Arc::new(Run { parts: Arc::clone(parts), it, scenario, tapes });
     let observed = Arc::downgrade(&run);
     course.cluster.on_commit(move |commit| {
         if let Some(run) = observed.upgrade() {
@@ -115,13 +144,9 @@ fn run_with<S: Send + Sync + 'static>(
     drop(run.scenario.lock().unwrap_or_else(PoisonError::into_inner).take());
     let fault = course.fault().or_else(|| run.judged());
     let shown = parts.shown.as_ref().filter(|_| fault.is_none()).map(|shown| shown(&run.it));
-    Outcome {
-        fault,
-        end: End::of(&course.cluster, shown),
-        idlest: course.idlest(),
-        lasted: course.now(),
-        traces: course.traces(),
-    }
+    let end = End::of(&course.cluster, shown);
+    let outcome = Outcome { fault, end, lasted: course.now(), traces: course.traces() };
+    (outcome, run.tapes.iter().flat_map(Tapes::made).collect())
 }
 
 impl<S: Send + Sync + 'static> Run<S> {
@@ -152,7 +177,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                     let why = error.to_string();
                     let why = why.lines().next().unwrap_or_default();
                     self.course().note(&format!("the program ends ({why}), and restarts 5 s later"));
-                    self.without_process(&Life::Pause(self.course().now() + BACKOFF));
+                    self.without_process(&Life::BackOff(self.course().now() + BACKOFF));
                     self.course().on_trouble_over();
                 }
                 Ok(Ok(())) if !self.course().is_finished() => {
@@ -161,7 +186,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                 Ok(Ok(())) => {}
             }
             if self.course().is_down() {
-                self.without_process(&Life::Nobody);
+                self.without_process(&Life::Down);
             }
         }
     }
@@ -171,7 +196,7 @@ impl<S: Send + Sync + 'static> Run<S> {
         let run = Arc::downgrade(self);
         let pause = move |goes_on: bool| run.upgrade().into_iter().for_each(|run| run.pause(goes_on));
         let wire = Arc::new(Wire::new(Arc::clone(self.course()), Box::new(pause)));
-        let world = World::from(self.course().cluster.through(Wired(Arc::clone(&wire))));
+        let world = self.recorded(World::from(self.course().cluster.through(Wired(Arc::clone(&wire)))));
         let clock = world.clock().clone();
         self.course().begin(clock.clone());
         let (run, driven) = (Arc::clone(self), Arc::clone(&wire));
@@ -187,6 +212,22 @@ impl<S: Send + Sync + 'static> Run<S> {
         (wire, ended.map_err(|panic| Fault::Panicked(text_of(&*panic))))
     }
 
+    /// A world on a tape, if the run has tapes.
+    fn recorded(&self, world: World) -> World {
+        let Some(tapes) = &self.tapes else { return world };
+        // Nothing in a simulated cluster is secret, and the tape plays any program.
+        match world.clone().recorded_with_secrets_to(&tapes.path) {
+            Ok(recorded) => {
+                tapes.add(recorded.tape().map(Tape::path));
+                recorded
+            }
+            Err(error) => {
+                self.course().fail(Fault::Setup(error.to_string()));
+                world
+            }
+        }
+    }
+
     /// No process lives. The scenario goes on, unless the program only pauses before its restart.
     fn without_process(&self, life: &Life) {
         let clock = Clock::simulated();
@@ -199,9 +240,7 @@ impl<S: Send + Sync + 'static> Run<S> {
     /// A second replica lives, while the first stands still.
     fn pause(self: &Arc<Self>, goes_on: bool) {
         let course = self.course();
-        if course.set_second(true) {
-            return;
-        }
+        course.set_second(true);
         let (before, waker) = (course.now(), course.set_waker(None));
         let first = course.clock();
         let steps = if goes_on { course.steps() + 1 } else { 0 };
@@ -212,7 +251,6 @@ impl<S: Send + Sync + 'static> Run<S> {
         course.begin(first.clone());
         _ = course.cluster.on_clock(move || first.now());
         course.set_waker(waker);
-        course.forget_killed();
         course.set_second(false);
         course.note("the first replica goes on, and the second is gone");
         if let Err(fault) = ended {
@@ -229,7 +267,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                 if wire.is_some_and(|wire| wire.is_gone()) || self.course().fault().is_some() {
                     return Poll::Ready(());
                 }
-                let is_quiet = matches!(life, Life::Second { steps: 0, .. } | Life::Pause(_));
+                let is_quiet = matches!(life, Life::Second { steps: 0, .. } | Life::BackOff(_));
                 let has_stepped = !is_quiet && self.go_on(wire, cx);
                 if self.is_over(life) {
                     return Poll::Ready(());
@@ -247,8 +285,8 @@ impl<S: Send + Sync + 'static> Run<S> {
         match life {
             Life::First => self.course().is_at_end(),
             Life::Second { began, steps } => self.course().is_second_done(*began, *steps),
-            Life::Nobody => !self.course().is_down(),
-            Life::Pause(until) => self.course().slept(*until).is_ok(),
+            Life::Down => !self.course().is_down(),
+            Life::BackOff(until) => self.course().slept(*until).is_ok(),
         }
     }
 
@@ -267,9 +305,14 @@ impl<S: Send + Sync + 'static> Run<S> {
         if !self.course().take_asked() {
             return false;
         }
+        if self.course().has_all_steps() {
+            drop(self.scenario.lock().unwrap_or_else(PoisonError::into_inner).take());
+            self.course().on_done();
+            return false;
+        }
         match wire {
             Some(wire) => wire.on_step(),
-            None => _ = self.course().on_step(),
+            None => self.course().step_alone(),
         }
         true
     }
@@ -313,6 +356,16 @@ impl<S: Send + Sync + 'static> Run<S> {
     }
 }
 
+impl Tapes {
+    fn add(&self, made: Option<&Path>) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(made.map(Path::to_owned));
+    }
+
+    fn made(&self) -> Vec<PathBuf> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Whether a program may end so, and starts again.
 fn is_passing(error: &Failed) -> bool {
     let own: &(dyn Error + 'static) = &**error;
@@ -320,7 +373,8 @@ fn is_passing(error: &Failed) -> bool {
     sources.any(|error| {
         let ended = error.downcast_ref::<RunError>();
         let is_over = matches!(ended, Some(RunError::LeaderElectionLost { .. } | RunError::NotSynced { .. }));
-        is_over || error.is::<ApiError>() || error.is::<NoAnswer>()
+        let is_wait = error.is::<WaitError>() || error.is::<StreamsNotSynced>();
+        is_over || is_wait || error.is::<ApiError>() || error.is::<NoAnswer>()
     })
 }
 

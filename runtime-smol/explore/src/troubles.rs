@@ -12,7 +12,7 @@ const LEASES: u32 = 2;
 const KEPT: usize = 512;
 
 /// The troubles that an exploration knows, and the plans that showed something new.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Troubles {
     /// The resources that the program watches.
     pub(crate) watched: BTreeSet<String>,
@@ -24,6 +24,30 @@ pub(crate) struct Troubles {
     pool: Vec<Disturbance>,
     kept: Vec<Plan>,
 }
+
+/// The names of all troubles, as a test leaves them out.
+pub(crate) const NAMES: [&str; 20] = [
+    "behind",
+    "compacted",
+    "cut",
+    "deleted",
+    "failed",
+    "forbidden",
+    "killed before",
+    "killed stored",
+    "lost",
+    "paused",
+    "paused-long",
+    "recreated",
+    "refused 409",
+    "refused 410",
+    "refused 429",
+    "refused 500",
+    "slow",
+    "stalled",
+    "stalled-long",
+    "touched",
+];
 
 impl Troubles {
     pub(crate) fn new(watched: BTreeSet<String>, left_out: BTreeSet<String>) -> Self {
@@ -112,8 +136,7 @@ impl Troubles {
         if place.verb() != "POST" {
             troubles.push(Trouble::Touched);
         }
-        let object: Vec<&str> = place.key().split('/').take(2).collect();
-        if place.verb() != "POST" && self.restored.contains(&format!("{resource} {}", object.join("/"))) {
+        if place.verb() != "POST" && self.restored.iter().any(|object| place.is_to(object)) {
             troubles.extend([Trouble::Deleted, Trouble::Recreated]);
         }
         let backs = [Back::Later, Back::Behind(1), Back::Behind(3), Back::BehindOf(1, resource)];
@@ -148,5 +171,20 @@ impl Random {
     fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX);
         usize::try_from(self.next() % bound).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_trouble_of_a_place_has_one_of_the_names() {
+        let mut troubles = Troubles::new(["v1/pods".to_owned()].into(), BTreeSet::new());
+        troubles.restored.insert("v1/pods web/a".to_owned());
+        let places = ["STEP 1", "CALL s3 1", "LIST v1/pods 1", "GET v1/pods web/a 1", "PATCH v1/pods web/a/status 1"];
+        let of = |place: &str| troubles.clone().learn(&place.parse().expect("a place"));
+        let names: BTreeSet<String> = places.into_iter().flat_map(of).map(|it| it.trouble.name()).collect();
+        assert_eq!(names.iter().map(String::as_str).collect::<Vec<_>>(), NAMES);
     }
 }

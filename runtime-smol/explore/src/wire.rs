@@ -51,7 +51,7 @@ impl Wire {
 
     /// The scenario makes its next step.
     pub(crate) fn on_step(&self) {
-        let arrival = self.course.on_step();
+        let arrival = self.course.on_step(true);
         for trouble in &arrival.troubles {
             match trouble {
                 Trouble::KilledBefore(back) | Trouble::KilledAfter(back) => self.kill(back.clone()),
@@ -66,7 +66,7 @@ impl Wire {
         if self.is_gone() {
             return (Effect::Failed, None);
         }
-        let arrival = self.course.arrive(&format!("CALL {name}"), 0);
+        let arrival = self.course.arrive(&format!("CALL {name}"), 0, true);
         let (mut effect, mut last) = (Effect::Told, None);
         for trouble in &arrival.troubles {
             match trouble {
@@ -124,7 +124,7 @@ impl Network for Wired {
         if wire.is_gone() {
             return Passage::Never;
         }
-        let arrival = wire.course.arrive(&of_request(request), fingerprint(request.body));
+        let arrival = wire.course.arrive(&of_request(request), fingerprint(request.body), true);
         let mut passage = if arrival.is_forbidden { Passage::Fails(Fault::Refused(403)) } else { Passage::Open };
         for trouble in &arrival.troubles {
             wire.on_trouble(&arrival.place, trouble, &mut passage);

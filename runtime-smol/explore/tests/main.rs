@@ -17,8 +17,10 @@ mod ports;
 #[path = "../../examples/restart-on-configmap-change.rs"]
 #[expect(dead_code, reason = "its `main` needs a cluster")]
 mod restart_on_configmap_change;
+mod rules;
 mod sample;
 #[path = "../../examples/sample-controller.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
+mod seeds;
 mod undisturbed;

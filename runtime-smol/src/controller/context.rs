@@ -1,7 +1,9 @@
 //! What a reconcile works with.
 
+use super::loops::Watched;
 use super::memory::{Answer, ObjectId, is_there};
 use super::obstacle;
+use super::report::Report;
 use super::state::ControllerState;
 use super::writes::{Expected, Writes, Written, version_in, version_of};
 use crate::client::{Client, Sender};
@@ -141,9 +143,11 @@ impl Context {
         kind: &InformerHandle<T>,
         call: ApiCall<R>,
     ) -> Result<(R, Vec<u8>), ApiError> {
+        let watched = self.watch(kind, call.request()?).await;
         let (call, response) = self.respond(kind, call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response) {
+            self.report_loop(kind, (call.request()?, &response), &written, &watched);
             self.on_written(kind, call.request()?, written);
         }
         Ok((call.read(&response)?, response.body))
@@ -249,12 +253,7 @@ impl Context {
 
     /// The name under which fields are written: that of the controller, up to the server's limit.
     pub(super) fn field_manager(&self) -> &str {
-        let name = &*self.0.state.name;
-        let end = (0..=name.len().min(MAX_FIELD_MANAGER)).rev().find(|end| name.is_char_boundary(*end));
-        match end.map_or("", |end| &name[..end]) {
-            "" => "listwatch",
-            name => name,
-        }
+        field_manager(&self.0.state.name)
     }
 
     /// The seed of the delays after the conflicts of an object. Others that collide with this reconcile have other seeds.
@@ -313,6 +312,34 @@ impl Context {
         }
     }
 
+    /// Looks at the object of a request that is about to leave, also as the server has it if a loop is likely.
+    async fn watch<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest) -> Watched {
+        let mut watched = self.0.state.loops.watch(self.clock().now(), kind, request);
+        if let Some(read) = watched.read(kind)
+            && let Ok(state) = self.client_of(kind).call(read).await
+        {
+            watched.saw(state);
+        }
+        watched
+    }
+
+    /// Reports the loop that a write shows.
+    fn report_loop<T>(
+        &self,
+        kind: &InformerHandle<T>,
+        exchange: (&ApiRequest, &ApiResponse),
+        written: &Written,
+        watched: &Watched,
+    ) {
+        let state = &self.0.state;
+        let found = state.loops.on_written(self.clock().now(), self.causes(), exchange, written, watched);
+        if let Some(found) = found {
+            state.tally.looped();
+            let about = format!("{} {}", kind.title(), written.key());
+            state.report(&Report::WriteLoop { key: self.key(), about: &about, found: &found });
+        }
+    }
+
     fn on_written<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest, written: Written) {
         let mut mistake = written.mistake(request, kind.resource());
         if mistake.is_none() && written.is_of(kind) {
@@ -339,6 +366,15 @@ impl Context {
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.
     pub(super) fn take_writes(&self) -> Vec<Expected> {
         self.0.writes.lock().end()
+    }
+}
+
+/// The field manager of a controller of this name.
+pub(super) fn field_manager(controller: &str) -> &str {
+    let end = (0..=controller.len().min(MAX_FIELD_MANAGER)).rev().find(|end| controller.is_char_boundary(*end));
+    match end.map_or("", |end| &controller[..end]) {
+        "" => "listwatch",
+        name => name,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::traced::{CONTROLLER, event_at, told};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::controller::KeyReport;
+use listwatch_core::controller::{KeyReport, WriteLoop};
 use listwatch_core::decode::DecodeError;
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::recorder::{RecorderCounts, RecorderProblem};
@@ -104,6 +104,17 @@ pub enum Report<'a> {
         key: &'a Key,
         /// The object that it wrote.
         written: &'a Key,
+    },
+    /// The controller writes an object without an end: each write leads to the next one, undoes a change of another client,
+    /// or changes nothing. [`loops`](listwatch_core::controller::loops) has the rules. It is told once, until the object was
+    /// written no more in this way for ten minutes.
+    WriteLoop {
+        /// The key whose reconcile wrote.
+        key: &'a Key,
+        /// The object, such as `Foo web/a`.
+        about: &'a str,
+        /// How often it was written, and the fields.
+        found: &'a WriteLoop,
     },
     /// An object of a source could not be decoded. Its last good state stays. An object without one is not in the cache,
     /// so no reconcile sees it.
@@ -258,6 +269,7 @@ impl Report<'_> {
             Self::Undecodable { .. } => (Level::DEBUG, "undecodable"),
             Self::Audited { .. } => (Level::DEBUG, "audited"),
             Self::WriteTimedOut { .. } => (Level::WARN, "write_timed_out"),
+            Self::WriteLoop { .. } => (Level::WARN, "write_loop"),
             Self::Started { .. } => (Level::INFO, "started"),
             Self::StillWorking { .. } => (Level::WARN, "still_working"),
             Self::Election { .. } => (Level::INFO, "election"),
@@ -280,6 +292,7 @@ impl Report<'_> {
             | Self::Overdue { key, .. }
             | Self::MapperPanicked { key, .. }
             | Self::WriteTimedOut { key, .. }
+            | Self::WriteLoop { key, .. }
             | Self::Warning { key, .. } => Some(key),
             _ => None,
         }
@@ -396,6 +409,10 @@ impl fmt::Display for Report<'_> {
             Self::WriteTimedOut { key, written } => {
                 let (key, written) = (Printable::new(key.as_str()), Printable::new(written.as_str()));
                 write!(f, "{key}: the watch has not shown the write of {written} in time")
+            }
+            Self::WriteLoop { key, about, found } => {
+                let (key, about) = (Printable::new(key.as_str()), Printable::new(about));
+                write!(f, "{key}: {about} is written without an end: {found}")
             }
             Self::Warning { key, about, reason, message } => {
                 let (reason, message) = (Printable::new(reason), Printable::new(message));

@@ -1,11 +1,13 @@
 //! A controller that can run, and one that runs on threads of its own.
 
+use super::context::field_manager;
 use super::election::Elected;
 use super::error::RunError;
 use super::events::recorder;
 use super::feed::{Feed, Reads, all_of};
 use super::handle::ControllerHandle;
 use super::lifecycle::{Ending, Streams, audits};
+use super::loops::Loops;
 use super::memory::{Memory, Told};
 use super::owners::{Followed, OwnKind};
 use super::settings::Settings;
@@ -78,6 +80,7 @@ impl<'a> Running<'a> {
             followed,
             memory: Memory::default(),
             told: Told::default(),
+            loops: Loops::new(field_manager(&settings.name)),
             obstacles: Obstacles::default(),
             awaiting: Awaiting::default(),
             blocking: Arc::default(),

@@ -1,5 +1,6 @@
 //! What the parts of a controller share.
 
+use super::loops::Loops;
 use super::memory::{Memory, Told};
 use super::owners::{Followed, OwnKind};
 use super::report::{OnReport, Report};
@@ -54,6 +55,7 @@ pub(super) struct ControllerState {
     pub(super) followed: Followed,
     pub(super) memory: Memory,
     pub(super) told: Told,
+    pub(super) loops: Loops,
     pub(super) obstacles: Obstacles,
     pub(super) awaiting: Awaiting,
     pub(super) blocking: Arc<BlockingWork>,
@@ -176,11 +178,14 @@ impl ControllerState {
 
     fn tell(&self, report: &Report<'_>, took: Option<Duration>) {
         let is_traced = report.trace(&self.name, took);
-        let _ = caught_call(|| match (&self.on_report, self.informers.world().on_line()) {
-            (Some(on_report), _) => on_report(&self.name, report),
-            (None, Some(on_line)) => on_line(&format!("{}: {report}", Printable::new(&*self.name))),
-            (None, None) if is_traced => {}
-            (None, None) => {
+        let on_line = self.informers.world().on_line();
+        if let Some(on_line) = on_line {
+            let _ = caught_call(|| on_line(&format!("{}: {report}", Printable::new(&*self.name))));
+        }
+        let _ = caught_call(|| match &self.on_report {
+            Some(on_report) => on_report(&self.name, report),
+            None if on_line.is_some() || is_traced => {}
+            None => {
                 let name = Printable::new(&*self.name);
                 self.stderr.write_line(&self.clock, report.message(), format_args!("{name}: {report}"));
             }

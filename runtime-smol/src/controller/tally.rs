@@ -31,6 +31,8 @@ pub(crate) struct Counts {
     pub(crate) error: u64,
     pub(crate) terminal: u64,
     pub(crate) timeouts: u64,
+    /// Loops of writes.
+    pub(crate) loops: u64,
     /// The number of reconciles up to each of the bounds and above the one before; the last is of those above all.
     pub(crate) buckets: [u64; BOUNDS.len() + 1],
     pub(crate) total: Duration,
@@ -53,6 +55,7 @@ impl Tally {
             error: 0,
             terminal: 0,
             timeouts: 0,
+            loops: 0,
             buckets: [0; BOUNDS.len() + 1],
             total: Duration::ZERO,
             ages: [0; AGES.len() + 1],
@@ -72,6 +75,10 @@ impl Tally {
 
     pub(super) fn timed_out(&self) {
         self.count(|counts| counts.timeouts += 1);
+    }
+
+    pub(super) fn looped(&self) {
+        self.count(|counts| counts.loops += 1);
     }
 
     pub(super) fn ended(&self, outcome: Outcome) {

@@ -95,7 +95,7 @@ impl Written {
         &self.key
     }
 
-    fn version(&self) -> Option<Version> {
+    pub(super) fn version(&self) -> Option<Version> {
         self.object.as_ref().and_then(version_of)
     }
 }

@@ -88,7 +88,7 @@ pub struct World {
 }
 
 /// The identity of a world. No two worlds of a process have the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct WorldId(u64);
 
 impl WorldId {
@@ -364,7 +364,7 @@ impl World {
 
     /// Calls `on_line` with each line that the controllers of this world would write to standard error: their
     /// [reports](crate::controller::Report), with the controller's name. Repeats are not folded. A controller with an
-    /// [`on_report`](crate::controller::Reconciler::on_report) of its own does not call it.
+    /// [`on_report`](crate::controller::Reconciler::on_report) of its own calls both.
     ///
     /// A test reads what the function reports that `main` calls with a cluster.
     pub fn on_report_line(mut self, on_line: impl Fn(&str) + Send + Sync + 'static) -> Self {

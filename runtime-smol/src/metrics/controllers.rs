@@ -85,6 +85,8 @@ fn ours(families: &mut Families<'_>, controllers: &[Named]) -> fmt::Result {
         |read: fn(&Reading) -> usize| controllers.iter().map(move |(name, it)| (controller(name), number(read(it))));
     families.gauge("listwatch_parked_keys", "Keys that failed too often or for good", of(|it| it.stats.parked))?;
     families.gauge("listwatch_held_keys", "Keys that wait for their writes to be shown", of(|it| it.stats.held))?;
+    let loops = controllers.iter().map(|(name, it)| (controller(name), it.counts.loops));
+    families.counter("listwatch_write_loops", "Objects that were found to be written without an end", loops)?;
     let sources = |read: fn(&crate::controller::SourceStatus) -> f64| {
         controllers.iter().flat_map(move |(name, it)| {
             let named = super::encoder::named(it.sources.iter().collect(), |source| source.source.to_string());

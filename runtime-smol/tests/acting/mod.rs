@@ -9,6 +9,7 @@ mod creating;
 mod deleting;
 mod ensuring;
 mod finalizing;
+mod looping;
 mod refused;
 mod settling;
 mod stage;

@@ -48,8 +48,11 @@ pub(crate) struct DatabaseStatus {
 }
 
 #[derive(Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Roles {
     pub(crate) owner: Option<String>,
+    /// The name that the owner is being given. The original has no such field.
+    pub(crate) new_owner: Option<String>,
     pub(crate) reader: Option<String>,
     pub(crate) writer: Option<String>,
 }
@@ -104,7 +107,7 @@ impl DatabaseSpec {
     pub(crate) fn roles(&self) -> Roles {
         let named = |what| Some(format!("{}-{what}", self.database));
         let owner = self.master_role.clone().filter(|role| !role.is_empty()).or_else(|| named("group"));
-        Roles { owner, reader: named("reader"), writer: named("writer") }
+        Roles { owner, new_owner: None, reader: named("reader"), writer: named("writer") }
     }
 }
 
@@ -112,18 +115,5 @@ impl Roles {
     /// The owner, the reader and the writer.
     pub(crate) fn names(&self) -> [String; 3] {
         [&self.owner, &self.reader, &self.writer].map(|role| role.clone().unwrap_or_default())
-    }
-}
-
-impl Postgres {
-    /// Every role that may have been made. If the operator was stopped, its owner may have the new name and be noted by the
-    /// old one. A new name that was refused is the name of another role.
-    pub(crate) fn roles_to_drop(&self) -> Vec<String> {
-        let (noted, mut wanted) = (&self.status.roles, self.spec.roles());
-        if noted.owner.is_some() && self.status.succeeded == Some(false) {
-            wanted.owner = None;
-        }
-        let noted = noted.owner.clone().filter(|owner| wanted.owner.as_ref() != Some(owner));
-        [noted, wanted.owner, wanted.reader, wanted.writer].into_iter().flatten().collect()
     }
 }

@@ -2,14 +2,14 @@
 //! makes databases and roles on a PostgreSQL server outside of the cluster, and keeps the credentials of each role in a
 //! Secret.
 //!
-//! The kinds, the fields, the names of roles and the contents of Secrets are the original's. Left out are what three cloud
+//! The kinds, the fields but one, the names of roles and the contents of Secrets are the original's. Left out are what three cloud
 //! providers need, the election, and the functions of templates. These differ, because the original loses something if it
 //! is stopped, or follows no more than its own kinds:
 //!
 //! | the original | here |
 //! |---|---|
 //! | adds its finalizer last | adds it before anything is made on the server |
-//! | notes the drawn name of a role after the role is made | notes it before |
+//! | notes the drawn name of a role, or the new one of an owner, after the server has it | notes it before |
 //! | changes a password, and then creates its Secret | creates the Secret, and then gives the role the Secret's password |
 //! | drops a role only after a success | drops each role that it has noted |
 //! | asks its cache whether another Postgres has the database | asks the server |
@@ -18,7 +18,7 @@
 use crate::ports::postgres_kinds::{
     DatabaseSpec, DatabaseStatus, Metadata, Postgres, PostgresUser, Roles, Secret, UserSpec, UserStatus,
 };
-use crate::ports::postgres_sql::{Privileges, Server, Sql};
+use crate::ports::postgres_sql::{DUPLICATE_OBJECT, Privileges, Server, Sql, SqlError};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use listwatch::api::Api;
 use listwatch::controller::{Context, Controller, Error, Outcome, Reconciled, RunError, run_all};
@@ -84,6 +84,7 @@ impl Operator {
         }
         let clean_up = async |database: &Found<Postgres>| self.drop_database(cx, database).await;
         let Some(database) = cx.finalizer(&database, FINALIZER, clean_up).await? else { return Ok(Outcome::Done) };
+        let database = self.note_owner(cx, &database).await?;
         let mut status = database.status.clone();
         let made = self.make_database(cx, &database.spec, &mut status).await;
         status.succeeded = Some(made.is_ok());
@@ -93,6 +94,41 @@ impl Operator {
         };
         cx.change_status(&database, |database| database.status = status.clone()).await?;
         ended.map(|()| Outcome::Done)
+    }
+
+    /// Notes the owner's new name before the server has it. One that was noted before and is not wanted any more is settled
+    /// first, so that at most two names are in question.
+    async fn note_owner(&self, cx: &Context, database: &Found<Postgres>) -> Result<Found<Postgres>, Error> {
+        let (noted, wanted) = (&database.status.roles.new_owner, database.spec.roles().owner);
+        let database = match noted {
+            Some(_) if *noted != wanted => self.settle_owner(cx, database).await?,
+            _ => database.clone(),
+        };
+        let note = |database: &mut Postgres| {
+            let roles = &mut database.status.roles;
+            if roles.owner != wanted {
+                roles.new_owner.clone_from(&wanted);
+            }
+        };
+        Ok(cx.change_status(&database, note).await?)
+    }
+
+    /// Gives the owner the name that is noted. A name that the server refuses is that of another role.
+    async fn settle_owner(&self, cx: &Context, database: &Found<Postgres>) -> Result<Found<Postgres>, Error> {
+        let Roles { owner: known, new_owner: new, .. } = database.status.roles.clone();
+        let rename = known.clone().zip(new.clone()).map(|(known, new)| Sql::RenameRole(known, new));
+        let renamed = self.execute(cx, &self.settings.default_database, rename).await;
+        let owner = match renamed {
+            Err(error) if error.code == DUPLICATE_OBJECT => known,
+            renamed => renamed.map(|()| new.clone().or(known))?,
+        };
+        let settle = |database: &mut Postgres| {
+            let roles = &mut database.status.roles;
+            if roles.new_owner == new {
+                (roles.owner, roles.new_owner) = (owner.clone(), None);
+            }
+        };
+        Ok(cx.change_status(database, settle).await?)
     }
 
     /// Makes the database and its roles. If they are made, only the owner may have another name since.
@@ -131,7 +167,7 @@ impl Operator {
             }
             match self.execute(cx, &spec.database, [Sql::CreateExtension(extension.clone())]).await {
                 Ok(()) => status.extensions.push(extension.clone()),
-                failed => ended = failed,
+                Err(error) => ended = Err(error.into()),
             }
         }
         for schema in &spec.schemas {
@@ -145,7 +181,7 @@ impl Operator {
             match self.execute(cx, &spec.database, statements).await {
                 Ok(()) if status.schemas.contains(schema) => {}
                 Ok(()) => status.schemas.push(schema.clone()),
-                failed => ended = failed,
+                Err(error) => ended = Err(error.into()),
             }
         }
         ended
@@ -155,12 +191,14 @@ impl Operator {
         if !database.spec.drop_on_delete || self.is_shared(cx, database).await? {
             return Ok(());
         }
-        for role in database.roles_to_drop() {
+        let Roles { owner, .. } = self.settle_owner(cx, database).await?.status.roles.clone();
+        let Roles { reader, writer, .. } = database.spec.roles();
+        for role in [owner, reader, writer].into_iter().flatten() {
             self.drop_role(cx, &database.spec.database, &role, &self.settings.user).await?;
         }
         let name = || database.spec.database.clone();
         let statements = [Sql::RevokeConnect(name()), Sql::Terminate(name()), Sql::DropDatabase(name())];
-        self.execute(cx, &self.settings.default_database, statements).await
+        Ok(self.execute(cx, &self.settings.default_database, statements).await?)
     }
 
     /// Whether another Postgres is to keep the database. The cache may lack one that was created just now.
@@ -333,7 +371,7 @@ impl Operator {
     async fn drop_role(&self, cx: &Context, database: &str, role: &str, heir: &str) -> Result<(), Error> {
         let reassign = Sql::ReassignOwned(role.to_owned(), heir.to_owned());
         self.execute(cx, database, [reassign, Sql::DropOwned(role.to_owned())]).await?;
-        self.execute(cx, &self.settings.default_database, [Sql::DropRole(role.to_owned())]).await
+        Ok(self.execute(cx, &self.settings.default_database, [Sql::DropRole(role.to_owned())]).await?)
     }
 
     /// Executes statements one after the other, up to the first that fails.
@@ -342,10 +380,10 @@ impl Operator {
         cx: &Context,
         database: &str,
         statements: impl IntoIterator<Item = Sql>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SqlError> {
         let statements: Vec<_> = statements.into_iter().collect();
         let (server, database) = (Arc::clone(&self.server), database.to_owned());
         let execute = move || statements.iter().try_for_each(|sql| sql.execute(&*server, &database));
-        Ok(cx.blocking(execute).await?)
+        cx.blocking(execute).await
     }
 }

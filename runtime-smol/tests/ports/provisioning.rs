@@ -175,6 +175,47 @@ fn the_owner_is_renamed_and_a_user_changes_its_group() {
 }
 
 #[test]
+fn an_owner_that_is_renamed_while_the_operator_is_stopped_has_one_name() {
+    for (first, second) in (0..8).flat_map(|first| (0..8).map(move |second| (first, second))) {
+        let stage = Stage::new();
+        let empty = stage.contents();
+        for (left, owner) in [(first, "keepers"), (second, "owners"), (usize::MAX, "owners")] {
+            stage.server.stop_after(left);
+            stage.run();
+            stage.patch(DATABASES, "shop", json!({ "spec": { "masterRole": owner } }));
+        }
+        stage.run();
+        let (what, contents, role) = ((first, second), stage.contents(), stage.secret("app", "ROLE"));
+        let names: Vec<_> = contents.roles.keys().map(String::as_str).collect();
+        assert_eq!(names, [&*role, "owners", "postgres", "shop-reader", "shop-writer"], "{what:?}");
+        assert_eq!(contents.databases["shop"].owner, "owners", "{what:?}");
+        stage.delete(DATABASES, "shop");
+        stage.run();
+        assert_eq!(stage.contents(), empty, "{what:?}");
+    }
+}
+
+#[test]
+fn a_name_that_another_role_has_is_refused_and_its_role_stays() {
+    for is_renamed in [true, false] {
+        let stage = Stage::new();
+        let empty = stage.contents();
+        stage.run();
+        stage.patch(DATABASES, "shop", json!({ "spec": { "masterRole": "postgres" } }));
+        stage.run();
+        assert_eq!(stage.get(DATABASES, "shop")["status"]["succeeded"], false);
+        if is_renamed {
+            stage.patch(DATABASES, "shop", json!({ "spec": { "masterRole": "keepers" } }));
+            stage.run();
+            assert_eq!(stage.contents().databases["shop"].owner, "keepers");
+        }
+        stage.delete(DATABASES, "shop");
+        stage.run();
+        assert_eq!(stage.contents(), empty, "{is_renamed}");
+    }
+}
+
+#[test]
 fn an_extension_that_is_not_available_holds_up_nothing_else() {
     let stage = Stage::new();
     stage.patch(DATABASES, "shop", json!({ "spec": { "extensions": ["no-such", "citext"] } }));

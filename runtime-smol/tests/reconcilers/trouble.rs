@@ -65,7 +65,7 @@ fn an_object_that_does_not_fit_is_reported_with_its_field_and_that_the_cache_lac
 }
 
 #[test]
-fn the_world_of_a_test_gets_the_reports_of_a_program_that_has_no_function_for_them() {
+fn the_world_of_a_test_gets_the_reports_of_a_program_that_takes_them_too() {
     let (stage, lines, reports) = (Stage::new(), Log::default(), Log::default());
     stage.put("a");
     for has_own in [false, true] {
@@ -82,6 +82,7 @@ fn the_world_of_a_test_gets_the_reports_of_a_program_that_has_no_function_for_th
     let failed = "web/a: failed, next attempt in 5ms: invalid digit found in string";
     let lines = lines.take();
     assert_eq!((&*lines[0], &*lines[1]), ("test: started; its sources have synced", &*format!("test: {failed}")));
+    assert_eq!(lines.iter().filter(|line| **line == format!("test: {failed}")).count(), 2, "{lines:?}");
     assert_eq!(reports.take()[0], failed);
 }
 

@@ -27,7 +27,7 @@ pub(super) fn completed(place: &Place, mut applied: Value) -> Result<Value, Refu
 }
 
 /// Gives the elements of lists their keys that have a default, and finds those that are there twice, or null.
-fn complete(of: ObjectType, object: &mut Value, path: &mut Path, errors: &mut Vec<String>) {
+fn complete(of: ObjectType<'_>, object: &mut Value, path: &mut Path, errors: &mut Vec<String>) {
     for (name, value) in object.as_object_mut().into_iter().flatten() {
         let Some(field) = of.field(name) else { continue };
         path.push(Step::Field(name.clone()));
@@ -64,9 +64,9 @@ fn note_nulls(path: &Path, list: &[Value], keys: &str, errors: &mut Vec<String>)
 fn set_default_keys(keys: &[ListKey], element: &mut Value) {
     for (key, default) in keys {
         if let (Some(default), Value::Object(fields)) = (default, &mut *element)
-            && fields.get(*key).is_none_or(Value::is_null)
+            && fields.get(&**key).is_none_or(Value::is_null)
         {
-            fields.insert((*key).to_owned(), serde_json::from_str(default).unwrap_or_default());
+            fields.insert(key.to_string(), serde_json::from_str(default).unwrap_or_default());
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::kinds::{ListKey, ObjectType};
 use listwatch_core::text::Counted;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The owners of the fields of one object.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +25,7 @@ pub(super) struct Manager {
 
 impl FieldOwners {
     /// Takes note of a change by another request than an apply.
-    pub(super) fn on_update(&mut self, manager: &Manager, of: ObjectType, before: &Value, after: &Value) {
+    pub(super) fn on_update(&mut self, manager: &Manager, of: ObjectType<'_>, before: &Value, after: &Value) {
         let (old, new) = (leaves(of, before), leaves(of, after));
         let changed: BTreeSet<Path> =
             new.iter().filter(|(path, value)| old.get(*path) != Some(value)).map(|(path, _)| path.clone()).collect();
@@ -39,7 +40,7 @@ impl FieldOwners {
     pub(super) fn apply(
         &mut self,
         manager: &Manager,
-        of: ObjectType,
+        of: ObjectType<'_>,
         live: &Value,
         applied: &Value,
         force: bool,
@@ -148,7 +149,7 @@ fn remove_all(target: &mut Value, paths: &[&[Step]]) {
 #[derive(Default)]
 struct Places {
     /// The fields by which the elements were told apart; none for sets.
-    keys: &'static [ListKey],
+    keys: Option<Arc<[ListKey]>>,
     known: Option<BTreeMap<Step, usize>>,
 }
 
@@ -156,8 +157,8 @@ impl Places {
     /// The place to which a step leads. Steps of one sort ascend, so a list is read once for each sort.
     fn of(&mut self, list: &[Value], step: &Step) -> Option<usize> {
         let keys = step.keys();
-        let known = self.known.take().filter(|_| self.keys == keys);
-        self.keys = keys;
+        let known = self.known.take().filter(|_| self.keys.as_ref() == keys);
+        self.keys = keys.cloned();
         let known = self.known.insert(known.unwrap_or_else(|| {
             let steps = list.iter().enumerate().rev();
             steps.filter_map(|(place, element)| Some((step.same_sort(element)?, place))).collect()
@@ -204,7 +205,7 @@ mod tests {
         json!({ "spec": value })
     }
 
-    fn pod() -> ObjectType {
+    fn pod() -> ObjectType<'static> {
         Kinds::new().known("v1/pods").unwrap().object_type()
     }
 

@@ -1,8 +1,9 @@
 //! The kinds of Kubernetes, and the lists in their objects: the generated table `kinds.txt`.
 
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 /// A kind of Kubernetes.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,9 +42,11 @@ pub(crate) enum Trait {
 
 /// The type of an object, as far as its lists are concerned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ObjectType(Option<&'static Fields>);
+pub(crate) struct ObjectType<'f>(Option<&'f Fields>);
 
-type Fields = BTreeMap<&'static str, FieldType>;
+/// The types of the fields of an object.
+#[derive(Debug, Default)]
+pub(crate) struct Fields(BTreeMap<Cow<'static, str>, FieldType>);
 
 /// The type of a field.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ enum Target {
     /// That of this name in the table; unknown for an empty one.
     Named(&'static str),
     /// That of a schema.
-    Own(&'static Fields),
+    Own(Fields),
 }
 
 /// How the value of a field is compared.
@@ -74,13 +77,13 @@ pub(crate) enum Shape {
     /// Each element of the list is itself.
     Set,
     /// The elements are told apart by these fields; by a strategic merge patch, by the first.
-    Keyed(Vec<ListKey>),
+    Keyed(Arc<[ListKey]>),
     /// The list is one value, but for a strategic merge patch, which tells the elements apart by this field.
     Patched(&'static str),
 }
 
 /// A field that tells the elements of a list apart, and the value that it has where it is absent, as JSON.
-pub(crate) type ListKey = (&'static str, Option<&'static str>);
+pub(crate) type ListKey = (Cow<'static, str>, Option<String>);
 
 pub(crate) struct Table {
     pub(crate) kinds: Vec<BuiltInKind>,
@@ -92,7 +95,7 @@ pub(crate) struct Table {
 pub(crate) static TABLE: LazyLock<Table> = LazyLock::new(|| Table::parse(include_str!("kinds.txt")));
 
 /// The fields of an object of which nothing but the metadata is known.
-static METADATA_ALONE: Fields = BTreeMap::new();
+static METADATA_ALONE: Fields = Fields(BTreeMap::new());
 
 /// The type of all metadata.
 const METADATA: &str = "meta.v1.ObjectMeta";
@@ -155,57 +158,56 @@ impl BuiltInKind {
         fields.into_iter().filter(|(letter, _)| self.traits.contains(*letter)).map(|(_, field)| field)
     }
 
-    pub(crate) fn object_type(&self) -> ObjectType {
+    pub(crate) fn object_type(&self) -> ObjectType<'static> {
         ObjectType(Some(TABLE.types.get(self.schema).unwrap_or(&METADATA_ALONE)))
     }
 }
 
-impl ObjectType {
+impl ObjectType<'static> {
     /// The type of an object of which nothing is known.
     pub(crate) const UNKNOWN: Self = Self(None);
     /// The type of a custom resource, of which the metadata are known.
     pub(crate) const CUSTOM: Self = Self(Some(&METADATA_ALONE));
+}
 
-    /// The type of a field; `None` if it is compared field by field, and its lists as one value each.
-    pub(crate) fn field(self, name: &str) -> Option<&'static FieldType> {
-        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: Target::Named(METADATA) };
-        let fields = self.0?;
-        let other = || if name == "metadata" { Some(&METADATA_FIELD) } else { fields.get(OTHERS) };
-        fields.get(name).or_else(other)
+impl<'f> ObjectType<'f> {
+    /// The type of an object with these fields.
+    pub(crate) fn of(fields: &'f Fields) -> Self {
+        Self(Some(fields))
     }
 
-    /// The type of the objects of a definition, by its schema. It stays in memory; equal schemas have one.
-    pub(crate) fn of_schema(schema: &Value) -> Self {
-        static KNOWN: LazyLock<Mutex<BTreeMap<String, ObjectType>>> = LazyLock::new(Mutex::default);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(schema.to_string()).or_insert_with(|| {
-            let mut fields = fields_of(schema);
-            fields.remove("metadata");
-            Self(Some(kept(fields)))
-        })
+    /// The type of a field; `None` if it is compared field by field, and its lists as one value each.
+    pub(crate) fn field(self, name: &str) -> Option<&'f FieldType> {
+        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: Target::Named(METADATA) };
+        let Fields(fields) = self.0?;
+        let other = || if name == "metadata" { Some(&METADATA_FIELD) } else { fields.get(OTHERS) };
+        fields.get(name).or_else(other)
     }
 }
 
 /// The name under which a type has what its other fields are.
 const OTHERS: &str = "*";
 
-/// The fields of an object whose schema this is.
-fn fields_of(schema: &Value) -> Fields {
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    let properties = properties.map(|(name, schema)| (kept(name.clone()).as_str(), FieldType::of_schema(schema)));
-    let others = schema.get("additionalProperties").filter(|schema| schema.is_object());
-    properties.chain(others.map(|schema| (OTHERS, FieldType::of_schema(schema)))).collect()
-}
+impl Fields {
+    /// The fields of the objects of a definition, by its schema.
+    pub(crate) fn of_custom(schema: &Value) -> Self {
+        let mut fields = Self::of_schema(schema);
+        fields.0.remove("metadata");
+        fields
+    }
 
-/// Keeps a value for good.
-fn kept<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
+    fn of_schema(schema: &Value) -> Self {
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let properties = properties.map(|(name, schema)| (name.clone().into(), FieldType::of_schema(schema)));
+        let others = schema.get("additionalProperties").filter(|schema| schema.is_object());
+        Self(properties.chain(others.map(|schema| (OTHERS.into(), FieldType::of_schema(schema)))).collect())
+    }
 }
 
 impl FieldType {
     /// The type of the value, or of the elements of the list.
-    pub(crate) fn object_type(&self) -> ObjectType {
-        ObjectType(match self.of {
+    pub(crate) fn object_type(&self) -> ObjectType<'_> {
+        ObjectType(match &self.of {
             Target::Named(name) => TABLE.types.get(name),
             Target::Own(fields) => Some(fields),
         })
@@ -216,8 +218,7 @@ impl FieldType {
         let key = |key: &Value| {
             let name = key.as_str().unwrap_or_default();
             let default = schema["items"]["properties"][name].get("default").filter(|default| !default.is_null());
-            let default = default.map(|default| kept(default.to_string()).as_str());
-            (kept(name.to_owned()).as_str(), default)
+            (name.to_owned().into(), default.map(Value::to_string))
         };
         let shape = match text("x-kubernetes-list-type") {
             "set" => Shape::Set,
@@ -229,7 +230,7 @@ impl FieldType {
             _ => Shape::Plain,
         };
         let of = if schema["items"].is_object() { &schema["items"] } else { schema };
-        Self { shape, merges: false, of: Target::Own(kept(fields_of(of))) }
+        Self { shape, merges: false, of: Target::Own(Fields::of_schema(of)) }
     }
 
     fn parse(text: &'static str) -> Option<(&'static str, Self)> {
@@ -249,13 +250,14 @@ impl FieldType {
 }
 
 fn parse_key(text: &'static str) -> ListKey {
-    let json = |text: &str| kept(Value::from(text).to_string()).as_str();
-    text.split_once('=').map_or((text, None), |(key, default)| (key, Some(json(default))))
+    let json = |text: &str| Value::from(text).to_string();
+    text.split_once('=').map_or_else(|| (text.into(), None), |(key, default)| (key.into(), Some(json(default))))
 }
 
 fn parse_type(line: &'static str) -> Option<(&'static str, Fields)> {
     let (name, fields) = line.split_once(' ')?;
-    Some((name, fields.split(' ').filter_map(FieldType::parse).collect()))
+    let fields = fields.split(' ').filter_map(FieldType::parse).map(|(name, field)| (name.into(), field));
+    Some((name, Fields(fields.collect())))
 }
 
 #[cfg(test)]
@@ -267,7 +269,7 @@ mod tests {
         let count = |word: &str| include_str!("kinds.txt").lines().filter(|line| line.starts_with(word)).count();
         assert_eq!((TABLE.kinds.len(), TABLE.types.len()), (count("kind "), count("type ")));
         assert!(TABLE.kinds.len() > 50 && TABLE.serves("policy") && !TABLE.serves("example.com"));
-        for field in TABLE.types.values().flat_map(BTreeMap::values) {
+        for field in TABLE.types.values().flat_map(|fields| fields.0.values()) {
             assert!(matches!(field.of, Target::Named(of) if of.is_empty() || TABLE.types.contains_key(of)));
         }
     }
@@ -278,7 +280,7 @@ mod tests {
         let spec = pod.field("spec").unwrap().object_type();
         let container = spec.field("containers").unwrap().object_type();
         let Shape::Keyed(keys) = &container.field("ports").unwrap().shape else { panic!("no keys") };
-        assert_eq!(keys, &[("containerPort", None), ("protocol", Some("\"TCP\""))]);
+        assert_eq!(keys[..], [("containerPort".into(), None), ("protocol".into(), Some("\"TCP\"".into()))]);
         assert!(matches!(spec.field("nodeSelector").unwrap().shape, Shape::Atomic));
         assert!(spec.field("tolerations").is_none() && spec.field("metadata").is_some());
         let metadata = ObjectType::CUSTOM.field("metadata").unwrap().object_type();
@@ -294,9 +296,12 @@ mod tests {
             "ports": { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"], "items": port },
             "whole": { "type": "object", "x-kubernetes-map-type": "atomic" },
             "sets": { "additionalProperties": { "x-kubernetes-list-type": "set" } } } } } });
-        let of = ObjectType::of_schema(&schema);
+        let fields = Fields::of_custom(&schema);
+        let of = ObjectType::of(&fields);
         let spec = of.field("spec").unwrap().object_type();
-        assert!(matches!(&spec.field("ports").unwrap().shape, Shape::Keyed(keys) if keys == &[("port", Some("80"))]));
+        assert!(
+            matches!(&spec.field("ports").unwrap().shape, Shape::Keyed(keys) if keys[..] == [("port".into(), Some("80".into()))])
+        );
         assert!(matches!(spec.field("whole").unwrap().shape, Shape::Atomic));
         let sets = spec.field("sets").unwrap().object_type();
         assert!(matches!(sets.field("any").unwrap().shape, Shape::Set) && spec.field("none").is_none());

@@ -64,17 +64,18 @@ use std::sync::Arc;
 /// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
 /// | watches | from a version, with initial events (watch-list), bookmarks each minute, `timeoutSeconds`, 410 |
 /// | dry runs | change nothing |
-/// | definitions | a CustomResourceDefinition adds its versions, and becomes `Established`; it goes with its objects |
+/// | definitions | a CustomResourceDefinition adds its versions, and becomes `Established` unless another one has its names; it goes with its objects |
 /// | schemas | custom resources are pruned, get defaults, and are checked with a server's messages and causes: types, formats, lists and maps, alternatives, embedded objects; what was wrong before an update may stay |
-/// | rules in CEL | with the feature `cel` (`testing-cel` of `listwatch`), those of `x-kubernetes-validations` |
+/// | rules in CEL | with the feature `cel` (`testing-cel` of `listwatch`), those of `x-kubernetes-validations`; one that costs too much ends with an error |
 /// | versions of custom resources | they show the same objects, without a conversion of their fields |
+/// | webhooks | functions of the test change and refuse the writes of clients ([`admit_mutating`](Self::admit_mutating)) |
 ///
 /// # What is left out
 ///
 /// | left out | instead |
 /// |---|---|
-/// | schemas and defaults of Kubernetes' own kinds, admission | the fields of a spec are stored as they are given. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
-/// | the types of rules in CEL, and their costs | a rule of another type fails as it is evaluated |
+/// | schemas and defaults of Kubernetes' own kinds, and its own admission | the fields of a spec are stored as they are given. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
+/// | the types of rules in CEL, and what they may cost at most | a definition with such a rule is taken; the rule fails as it is evaluated |
 /// | classes of Unicode in patterns (`\p{L}`); the formats of ISBNs, cards and RGB colours | a definition with such a pattern is refused; a text of such a format is taken |
 /// | warnings, as of unknown fields | they are dropped; `fieldValidation=Strict` refuses them, in custom resources |
 /// | webhooks that convert versions | the fields stay as they are |
@@ -359,8 +360,8 @@ impl SimulatedCluster {
         self.through(Asking(passage))
     }
 
-    /// Calls `observer` after each change that is stored, whoever made it, in place of the one before. It may use the
-    /// cluster.
+    /// Calls `observer` after each change that is stored, whoever made it, beside the observers before it. It may use the
+    /// cluster, which stays in memory with it.
     pub fn on_commit(&self, observer: impl Fn(&Commit) + Send + Sync + 'static) {
         self.shared().observe(Arc::new(observer));
     }

@@ -9,7 +9,7 @@ use super::schema::pruning::{prune, remove_nulls};
 use super::schema::rules::Rules;
 use super::schema::structural::Schema;
 use super::schema::{embedded, list_types, validation};
-use crate::kinds::{Kinds, ObjectType, ServedKind};
+use crate::kinds::{Fields, Kinds, ObjectType, ServedKind};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Version {
     pub(super) api_version: String,
     /// The kind as it is stored: all versions of a resource have one collection.
     pub(super) kind: Arc<ServedKind>,
-    pub(super) object_type: ObjectType,
+    fields: Fields,
     /// The name of the definition.
     pub(super) definition: String,
     /// Where the scale is.
@@ -151,20 +151,20 @@ impl Version {
         let scale = &version["subresources"]["scale"];
         let path =
             |name: &str, default: &str| scale[name].as_str().unwrap_or(default).trim_start_matches('.').to_owned();
-        let schema = &version["schema"]["openAPIV3Schema"];
+        let (schema, own) = (&version["schema"]["openAPIV3Schema"], schema_of(version));
         Self {
             api_version: format!("{}/{}", kind.group(), text(&version["name"])),
             kind: Arc::new(kind),
-            object_type: ObjectType::of_schema(schema),
+            fields: Fields::of_custom(schema),
             definition: text(&definition["metadata"]["name"]),
             scale: ScalePaths {
                 wanted: path("specReplicasPath", "spec.replicas"),
                 present: path("statusReplicasPath", "status.replicas"),
                 selector: path("labelSelectorPath", ""),
             },
-            schema: schema_of(version),
             #[cfg(feature = "cel")]
-            rules: Rules::read(schema),
+            rules: Rules::read(&own),
+            schema: own,
             stored,
         }
     }
@@ -173,19 +173,26 @@ impl Version {
         definition["metadata"]["name"] == self.definition
     }
 
+    /// The type of its objects, as far as their lists are concerned.
+    pub(super) fn object_type(&self) -> ObjectType<'_> {
+        ObjectType::of(&self.fields)
+    }
+
     /// Whether its objects have another version as they are stored.
     pub(super) fn differs_from_stored(&self) -> bool {
         self.api_version != self.kind.api_version
     }
 
     /// Makes an object of this version what a server makes of it, and returns the paths of the fields that it does not know.
-    pub(super) fn conform(&self, object: &mut Value) -> Vec<String> {
+    /// `Err` says what no object of the version can have.
+    pub(super) fn conform(&self, object: &mut Value) -> Result<Vec<String>, String> {
         write_whole_numbers(object);
-        let mut unknown = prune_metadata(object);
+        let mut unknown = embedded::prune_metadata(metadata_of(object), "");
         unknown.extend(prune(&self.schema, object));
+        unknown.extend(embedded::coerce(&self.schema, object)?);
         remove_nulls(Some(&self.schema), object);
         set_defaults(&self.schema, object);
-        unknown
+        Ok(unknown)
     }
 
     /// Makes a stored object what a server makes of it when it reads it.
@@ -203,9 +210,7 @@ impl Version {
     /// An object of this version as it is stored.
     pub(super) fn to_stored(&self, mut object: Value) -> Value {
         object["apiVersion"] = json!(self.kind.api_version);
-        if self.stored.is_some() {
-            self.conform_stored(&mut object);
-        }
+        self.conform_stored(&mut object);
         object
     }
 
@@ -259,37 +264,6 @@ impl Version {
     fn check_rules(&self, _object: &Value, _stored: Option<&Value>, _errors: &mut Vec<FieldError>) {}
 }
 
-/// The fields of metadata that every object may have.
-const METADATA: [&str; 15] = [
-    "annotations",
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "finalizers",
-    "generateName",
-    "generation",
-    "labels",
-    "managedFields",
-    "name",
-    "namespace",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
-
-fn prune_metadata(object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
-    metadata_of(object).retain(|name, _| {
-        let is_known = METADATA.contains(&name.as_str());
-        if !is_known {
-            unknown.push(format!("metadata.{name}"));
-        }
-        is_known
-    });
-    unknown
-}
-
 /// Gives numbers without a fraction the form that they have once they were stored.
 fn write_whole_numbers(value: &mut Value) {
     match value {
@@ -336,7 +310,7 @@ mod tests {
         let (one, two) = (all.of("example.com/v1/foos").unwrap(), all.of("example.com/v2/foos").unwrap());
         assert_eq!((one.kind.name(), two.kind.name()), ("example.com/v1/foos".into(), "example.com/v1/foos".into()));
         let mut object = json!({ "apiVersion": "example.com/v2", "spec": { "new": "n", "old": "o", "both": "b" } });
-        assert_eq!(two.conform(&mut object), ["spec.old"]);
+        assert_eq!(two.conform(&mut object), Ok(vec!["spec.old".to_owned()]));
         let stored = two.to_stored(object);
         assert_eq!(stored["spec"], json!({ "both": "b" }));
         assert_eq!(two.shown(&stored)["apiVersion"], "example.com/v2");

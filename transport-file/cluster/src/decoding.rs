@@ -25,7 +25,8 @@ pub(super) fn has_any_json(kind: &ServedKind) -> bool {
     kind.kind == "ControllerRevision" || ["apiextensions.k8s.io", "resource.k8s.io"].contains(&kind.group())
 }
 
-fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
+/// Reads metadata. `Err` says what no metadata can have.
+pub(super) fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
     if metadata.is_null() {
         *metadata = json!({});
     }

@@ -1,6 +1,7 @@
 //! A CustomResourceDefinition as an object: what a server adds to it, refuses in it, and says of it.
 
 use super::metadata::{finalizers, set_finalizers};
+use super::names::{DNS_LABEL, MIXED_CASE, SUBDOMAIN, is_dns_label, is_subdomain};
 use super::refusal::{Cause, FieldError};
 use super::schema::soundness;
 use super::schema::structural::Schema;
@@ -67,15 +68,142 @@ pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     definition["spec"]["versions"].as_array().into_iter().flatten()
 }
 
-/// Says that the names of a definition are accepted, and that its objects are served.
-pub(super) fn establish(definition: &mut Value, now: WallTime) {
+/// Says which names of a definition are accepted beside those of others, and whether its objects are served.
+pub(super) fn establish<'d>(definition: &mut Value, others: impl Iterator<Item = &'d Value>, now: WallTime) {
     if !definition["status"].is_object() {
         definition["status"] = json!({});
     }
-    definition["status"]["acceptedNames"] = definition["spec"]["names"].clone();
-    set_condition(definition, now, ("NamesAccepted", "True"), "NoConflicts", "no conflicts found");
-    let why = "the initial names have been accepted";
-    set_condition(definition, now, ("Established", "True"), "InitialNamesAccepted", why);
+    if let Some(approval) = Approval::of(definition) {
+        let status = if matches!(approval, Approval::Given(_)) { "True" } else { "False" };
+        let (reason, message) = (approval.reason(), approval.message());
+        set_condition(definition, now, ("KubernetesAPIApprovalPolicyConformant", status), reason, &message);
+    }
+    let (mut reason, mut message) = ("NoConflicts", "no conflicts found".to_owned());
+    let others: Vec<&Value> = others.filter(|other| other["spec"]["group"] == definition["spec"]["group"]).collect();
+    let mut accepted = definition["status"]["acceptedNames"].clone();
+    for (fields, conflicts) in NAMES {
+        let taken: Vec<String> =
+            others.iter().flat_map(|other| names(&other["status"]["acceptedNames"], fields)).collect();
+        for (field, conflict) in fields.iter().zip(conflicts) {
+            let (wanted, own) = (&definition["spec"]["names"], names(&accepted, &[*field]));
+            let lost = names(wanted, &[*field]).into_iter().filter(|name| taken.contains(name) && !own.contains(name));
+            let lost: Vec<String> = lost.map(|name| format!("{name:?} is already in use")).collect();
+            match &lost[..] {
+                [] => accepted[*field] = wanted[*field].clone(),
+                [lost] => (reason, message) = (conflict, lost.clone()),
+                lost => (reason, message) = (conflict, format!("[{}]", lost.join(", "))),
+            }
+        }
+    }
+    accepted["categories"] = definition["spec"]["names"]["categories"].clone();
+    accepted.as_object_mut().into_iter().for_each(|names| names.retain(|_, name| !name.is_null()));
+    definition["status"]["acceptedNames"] = accepted;
+    let is_accepted = reason == "NoConflicts";
+    let status = if is_accepted { "True" } else { "False" };
+    set_condition(definition, now, ("NamesAccepted", status), reason, &message);
+    if is_accepted {
+        let why = "the initial names have been accepted";
+        set_condition(definition, now, ("Established", "True"), "InitialNamesAccepted", why);
+    } else if !is_established(definition) {
+        set_condition(definition, now, ("Established", "False"), "NotAccepted", "not all names are accepted");
+    }
+}
+
+/// The fields of names that no two definitions of a group have, and the reasons of conflicts.
+const NAMES: [(&[&str], &[&str]); 2] = [
+    (&["plural", "singular", "shortNames"], &["PluralConflict", "SingularConflict", "ShortNamesConflict"]),
+    (&["kind", "listKind"], &["KindConflict", "ListKindConflict"]),
+];
+
+/// The names in these fields.
+fn names(of: &Value, fields: &[&str]) -> Vec<String> {
+    let listed = |field: &&str| match &of[*field] {
+        Value::Array(names) => names.clone(),
+        name => vec![name.clone()],
+    };
+    let texts = |name: Value| name.as_str().filter(|name| !name.is_empty()).map(str::to_owned);
+    fields.iter().flat_map(listed).filter_map(texts).collect()
+}
+
+/// Whether the objects of a definition are served.
+pub(super) fn is_established(definition: &Value) -> bool {
+    has_condition(definition, "Established")
+}
+
+/// Whether a definition waits for names that others have.
+pub(super) fn is_waiting(definition: &Value) -> bool {
+    !has_condition(definition, "NamesAccepted")
+}
+
+fn has_condition(definition: &Value, of: &str) -> bool {
+    let mut conditions = definition["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == of && condition["status"] == "True")
+}
+
+/// What a definition says of its approval, which the groups of Kubernetes need.
+#[derive(Clone, Copy, Debug)]
+enum Approval<'d> {
+    Missing,
+    Invalid(&'d str),
+    Bypassed(&'d str),
+    Given(&'d str),
+}
+
+/// The annotation with the approval.
+const APPROVAL: &str = "api-approved.kubernetes.io";
+
+impl<'d> Approval<'d> {
+    /// `None` if the group needs none.
+    fn of(definition: &'d Value) -> Option<Self> {
+        let group = format!(".{}", definition["spec"]["group"].as_str().unwrap_or_default());
+        if ![".k8s.io", ".kubernetes.io"].iter().any(|protected| group.ends_with(protected)) {
+            return None;
+        }
+        let given = definition["metadata"]["annotations"][APPROVAL].as_str().unwrap_or_default();
+        let is_url = || {
+            let (scheme, rest) = given.split_once("://").unwrap_or_default();
+            !scheme.is_empty() && !rest.is_empty() && !rest.starts_with('/')
+        };
+        Some(match given {
+            "" => Self::Missing,
+            given if given.starts_with("unapproved") => Self::Bypassed(given),
+            given if is_url() => Self::Given(given),
+            given => Self::Invalid(given),
+        })
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Missing => "MissingAnnotation",
+            Self::Invalid(_) => "InvalidAnnotation",
+            Self::Bypassed(_) => "UnapprovedAnnotation",
+            Self::Given(_) => "ApprovedAnnotation",
+        }
+    }
+
+    fn message(self) -> String {
+        let need = format!("protected groups must have approval annotation {APPROVAL:?}");
+        let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+        match self {
+            Self::Missing => format!("{need}, {see}"),
+            Self::Invalid(_) => format!("{need} with either a URL or a reason starting with \"unapproved\", {see}"),
+            Self::Bypassed(why) => format!("not approved: {why:?}"),
+            Self::Given(url) => format!("approved in {url}"),
+        }
+    }
+
+    /// The fault of a definition that is not approved, unless it was not before.
+    fn fault(self, stored: Option<&Value>) -> Option<FieldError> {
+        if stored.and_then(Approval::of).is_some_and(|before| before.reason() == self.reason()) {
+            return None;
+        }
+        let field = format!("metadata.annotations[{APPROVAL}]");
+        match self {
+            Self::Missing => Some(FieldError::new(Cause::Required, &field, self.message())),
+            Self::Invalid(given) => Some(FieldError::invalid(&field, given, &self.message())),
+            Self::Bypassed(_) | Self::Given(_) => None,
+        }
+    }
 }
 
 /// Marks a definition that is to be deleted, so that it stays as long as it has objects.
@@ -124,6 +252,8 @@ pub(super) fn faults(definition: &Value, stored: Option<&Value>) -> Vec<FieldErr
     }
     if group.is_empty() {
         errors.push(required("spec.group"));
+    } else if !is_subdomain(&group) {
+        errors.push(FieldError::invalid("spec.group", &group, SUBDOMAIN));
     } else if !group.contains('.') {
         errors.push(FieldError::invalid("spec.group", &group, "should be a domain with at least one dot"));
     }
@@ -137,6 +267,8 @@ pub(super) fn faults(definition: &Value, stored: Option<&Value>) -> Vec<FieldErr
     {
         errors.push(required(&format!("spec.names.{field}")));
     }
+    check_names(names, &mut errors);
+    errors.extend(Approval::of(definition).and_then(|approval| approval.fault(stored)));
     if spec["preserveUnknownFields"] == true {
         let why =
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
@@ -144,6 +276,31 @@ pub(super) fn faults(definition: &Value, stored: Option<&Value>) -> Vec<FieldErr
     }
     stored.into_iter().for_each(|stored| check_fixed(spec, &stored["spec"], &mut errors));
     errors
+}
+
+fn check_names(names: &Value, errors: &mut Vec<FieldError>) {
+    let text = |field: &str| names[field].as_str().unwrap_or_default();
+    let mut check = |field: &str, name: &str, before: &str| {
+        let tested = if before.is_empty() { name.to_owned() } else { name.to_lowercase() };
+        if !is_dns_label(&tested) {
+            errors.push(FieldError::invalid(&format!("spec.names.{field}"), name, &format!("{before}{DNS_LABEL}")));
+        }
+    };
+    for field in ["plural", "singular"].into_iter().filter(|field| !text(field).is_empty()) {
+        check(field, text(field), "");
+    }
+    for field in ["kind", "listKind"].into_iter().filter(|field| !text(field).is_empty()) {
+        check(field, text(field), MIXED_CASE);
+    }
+    for list in ["shortNames", "categories"] {
+        for (place, name) in names[list].as_array().into_iter().flatten().enumerate() {
+            check(&format!("{list}[{place}]"), name.as_str().unwrap_or_default(), "");
+        }
+    }
+    if !text("kind").is_empty() && text("kind") == text("listKind") {
+        let why = "kind and listKind may not be the same";
+        errors.push(FieldError::invalid("spec.names.listKind", text("listKind"), why));
+    }
 }
 
 fn required(field: &str) -> FieldError {
@@ -173,8 +330,12 @@ fn check_versions(definition: &Value, errors: &mut Vec<FieldError>) {
         if !schema_of(version).is_object() {
             errors.push(required(&format!("spec.versions[{place}].schema.openAPIV3Schema")));
         }
-        if version["name"].as_str().unwrap_or_default().is_empty() {
-            errors.push(required(&format!("spec.versions[{place}].name")));
+        let name = version["name"].as_str().unwrap_or_default();
+        if !is_dns_label(name) {
+            errors.push(FieldError::invalid(&format!("spec.versions[{place}].name"), name, DNS_LABEL));
+            // A server keeps the first one twice.
+            let is_first = place == 0 && !name.is_empty();
+            errors.extend(is_first.then(|| FieldError::invalid("spec.version", name, DNS_LABEL)));
         }
     }
     // A server keeps one schema of all versions apart.
@@ -208,8 +369,8 @@ fn check_schema(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
     errors.extend(soundness::faults(&read, at));
     #[cfg(feature = "cel")]
     if errors.is_empty() {
-        let rules = super::schema::rules::Rules::read(schema);
-        errors.extend(rules.iter().flat_map(|rules| rules.unsound(at)));
+        let rules = super::schema::rules::Rules::read(&read);
+        errors.extend(rules.iter().flat_map(|rules| rules.unsound(&read, at)));
     }
 }
 
@@ -255,5 +416,65 @@ mod tests {
         assert_eq!(said(&|it| it["metadata"]["name"] = json!("foos")).as_deref(), Some(expected));
         let expected = "spec.scope: Invalid value: \"Cluster\": field is immutable";
         assert_eq!(said(&|it| it["spec"]["scope"] = json!("Cluster")).as_deref(), Some(expected));
+    }
+
+    fn named(group: &str, names: Value) -> Value {
+        let mut given = definition();
+        (given["spec"]["group"], given["spec"]["names"]) = (json!(group), names);
+        complete(&mut given);
+        given
+    }
+
+    #[test]
+    fn a_definition_waits_for_names_that_others_have() {
+        let now = WallTime::from_unix_seconds(0);
+        let mut first = named("example.com", json!({ "kind": "Foo", "plural": "foos", "shortNames": ["f"] }));
+        establish(&mut first, std::iter::empty(), now);
+        assert!(is_established(&first) && !is_waiting(&first));
+        assert_eq!(first["status"]["acceptedNames"], first["spec"]["names"]);
+        let mut second =
+            named("example.com", json!({ "kind": "Bar", "plural": "bars", "shortNames": ["b", "f", "foos"] }));
+        establish(&mut second, [&first].into_iter(), now);
+        let accepted = json!({ "kind": "Bar", "listKind": "BarList", "plural": "bars", "singular": "bar" });
+        assert_eq!(second["status"]["acceptedNames"], accepted);
+        let told = |place: usize, field: &str| second["status"]["conditions"][place][field].clone();
+        assert_eq!([told(0, "reason"), told(1, "reason")], ["ShortNamesConflict", "NotAccepted"]);
+        assert_eq!(told(0, "message"), "[\"f\" is already in use, \"foos\" is already in use]");
+        let mut elsewhere = named("other.example.com", first["spec"]["names"].clone());
+        establish(&mut elsewhere, [&first].into_iter(), now);
+        assert!(is_established(&elsewhere));
+        establish(&mut second, std::iter::empty(), now);
+        assert!(is_established(&second));
+        second["spec"]["names"]["shortNames"] = json!(["foo"]);
+        establish(&mut second, [&first].into_iter(), now);
+        assert!(is_established(&second) && is_waiting(&second), "it goes on with the names that it had");
+    }
+
+    #[test]
+    fn a_group_of_kubernetes_needs_an_approval() {
+        let fault = |group: &str, approval: &str, stored: Option<&str>| {
+            let approved = |approval: &str| {
+                let mut given = named(group, json!({ "kind": "Foo", "plural": "foos" }));
+                given["metadata"] = json!({ "name": format!("foos.{group}"), "annotations": { APPROVAL: approval } });
+                given
+            };
+            let stored = stored.map(approved);
+            let found = faults(&approved(approval), stored.as_ref());
+            found.first().map(|fault| fault.to_string().split(", see").next().unwrap_or_default().to_owned())
+        };
+        let need = "protected groups must have approval annotation \"api-approved.kubernetes.io\"";
+        let missing = format!("metadata.annotations[{APPROVAL}]: Required value: {need}");
+        assert_eq!(fault("x.k8s.io", "", None), Some(missing));
+        let reason = "with either a URL or a reason starting with \"unapproved\"";
+        let invalid = format!("metadata.annotations[{APPROVAL}]: Invalid value: \"no\": {need} {reason}");
+        assert_eq!(fault("x.kubernetes.io", "no", None), Some(invalid));
+        for (group, approval, stored) in [
+            ("x.k8s.io", "https://x/1", None),
+            ("x.k8s.io", "unapproved", None),
+            ("x.k8s.io", "", Some("")),
+            ("xk8s.io", "", None),
+        ] {
+            assert_eq!(fault(group, approval, stored), None, "{group} {approval}");
+        }
     }
 }

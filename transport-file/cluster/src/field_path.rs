@@ -3,6 +3,7 @@
 use crate::kinds::{FieldType, ListKey, ObjectType, Shape};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The path of a field, or of an element of a list that has keys.
 pub(super) type Path = Vec<Step>;
@@ -11,7 +12,7 @@ pub(super) type Path = Vec<Step>;
 pub(super) enum Step {
     Field(String),
     /// The element of a list whose keys have these values, as JSON.
-    Key(&'static [ListKey], Vec<String>),
+    Key(Arc<[ListKey]>, Vec<String>),
     /// The element of a set, as JSON.
     Element(String),
 }
@@ -26,19 +27,19 @@ impl Step {
     }
 
     /// The step to an element of a list with keys, if it has all of them.
-    pub(super) fn keyed(keys: &'static [ListKey], element: &Value) -> Option<Self> {
+    pub(super) fn keyed(keys: &Arc<[ListKey]>, element: &Value) -> Option<Self> {
         let value = |(key, default): &ListKey| {
-            let given = element.get(key).filter(|value| !value.is_null()).map(Value::to_string);
-            given.or_else(|| default.map(str::to_owned))
+            let given = element.get(&**key).filter(|value| !value.is_null()).map(Value::to_string);
+            given.or_else(|| default.clone())
         };
-        keys.iter().map(value).collect::<Option<_>>().map(|values| Self::Key(keys, values))
+        keys.iter().map(value).collect::<Option<_>>().map(|values| Self::Key(Arc::clone(keys), values))
     }
 
     /// The keys of the list.
-    pub(super) fn keys(&self) -> &'static [ListKey] {
+    pub(super) fn keys(&self) -> Option<&Arc<[ListKey]>> {
         match self {
-            Self::Key(keys, _) => keys,
-            Self::Field(_) | Self::Element(_) => &[],
+            Self::Key(keys, _) => Some(keys),
+            Self::Field(_) | Self::Element(_) => None,
         }
     }
 
@@ -46,7 +47,7 @@ impl Step {
     pub(super) fn element(&self) -> Value {
         let Self::Key(keys, values) = self else { return Value::Null };
         let field = |(key, value): (&ListKey, &String)| {
-            (key.0.to_owned(), serde_json::from_str::<Value>(value).unwrap_or_default())
+            (key.0.to_string(), serde_json::from_str::<Value>(value).unwrap_or_default())
         };
         keys.iter().zip(values).map(field).collect()
     }
@@ -62,7 +63,7 @@ impl Step {
 }
 
 /// The fields without fields of their own, and their values. Those that name the object are nobody's.
-pub(super) fn leaves(of: ObjectType, object: &Value) -> BTreeMap<Path, &Value> {
+pub(super) fn leaves<'v>(of: ObjectType<'_>, object: &'v Value) -> BTreeMap<Path, &'v Value> {
     let mut found = BTreeMap::new();
     for (field, value) in object.as_object().into_iter().flatten() {
         match field.as_str() {
@@ -83,12 +84,7 @@ pub(super) fn leaves(of: ObjectType, object: &Value) -> BTreeMap<Path, &Value> {
 }
 
 /// Collects the leaves of a field.
-fn collect<'v>(
-    field: Option<&'static FieldType>,
-    value: &'v Value,
-    path: &mut Path,
-    found: &mut BTreeMap<Path, &'v Value>,
-) {
+fn collect<'v>(field: Option<&FieldType>, value: &'v Value, path: &mut Path, found: &mut BTreeMap<Path, &'v Value>) {
     let of = field.map_or(ObjectType::UNKNOWN, FieldType::object_type);
     match (field.map_or(&Shape::Plain, |field| &field.shape), value) {
         (Shape::Plain, Value::Object(fields)) if !fields.is_empty() => collect_fields(of, fields, path, found),
@@ -114,7 +110,7 @@ fn collect<'v>(
 }
 
 fn collect_fields<'v>(
-    of: ObjectType,
+    of: ObjectType<'_>,
     fields: &'v Map<String, Value>,
     path: &mut Path,
     found: &mut BTreeMap<Path, &'v Value>,

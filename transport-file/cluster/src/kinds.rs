@@ -1,7 +1,7 @@
 //! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that objects and informers imply.
 
 use crate::built_in::{BuiltInKind, TABLE};
-pub(crate) use crate::built_in::{FieldType, ListKey, ObjectType, Shape, Trait};
+pub(crate) use crate::built_in::{FieldType, Fields, ListKey, ObjectType, Shape, Trait};
 use listwatch_transport_file::RecordedResource;
 use listwatch_transport_file::kinds::{group_of, guessed_plural, is_built_in};
 use serde_json::Value;
@@ -163,7 +163,7 @@ impl ServedKind {
     }
 
     /// The type of the objects, as far as their lists are concerned.
-    pub(crate) fn object_type(&self) -> ObjectType {
+    pub(crate) fn object_type(&self) -> ObjectType<'static> {
         self.built_in.map_or(ObjectType::CUSTOM, BuiltInKind::object_type)
     }
 }

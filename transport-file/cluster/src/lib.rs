@@ -5,6 +5,7 @@
 //! [`Answer`]. Programs have this crate as `listwatch::testing`, by the feature `testing` of `listwatch`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod admission;
 mod applied;
 mod apply;
 mod built_in;
@@ -45,6 +46,7 @@ mod transport;
 mod watch;
 mod write;
 
+pub use admission::{AdmissionRequest, Denial};
 pub use client::ClusterClient;
 pub use cluster::SimulatedCluster;
 pub use fault::Fault;

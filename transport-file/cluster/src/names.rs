@@ -66,6 +66,28 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
                      end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
                      '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
+pub(super) const DNS_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
+                                    alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or \
+                                    'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+/// What is said of a name in mixed case before [`DNS_LABEL`].
+pub(super) const MIXED_CASE: &str = "may have mixed case, but should otherwise match: ";
+
+/// Whether a name is a label of RFC 1035: one that begins with a letter.
+pub(super) fn is_dns_label(name: &str) -> bool {
+    is_label(name) && name.as_bytes()[0].is_ascii_lowercase()
+}
+
+/// What is wrong with the name and the namespace of an object in another one.
+pub(super) fn embedded_faults(name: &str, namespace: &str) -> Vec<FieldError> {
+    let given = |field: &str, given: &str, rule: Rule| -> Vec<FieldError> {
+        let faults = if given.is_empty() { Vec::new() } else { rule.faults(given) };
+        faults.into_iter().map(|why| FieldError::invalid(field, given, why)).collect()
+    };
+    let mut errors = given("metadata.name", name, Rule::Segment);
+    errors.extend(given("metadata.namespace", namespace, Rule::Label));
+    errors
+}
+
 pub(super) fn is_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_part)
 }

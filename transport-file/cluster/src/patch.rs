@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Applies a strategic merge patch. The elements of lists are told apart by the first key that their type has.
 /// An order of elements (`$setElementOrder`) is not kept.
-pub(super) fn strategic(of: ObjectType, target: &mut Value, patch: &Value) -> Result<(), Refusal> {
+pub(super) fn strategic(of: ObjectType<'_>, target: &mut Value, patch: &Value) -> Result<(), Refusal> {
     let Some(fields) = patch.as_object() else {
         *target = patch.clone();
         return Ok(());
@@ -52,17 +52,17 @@ pub(super) fn strategic(of: ObjectType, target: &mut Value, patch: &Value) -> Re
 
 /// How a strategic merge patch tells the elements of a list apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Identity {
+enum Identity<'f> {
     /// The list is one value.
     None,
     /// Each element is itself.
     Element,
     /// By the value of this field.
-    Key(&'static str),
+    Key(&'f str),
 }
 
-impl Identity {
-    fn of(field: Option<&'static FieldType>) -> Self {
+impl<'f> Identity<'f> {
+    fn of(field: Option<&'f FieldType>) -> Self {
         match field.filter(|field| field.merges).map(|field| &field.shape) {
             Some(Shape::Set) => Self::Element,
             Some(Shape::Keyed(keys)) => keys.first().map_or(Self::None, |(key, _)| Self::Key(key)),
@@ -93,7 +93,7 @@ impl Identity {
     }
 }
 
-fn strategic_list(field: Option<&'static FieldType>, target: &mut Value, patch: &[Value]) -> Result<(), Refusal> {
+fn strategic_list(field: Option<&FieldType>, target: &mut Value, patch: &[Value]) -> Result<(), Refusal> {
     let directive = |element: &Value, wanted: &str| element.get("$patch").is_some_and(|how| how == wanted);
     let replaces = patch.iter().any(|element| directive(element, "replace"));
     let kept: Vec<Value> = patch.iter().filter(|element| !directive(element, "replace")).cloned().collect();
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(json(&json!({}), &large).map_err(|refusal| refusal.code), Err(413));
     }
 
-    fn pod() -> ObjectType {
+    fn pod() -> ObjectType<'static> {
         Kinds::new().known("v1/pods").expect("a kind").object_type()
     }
 

@@ -16,7 +16,14 @@ pub(super) struct User {
 }
 
 /// What a request does, as rules have it.
-struct Action<'a> {
+enum Action<'a> {
+    OnResource(Access<'a>),
+    /// A verb on a path that is none of a resource.
+    OnPath(String, &'a str),
+}
+
+/// What a request does with a resource.
+struct Access<'a> {
     verb: &'static str,
     group: &'a str,
     resource: &'a str,
@@ -26,6 +33,37 @@ struct Action<'a> {
 }
 
 impl<'a> Action<'a> {
+    fn of(call: &'a Call<'_>, target: Option<&'a Target>) -> Option<Self> {
+        match target {
+            Some(target) => Access::of(call, target).map(Self::OnResource),
+            None => Some(Self::OnPath(call.method.to_lowercase(), call.path())),
+        }
+    }
+
+    fn namespace(&self) -> &'a str {
+        match self {
+            Self::OnResource(access) => access.namespace,
+            Self::OnPath(..) => "",
+        }
+    }
+
+    fn is_allowed_by(&self, rule: &Value) -> bool {
+        match self {
+            Self::OnResource(access) => access.is_allowed_by(rule),
+            Self::OnPath(verb, path) => {
+                let has_verb = texts(&rule["verbs"]).any(|known| known == "*" || known == verb);
+                has_verb && texts(&rule["nonResourceURLs"]).any(|url| is_covered(path, url))
+            }
+        }
+    }
+}
+
+/// Whether a rule for a path, which may end with `*`, is one for this path.
+fn is_covered(path: &str, url: &str) -> bool {
+    path == url || url.ends_with('*') && path.starts_with(url.trim_end_matches('*'))
+}
+
+impl<'a> Access<'a> {
     fn of(call: &Call<'_>, target: &'a Target) -> Option<Self> {
         let verb = match (call.method, target.name.is_empty()) {
             ("GET", false) => "get",
@@ -75,10 +113,13 @@ fn selected(target: &Target) -> &str {
 }
 
 impl User {
-    /// A user that has said its name. A service account has the groups of its namespace.
+    /// A user, with the group of those that have said their name, or of those that have not. A service account has the groups
+    /// of its namespace.
     pub(super) fn new(name: &str, groups: &[&str]) -> Self {
         let mut groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
-        groups.push("system:authenticated".to_owned());
+        let has = |group: &str| groups.iter().any(|known| known == group);
+        let is_known = name != ANONYMOUS && !has(UNAUTHENTICATED);
+        groups.push(if is_known { AUTHENTICATED } else { UNAUTHENTICATED }.to_owned());
         let account = name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
         if let Some((namespace, _)) = account {
             groups.push("system:serviceaccounts".to_owned());
@@ -87,19 +128,35 @@ impl User {
         Self { name: name.to_owned(), groups }
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The refusal of a request that no role allows.
     pub(super) fn refusal(&self, store: &Store, call: &Call<'_>) -> Option<Refusal> {
-        let target = Target::parse(call.target)?;
-        let action = Action::of(call, &target)?;
-        if self.groups.iter().any(|group| group == "system:masters") {
+        let target = Target::parse(call.target);
+        let action = Action::of(call, target.as_ref())?;
+        if self.is_in("system:masters") || self.is_public(&action) {
             return None;
         }
         let mut missing = Vec::new();
-        let bindings = self.bindings(store, action.namespace);
+        let bindings = self.bindings(store, action.namespace());
         let is_allowed = bindings.iter().any(|(binding, namespace)| {
             rules(store, binding, namespace, &mut missing).iter().any(|rule| action.is_allowed_by(rule))
         });
         (!is_allowed).then(|| self.forbidden(&action, &missing))
+    }
+
+    fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|known| known == group)
+    }
+
+    /// Whether every cluster lets its users do this: they ask which versions there are, and whether the server is well.
+    fn is_public(&self, action: &Action<'_>) -> bool {
+        let Action::OnPath(verb, path) = action else { return false };
+        let is_shown =
+            PUBLIC.contains(path) || self.is_in(AUTHENTICATED) && DISCOVERY.iter().any(|it| is_covered(path, it));
+        verb == "get" && is_shown
     }
 
     /// The bindings that name the user, with their namespaces.
@@ -117,7 +174,7 @@ impl User {
             let name = text(&subject["name"]);
             match subject["kind"].as_str() {
                 Some("User") => name == self.name,
-                Some("Group") => self.groups.contains(&name),
+                Some("Group") => self.is_in(&name),
                 Some("ServiceAccount") => {
                     let own = subject["namespace"].as_str().filter(|own| !own.is_empty()).unwrap_or(namespace);
                     format!("system:serviceaccount:{own}:{name}") == self.name
@@ -128,15 +185,23 @@ impl User {
     }
 
     fn forbidden(&self, action: &Action<'_>, missing: &[String]) -> Refusal {
-        let Action { verb, group, resource, namespace, name, .. } = *action;
-        let scope = match namespace {
-            "" => "at the cluster scope".to_owned(),
-            namespace => format!("in the namespace {namespace:?}"),
-        };
         let why = match missing {
             [] => String::new(),
             [role] => format!(": RBAC: {role}"),
             roles => format!(": RBAC: [{}]", roles.join(", ")),
+        };
+        let user = &self.name;
+        let access = match action {
+            Action::OnResource(access) => access,
+            Action::OnPath(verb, path) => {
+                let message = format!("forbidden: User {user:?} cannot {verb} path {path:?}{why}");
+                return Refusal::new(403, "Forbidden", message).with_details(json!({}));
+            }
+        };
+        let Access { verb, group, resource, namespace, name, .. } = *access;
+        let scope = match namespace {
+            "" => "at the cluster scope".to_owned(),
+            namespace => format!("in the namespace {namespace:?}"),
         };
         let mut qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
         let mut details = json!({ "kind": resource });
@@ -147,13 +212,23 @@ impl User {
             qualified = format!("{qualified} {name:?}");
             details["name"] = json!(name);
         }
-        let (user, part) = (&self.name, action.part());
+        let part = access.part();
         let message = format!(
             "{qualified} is forbidden: User {user:?} cannot {verb} resource {part:?} in API group {group:?} {scope}{why}"
         );
         Refusal::new(403, "Forbidden", message).with_details(details)
     }
 }
+
+const ANONYMOUS: &str = "system:anonymous";
+const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// The paths that the role `system:public-info-viewer` shows.
+const PUBLIC: [&str; 5] = ["/livez", "/readyz", "/healthz", "/version", "/version/"];
+
+/// The paths that `system:discovery` shows beside them.
+const DISCOVERY: [&str; 6] = ["/openapi", "/openapi/*", "/api", "/api/*", "/apis", "/apis/*"];
 
 const BINDINGS: &str = "rbac.authorization.k8s.io/v1/rolebindings";
 const CLUSTER_BINDINGS: &str = "rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -174,21 +249,45 @@ fn rules(store: &Store, binding: &Value, namespace: &str, missing: &mut Vec<Stri
         }
         return Vec::new();
     };
-    let mut rules: Vec<Value> = role["rules"].as_array().into_iter().flatten().cloned().collect();
-    for selector in role["aggregationRule"]["clusterRoleSelectors"].as_array().into_iter().flatten() {
-        let others = store.collection(CLUSTER_ROLES).objects().values().filter(|other| is_selected(selector, other));
-        rules.extend(others.flat_map(|other| other["rules"].as_array().into_iter().flatten().cloned()));
+    let mut known = vec![name];
+    rules_of(store, role, &mut known)
+}
+
+/// The rules of a role. One that is aggregated has those of the roles that it selects, and none of its own.
+fn rules_of<'s>(store: &'s Store, role: &'s Value, known: &mut Vec<&'s str>) -> Vec<Value> {
+    let Some(selectors) = role["aggregationRule"]["clusterRoleSelectors"].as_array() else {
+        return role["rules"].as_array().cloned().unwrap_or_default();
+    };
+    let mut rules = Vec::new();
+    for (name, other) in store.collection(CLUSTER_ROLES).objects() {
+        let is_selected = selectors.iter().any(|selector| is_selected(selector, other));
+        if is_selected && !known.contains(&name.as_str()) {
+            known.push(name);
+            rules.extend(rules_of(store, other, known));
+        }
     }
     rules
 }
 
-/// Whether a role has the labels of a selector.
+/// Whether a role has the labels of a selector. An empty one selects every role.
 fn is_selected(selector: &Value, role: &Value) -> bool {
-    let wanted = selector["matchLabels"].as_object().into_iter().flatten();
-    let wanted: Vec<String> =
-        wanted.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(name, value)| format!("{name}={}", text(value)));
+    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    let expressions = expressions.map(|expression| {
+        let (name, values) = (text(&expression["key"]), texts(&expression["values"]).collect::<Vec<_>>().join(","));
+        match expression["operator"].as_str() {
+            Some("In") => format!("{name} in ({values})"),
+            Some("NotIn") => format!("{name} notin ({values})"),
+            Some("Exists") => name,
+            Some("DoesNotExist") => format!("!{name}"),
+            _ => format!("{name} in"),
+        }
+    });
+    let wanted: Vec<String> = labels.chain(expressions).collect();
     let label = |name: &str| role["metadata"]["labels"].get(name).and_then(Value::as_str);
-    !wanted.is_empty() && LabelSelector::parse(&wanted.join(",")).is_ok_and(|selector| selector.matches(label))
+    LabelSelector::parse(&wanted.join(",")).is_ok_and(|selector| selector.matches(label))
 }
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {

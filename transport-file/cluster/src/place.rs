@@ -44,14 +44,23 @@ impl Place {
     }
 
     /// The type of the objects, as far as their lists are concerned.
-    pub(super) fn object_type(&self) -> ObjectType {
-        self.version.as_ref().map_or_else(|| self.kind.object_type(), |version| version.object_type)
+    pub(super) fn object_type(&self) -> ObjectType<'_> {
+        self.version.as_ref().map_or_else(|| self.kind.object_type(), |version| version.object_type())
     }
 
     /// A stored object in the version of the request.
     pub(super) fn shown(&self, object: &Value) -> Value {
         let version = self.version.as_ref().filter(|version| version.differs_from_stored());
         version.map_or_else(|| object.clone(), |version| version.shown(object))
+    }
+
+    /// An object of the version of the request, as it is stored.
+    pub(super) fn to_stored(&self, object: Value) -> Value {
+        let version = self.version.as_ref().filter(|version| version.differs_from_stored());
+        match version {
+            Some(version) => version.to_stored(object),
+            None => object,
+        }
     }
 
     pub(super) fn key(&self) -> String {

@@ -3,6 +3,8 @@
 mod correlation;
 pub(super) mod defaults;
 pub(super) mod embedded;
+#[cfg(feature = "cel")]
+mod expressions;
 mod formats;
 pub(super) mod list_types;
 pub(super) mod pruning;

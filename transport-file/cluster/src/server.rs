@@ -7,6 +7,7 @@ mod recorded;
 mod scale;
 mod single;
 
+use super::admission::{self, Admission, AdmissionRequest};
 use super::apply::FieldOwners;
 use super::collector::{Collector, NAMESPACES};
 use super::custom::{Version, Versions};
@@ -14,6 +15,7 @@ use super::events;
 use super::form::Form;
 use super::list::list;
 use super::options::check_write;
+use super::permissions::User;
 use super::place::{Id, Place};
 use super::refusal::Refusal;
 use super::store::Store;
@@ -94,9 +96,45 @@ struct Asked<'a> {
     version: Option<&'a Arc<Version>>,
     /// The newest version that lists and watches show, if it is not the current one.
     shown: Option<u64>,
+    /// The user that asks; `None` for one that may do all.
+    user: Option<&'a User>,
 }
 
 impl Asked<'_> {
+    /// The functions that are asked of its writes: the author of a test is free.
+    fn admission<'s>(&self, functions: &'s Admission) -> &'s Admission {
+        if self.actor == Actor::Client { functions } else { &admission::NONE }
+    }
+
+    /// The resource of a write, with the subresource.
+    fn resource(&self) -> String {
+        let Target { collection, subresource, .. } = self.target;
+        if subresource.is_empty() { collection.clone() } else { format!("{collection}/{subresource}") }
+    }
+
+    /// A write, without its object.
+    fn write<'w>(&self, operation: &'w str, resource: &'w str, place: &'w Place) -> AdmissionRequest<'w>
+    where
+        Self: 'w,
+    {
+        AdmissionRequest {
+            operation,
+            resource,
+            name: &place.name,
+            namespace: &place.namespace,
+            object: &Value::Null,
+            old_object: &Value::Null,
+            user: self.user.map_or("", User::name),
+            is_dry_run: self.target.parameter("dryRun").is_some(),
+        }
+    }
+
+    /// Whether the user may create what the request names. A request with another verb may come to it.
+    fn may_create(&self, store: &Store) -> Result<(), Refusal> {
+        let call = Call { method: "POST", ..*self.call };
+        self.user.and_then(|user| user.refusal(store, &call)).map_or(Ok(()), Err)
+    }
+
     /// The answer that is an object.
     fn done(&self, code: u16, object: &Value) -> Reply {
         Reply::Whole { code, body: self.form.write(object).into_bytes() }
@@ -114,6 +152,8 @@ pub(super) struct Server {
     /// The field managers of each object.
     owners: BTreeMap<Id, FieldOwners>,
     collector: Collector,
+    /// What a test lets change or refuse writes.
+    admission: Admission,
 }
 
 impl Server {
@@ -126,11 +166,16 @@ impl Server {
             uids: 0,
             owners: BTreeMap::new(),
             collector: Collector::default(),
+            admission: Admission::default(),
         }
     }
 
     pub(super) fn kinds(&mut self) -> &mut Kinds {
         &mut self.kinds
+    }
+
+    pub(super) fn admission(&mut self) -> &mut Admission {
+        &mut self.admission
     }
 
     pub(super) fn store(&self) -> &Store {
@@ -147,14 +192,23 @@ impl Server {
     }
 
     /// Answers a request of a client, to which lists and watches show no newer version than this one.
-    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, shown: Option<u64>) -> Reply {
+    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, shown: Option<u64>, user: Option<&User>) -> Reply {
         let actor = Actor::Client;
         let moment = Moment { now, wall: self.wall(now) };
         let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
             target.is_events = self.has_events_of(&target.collection);
             let version = self.versions.of(&target.collection);
             let form = Form::negotiate(call.accept)?.of(target.is_events, version.as_ref());
-            self.answer(&Asked { moment, call, target: &target, form: &form, actor, version: version.as_ref(), shown })
+            self.answer(&Asked {
+                moment,
+                call,
+                target: &target,
+                form: &form,
+                actor,
+                version: version.as_ref(),
+                shown,
+                user,
+            })
         });
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -171,7 +225,8 @@ impl Server {
         let call = Call { method, target: "", accept: "", content_type, body };
         let moment = Moment { now, wall: self.wall(now) };
         let (actor, version) = (Actor::Author, version.as_ref());
-        let asked = Asked { moment, call: &call, target: &target, form: &form, actor, version, shown: None };
+        let asked =
+            Asked { moment, call: &call, target: &target, form: &form, actor, version, shown: None, user: None };
         let reply = self.answer(&asked);
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)

@@ -34,8 +34,8 @@ pub(super) struct Inside {
     latest: Instant,
     /// The clock by which it lives, if it has one.
     clock: Option<ServerClock>,
-    /// What is told of each change.
-    observer: Option<Arc<Observer>>,
+    /// Those that are told of each change.
+    observers: Vec<Arc<Observer>>,
     /// How many processes were given a network of their own.
     pub(super) processes: u64,
     /// The tasks that wait for a change, by the numbers of their watches.
@@ -77,7 +77,7 @@ impl Shared {
             disconnections: 0,
             latest: Instant::ZERO,
             clock: None,
-            observer: None,
+            observers: Vec::new(),
             processes: 0,
             waiting: BTreeMap::new(),
             watches: 0,
@@ -97,11 +97,11 @@ impl Shared {
         let _before = self.with(|inside| inside.clock.replace(clock));
     }
 
-    /// Tells this function of each change from now on.
+    /// Tells this function of each change from now on, too.
     pub(super) fn observe(&self, observer: Arc<Observer>) {
-        let _before = self.with(|inside| {
+        self.with(|inside| {
             inside.server.store_mut().observe();
-            inside.observer.replace(observer)
+            inside.observers.push(observer);
         });
     }
 
@@ -129,7 +129,7 @@ impl Shared {
                 let shown = network.version_shown(&resource, server.store().version_of(&resource));
                 Some(shown.max(server.store().collection(&resource).compacted()))
             });
-            server.handle(now, call, shown)
+            server.handle(now, call, shown, user)
         })
     }
 
@@ -186,11 +186,11 @@ impl Drop for Turn<'_> {
         let Some(mut inside) = self.inside.take() else { return };
         let is_changed = inside.progress() != self.before;
         let waiting = if is_changed { std::mem::take(&mut inside.waiting) } else { BTreeMap::new() };
-        let observer = if is_changed { inside.observer.clone() } else { None };
+        let observers = if is_changed { inside.observers.clone() } else { Vec::new() };
         let commits = if is_changed { inside.server.store_mut().take_commits() } else { Vec::new() };
         // A waker and an observer may be anybody's: not behind the lock.
         drop(inside);
-        observer.iter().for_each(|observer| commits.iter().for_each(|commit| observer(commit)));
+        commits.iter().for_each(|commit| observers.iter().for_each(|observer| observer(commit)));
         waiting.into_values().for_each(Waker::wake);
     }
 }

@@ -1,5 +1,6 @@
 //! The answers of a cluster, compared with those of a kube-apiserver.
 
+mod admission;
 mod definitions;
 mod hostile;
 mod permissions;

@@ -46,6 +46,14 @@ pub(super) enum Deleted {
     Marked(Arc<Value>),
 }
 
+/// Says whether a valid object may be stored.
+pub(super) type Admit<'a> = dyn Fn(&Value) -> Result<(), Refusal> + 'a;
+
+/// Takes every object.
+pub(super) fn any(_: &Value) -> Result<(), Refusal> {
+    Ok(())
+}
+
 /// Stores a new object.
 pub(super) fn create(
     store: &mut Store,
@@ -54,6 +62,7 @@ pub(super) fn create(
     mut object: Value,
     actor: Actor,
     uid: &str,
+    admit: &Admit<'_>,
 ) -> Result<Arc<Value>, Refusal> {
     let Place { kind, name, .. } = place;
     remove_double_owners(&mut object);
@@ -88,9 +97,11 @@ pub(super) fn create(
         definition::complete(&mut object);
     }
     check(place, errors, &object, None, Part::Whole)?;
+    admit(&object)?;
     if let Some(stored) = store.object(&kind.name(), &place.key()) {
         return Err(Refusal::already_exists(kind, name, is_deleting(stored)));
     }
+    let object = place.to_stored(object);
     limits::check_stored(&object)?;
     Ok(store.put(moment.now, kind, &place.key(), object))
 }
@@ -149,7 +160,7 @@ fn check(
     if errors.is_empty() { Ok(()) } else { Err(Refusal::invalid_fields(&place.kind, &place.name, &errors)) }
 }
 
-/// Stores what becomes of an object by a replacement or a patch.
+/// Stores what becomes of an object by a replacement or a patch. It is checked in the version of the request.
 pub(super) fn update(
     store: &mut Store,
     moment: Moment,
@@ -157,44 +168,48 @@ pub(super) fn update(
     mut wanted: Value,
     part: Part,
     actor: Actor,
+    admit: &Admit<'_>,
 ) -> Result<Arc<Value>, Refusal> {
     let (kind, stored) = (&place.kind, Arc::clone(place.stored(store)?));
+    let before = place.shown(&stored);
     let is_client = actor == Actor::Client;
     metadata_of(&mut wanted);
     check_name(place, &wanted)?;
-    check_version(place, &wanted, &stored, is_client)?;
-    let fixed = fixed_fields(&wanted, &stored, is_client);
+    check_version(place, &wanted, &before, is_client)?;
+    let fixed = fixed_fields(&wanted, &before, is_client);
     if !fixed.is_empty() {
         return Err(Refusal::invalid_fields(kind, &place.name, &fixed));
     }
     if part == Part::Status {
-        wanted = with_status(kind, wanted, &stored);
+        wanted = with_status(kind, wanted, &before);
     } else if kind.has_status && actor == Actor::Client {
-        set(&mut wanted, "status", stored["status"].clone());
+        set(&mut wanted, "status", before["status"].clone());
     }
-    keep_server_fields(metadata_of(&mut wanted), &stored);
+    keep_server_fields(metadata_of(&mut wanted), &before);
     remove_double_owners(&mut wanted);
     remove_empty(metadata_of(&mut wanted));
-    check_finalizers(place, &wanted, &stored)?;
+    check_finalizers(place, &wanted, &before)?;
     if is_client {
         ConfigKind::of(kind).into_iter().for_each(|config| config.complete(&mut wanted));
-        if is_definition(kind) {
-            definition::complete(&mut wanted);
-        }
     }
-    if is_client || place.version.is_some() {
-        check(place, Vec::new(), &wanted, Some(&stored), part)?;
+    if is_definition(kind) {
+        definition::complete(&mut wanted);
+    }
+    if is_client || is_definition(kind) || place.version.is_some() {
+        check(place, Vec::new(), &wanted, Some(&before), part)?;
+        admit(&wanted)?;
         limits::check_stored(&wanted)?;
-    }
-    if wanted == *stored {
-        return Ok(stored);
     }
     // A server counts the annotations of a Deployment, too.
     let has_noted = part == Part::Whole
         && kind.name() == "apps/v1/deployments"
-        && wanted["metadata"]["annotations"] != stored["metadata"]["annotations"];
-    if kind.has_generation && (has_noted || differs(&wanted, &stored, kind.has_status)) {
-        metadata_of(&mut wanted).insert("generation".into(), json!(generation(&stored).saturating_add(1)));
+        && wanted["metadata"]["annotations"] != before["metadata"]["annotations"];
+    if kind.has_generation && (has_noted || differs(&wanted, &before, kind.has_status)) {
+        metadata_of(&mut wanted).insert("generation".into(), json!(generation(&before).saturating_add(1)));
+    }
+    let wanted = place.to_stored(wanted);
+    if wanted == *stored {
+        return Ok(stored);
     }
     if is_deleting(&stored) && finalizers(&wanted).is_empty() && !is_namespace(kind) {
         // Watches are told of the object that was stored, with its last finalizer.

@@ -4,10 +4,12 @@ use listwatch::World;
 use listwatch::controller::RunError;
 use listwatch::object::hashed_name;
 use listwatch::testing::{ClientRequest, SimulatedCluster};
-use listwatch_explore::{Exploration, It};
+use listwatch::time::WallTime;
+use listwatch_explore::{Exploration, It, Outside};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +38,7 @@ fn foo(cluster: &SimulatedCluster, name: &str, deployment: &str, replicas: u32) 
     create(cluster, "samplecontroller.k8s.io/v1alpha1", "Foo", name, spec);
 }
 
-/// The sample controller, with two Foos.
+/// The sample controller: a Deployment is scaled and deleted by another client, and one is handed from Foo to Foo.
 pub(crate) fn of_sample(program: impl Fn(World) -> Result<(), RunError> + Send + Sync + 'static) -> Exploration {
     let cluster = || {
         let cluster = SimulatedCluster::new();
@@ -55,22 +57,52 @@ pub(crate) fn of_sample(program: impl Fn(World) -> Result<(), RunError> + Send +
         it.settled().await;
         it.delete(FOOS, "web/c")?;
         it.settled().await;
+        hand_over(&it)?;
+        it.settled().await;
+        _ = it.delete(DEPLOYMENTS, "web/g");
+        it.settled().await;
+        _ = it.patch(DEPLOYMENTS, "web/g", json!({ "spec": { "replicas": 9 } }));
+        it.settled().await;
         Ok(())
     };
     let right = |it: &It| {
         let (foos, deployments) = (it.list(FOOS).unwrap_or_default(), it.list(DEPLOYMENTS).unwrap_or_default());
         ensure(deployments.len() == foos.len(), || format!("{} Deployments", deployments.len()))?;
+        let is_kept = it.get(DEPLOYMENTS, "web/b").is_ok_and(|it| it["metadata"]["annotations"]["note"] == "keep");
+        ensure(it.get(FOOS, "web/e").is_err() || is_kept, || "the Deployment that was handed over is another".into())?;
         foos.iter().try_for_each(|foo| {
             let uid = &foo["metadata"]["uid"];
             let mut owned = deployments.iter().filter(|it| it["metadata"]["ownerReferences"][0]["uid"] == *uid);
             let deployment = owned.next().ok_or("a Foo owns no Deployment")?;
             ensure(deployment["spec"]["replicas"] == foo["spec"]["replicas"], || format!("{deployment}"))?;
-            let available = |object: &Value| object["status"]["availableReplicas"].clone();
             ensure(available(deployment) == available(foo), || format!("{foo} and {deployment}"))
         })
     };
+    let few = |it: &It| {
+        let most = it.list(FOOS).unwrap_or_default().iter().map(available).max().unwrap_or_default();
+        ensure(most <= 3, || format!("a Foo shows {most} available replicas, and no Deployment has had more than 3"))
+    };
     // Whether a Deployment is told as available depends on whether it is there at that moment.
-    Exploration::of(program).cluster(cluster).scenario(scenario).in_the_end(right).may_vary("")
+    let exploration = Exploration::of(program).cluster(cluster).scenario(scenario).may_vary("");
+    exploration.always("as many are available as there are", few).in_the_end(right)
+}
+
+fn available(object: &Value) -> i64 {
+    object["status"]["availableReplicas"].as_i64().unwrap_or(0)
+}
+
+/// Somebody gives the Deployment of a Foo to a new one, and the Foo gets another.
+fn hand_over(it: &It) -> Result<(), Box<dyn Error>> {
+    if it.get(DEPLOYMENTS, "web/b").is_err() {
+        return Ok(()); // the program is down since its start
+    }
+    foo(it, "e", "b", 3);
+    it.patch(FOOS, "web/a", json!({ "spec": { "deploymentName": "g" } }))?;
+    let owner = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo", "name": "e",
+        "uid": it.get(FOOS, "web/e")?["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true });
+    let handed = json!({ "metadata": { "ownerReferences": [owner], "annotations": { "note": "keep" } } });
+    it.patch(DEPLOYMENTS, "web/b", handed)?;
+    Ok(())
 }
 
 /// A folder of the file system, which is removed with the run.
@@ -86,11 +118,12 @@ impl Default for Root {
 
 impl Drop for Root {
     fn drop(&mut self) {
-        _ = std::fs::remove_dir_all(&self.0);
+        _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// The directories of Folders: one stays, and one is deleted, which has the name of another one.
+/// The directories of Folders: one stays, and one is deleted, which has the name of another one. Meanwhile their volume is
+/// not there.
 pub(crate) fn of_folders(
     program: impl Fn(World, &Path) -> Result<(), Box<dyn Error>> + Send + Sync + 'static,
 ) -> Exploration<Root> {
@@ -106,6 +139,13 @@ pub(crate) fn of_folders(
         it.settled().await;
         it.delete(FOLDERS, "web/a")?;
         it.delete(FOLDERS, "web/b")?;
+        let (volume, away) = (it.outside().0.join("web"), it.outside().0.join("away"));
+        let has_moved = fs::rename(&volume, &away).and_then(|()| fs::write(&volume, "")).is_ok();
+        it.sleep(Duration::from_secs(5)).await;
+        if has_moved {
+            fs::remove_file(&volume)?;
+            fs::rename(&away, &volume)?;
+        }
         it.settled().await;
         it.settled().await;
         Ok(())
@@ -120,17 +160,29 @@ pub(crate) fn of_folders(
             ensure(is_whole, || format!("{path} is ready without a directory"))
         })
     };
+    let is_timely = |it: &It<Root>| {
+        it.list(FOLDERS).unwrap_or_default().iter().try_for_each(|folder| {
+            let time = |value: &Value| value.as_str().and_then(|text| text.parse::<WallTime>().ok());
+            let created = time(&folder["metadata"]["creationTimestamp"]);
+            let changed = time(&folder["status"]["conditions"][0]["lastTransitionTime"]);
+            let is_between = changed.is_none() || created <= changed && changed <= Some(it.date());
+            ensure(is_between, || format!("a Folder of {created:?} was ready at {changed:?}"))
+        })
+    };
     let right = move |it: &It<Root>| {
         ensure(has(it, "other/a"), || "the directory of a Folder is gone".to_owned())?;
         ensure(!has(it, "web/a") && !has(it, "web/b"), || "the directory of a deleted Folder is left".to_owned())?;
         let left = it.get(FOLDERS, "web/b").map_err(|_| "the finalizer of another was taken".to_owned())?;
         ensure(left["metadata"]["finalizers"] == json!(["example.com/other"]), || format!("{left}"))
     };
-    let program = move |world: World, root: &listwatch_explore::Outside<Root>| program(world, &root.0);
+    let program = move |world: World, root: &Outside<Root>| program(world, &root.0);
     Exploration::beside(Root::default, program)
         .cluster(cluster)
         .scenario(scenario)
+        // One that is deleted while the program is down is never ready.
+        .may_vary("example.com/v1/folders web/b status")
         .always("a Folder that is ready has a directory", is_true)
+        .always("a Folder was ready after its creation, and not in the future", is_timely)
         .in_the_end(right)
 }
 
@@ -166,16 +218,18 @@ pub(crate) fn of_restart(program: impl Fn(World) -> Result<(), RunError> + Send 
         let foreign = json!({ "metadata": { "annotations": { "mesh": "on" } } });
         it.patch(DEPLOYMENTS, "web/web", json!({ "spec": { "template": foreign } }))?;
         it.settled().await;
+        it.patch(MAPS, "web/c", json!({ "data": { "x": "4" } }))?;
+        it.settled().await;
         Ok(())
     };
     let restarts = |it: &It| {
         let is_one = |request: &&ClientRequest| **request == "PATCH /apis/apps/v1/namespaces/web/deployments/web 200";
         it.requests().iter().filter(is_one).count()
     };
-    let few = move |it: &It| ensure(restarts(it) <= 3, || format!("{} restarts for three versions", restarts(it)));
+    let few = move |it: &It| ensure(restarts(it) <= 4, || format!("{} restarts for four versions", restarts(it)));
     let right = |it: &It| {
         let of = |name: &str| it.get(DEPLOYMENTS, name).unwrap()["spec"]["template"]["metadata"]["annotations"].clone();
-        let data = BTreeMap::from([("x", "3")]);
+        let data = BTreeMap::from([("x", "4")]);
         let hash = hashed_name("data", &[(data, BTreeMap::<&str, &str>::new())]).unwrap();
         let is_right = of("web/other").is_null() && of("web/web") == json!({ ANNOTATION: hash, "mesh": "on" });
         ensure(is_right, || format!("{} and {}", of("web/web"), of("web/other")))
@@ -220,7 +274,8 @@ pub(crate) fn of_counter(program: impl Fn(World) -> Result<(), RunError> + Send 
         .in_the_end(goes_on)
 }
 
-/// The port of postgres-operator, as the modules of a path have it: a database and its user, who changes and goes.
+/// The port of postgres-operator, as the modules of a path have it: a database whose owner is renamed twice, with a user that
+/// changes and one that goes, and a database that goes with its user.
 macro_rules! of_port {
     ($($ports:tt)*) => {{
         use base64::prelude::{BASE64_STANDARD, Engine};
@@ -266,13 +321,13 @@ macro_rules! of_port {
             json!({ "apiVersion": "db.movetokube.com/v1alpha1", "kind": kind,
                 "metadata": { "name": name, "namespace": "web" }, "spec": spec })
         };
-        let user = move |name: &str| {
-            object("PostgresUser", name, json!({ "role": name, "database": "shop", "secretName": "pg", "privileges": "WRITE" }))
+        let user = move |name: &str, database: &str| {
+            object("PostgresUser", name, json!({ "role": name, "database": database, "secretName": "pg", "privileges": "WRITE" }))
         };
         let cluster = move || {
             let cluster = listwatch::testing::SimulatedCluster::new().with_kind_of::<$($ports)*::postgres_kinds::Postgres>();
-            cluster.create(user("app")).unwrap();
-            cluster.create(user("gone")).unwrap();
+            let users = [("app", "shop"), ("gone", "shop"), ("last", "old")];
+            users.iter().for_each(|(name, database)| _ = cluster.create(user(name, database)).unwrap());
             let spec = json!({ "database": "shop", "dropOnDelete": true, "schemas": ["stock"] });
             cluster.create(object("Postgres", "shop", spec)).unwrap();
             let spec = json!({ "database": "old", "dropOnDelete": true });
@@ -286,6 +341,7 @@ macro_rules! of_port {
             it.settled().await;
             it.delete(USERS, "web/gone")?;
             it.delete(POSTGRES, "web/old")?;
+            it.patch(POSTGRES, "web/shop", json!({ "spec": { "masterRole": "owners" } }))?;
             it.settled().await;
             Ok(())
         };
@@ -297,7 +353,7 @@ macro_rules! of_port {
                 text.ok().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
             };
             let (role, contents) = (field("ROLE"), it.outside().server.contents());
-            let mut expected = vec![role.clone(), "keepers".to_owned(), "postgres".into(), "shop-reader".into(), "shop-writer".into()];
+            let mut expected = vec![role.clone(), "owners".to_owned(), "postgres".into(), "shop-reader".into(), "shop-writer".into()];
             expected.sort();
             let names: Vec<String> = contents.roles.keys().cloned().collect();
             if names != expected || contents.databases.len() != 2 {

@@ -5,7 +5,9 @@
 use crate::names::{is_label, is_subdomain};
 use listwatch_core::time::WallTime;
 use regex_lite::Regex;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
 
 /// Whether a server checks a format.
 pub(super) fn is_known(format: &str) -> bool {
@@ -68,8 +70,16 @@ pub(super) fn is_valid(format: &str, text: &str) -> bool {
     }
 }
 
+/// Whether a text matches one of the patterns of this file, which are compiled once.
 fn matches(text: &str, pattern: &str) -> bool {
-    Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
+    static KNOWN: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known().get(pattern).cloned();
+    let regex = found.or_else(|| {
+        let regex = Regex::new(pattern).ok()?;
+        Some(known().entry(pattern.to_owned()).or_insert(regex).clone())
+    });
+    regex.is_some_and(|regex| regex.is_match(text))
 }
 
 fn is_hexadecimal(text: &str) -> bool {

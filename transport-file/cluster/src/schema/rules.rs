@@ -1,91 +1,123 @@
 //! The rules of a schema in CEL (`x-kubernetes-validations`; apiextensions `schema/cel`).
-//!
-//! The crate `kube-cel` evaluates them. It checks no types, and knows no costs.
 
 use super::correlation::{Old, is_same};
+use super::expressions::{Expression, Failure, optional, to_cel};
 use super::pruning::child;
-use super::structural::{Rule, Schema};
+use super::structural::{ListType, Rule, Schema};
 use crate::refusal::{Cause, FieldError};
-use core::error::Error;
-use kube_cel::{
-    CompilationError, CompilationResult, CompiledSchema, ErrorKind, ValidationError, compile_schema, validate_compiled,
-};
-use regex_lite::{NoExpand, Regex};
-use serde_json::{Map, Value, json};
+use core::ops::ControlFlow;
+use kube_cel::cel::Value as Cel;
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What the rules of one object cost at most.
+const BUDGET: u64 = 10_000_000;
+/// The most bytes of a message that is evaluated.
+const MESSAGE: usize = 5 * 1024;
 
 /// The rules of a value and of those in it.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// Those of the value itself; `None` for none.
-    own: Option<Own>,
+    own: Vec<Compiled>,
     properties: BTreeMap<String, Self>,
     additional: Option<Box<Self>>,
     element: Option<Box<Self>>,
 }
 
-/// The rules of one value.
+/// A rule, ready for evaluation.
 #[derive(Debug)]
-struct Own {
-    /// As they are where it replaces another value.
-    updated: CompiledSchema,
-    /// As they are where it is new; `None` if they are the same.
-    new: Option<CompiledSchema>,
+struct Compiled {
+    rule: Rule,
+    holds: Result<Expression, String>,
+    /// What is said if it does not hold.
+    message: Option<Result<Expression, String>>,
+    /// Whether it compares with the value before it.
+    looks_back: bool,
+}
+
+impl Compiled {
+    fn read(rule: &Rule) -> Self {
+        let message = Some(&rule.message_expression).filter(|text| !text.trim().is_empty());
+        let holds = Expression::read(&rule.rule);
+        let looks_back = holds.as_ref().is_ok_and(|read| read.names("oldSelf"));
+        Self { rule: rule.clone(), holds, message: message.map(|text| Expression::read(text)), looks_back }
+    }
+
+    /// What a server says of a rule that cannot be evaluated.
+    fn words(&self) -> &str {
+        if self.rule.message.is_empty() { &self.rule.rule } else { &self.rule.message }.trim()
+    }
+
+    /// What is wrong with it. `within` is the list or the map in which no value is known to replace another one.
+    fn unsound(&self, at: &str, within: Option<&str>) -> Option<FieldError> {
+        let (text, optional) = (&self.rule.rule, self.rule.optional_old_self);
+        self.uncompiled(at).or_else(|| match (within, optional) {
+            (Some(within), _) if self.looks_back => {
+                let why = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {within}");
+                Some(FieldError::invalid(&format!("{at}.rule"), text, &why))
+            }
+            (_, Some(optional)) if !self.looks_back => {
+                let (field, why) = (format!("{at}.optionalOldSelf"), "may not be set if oldSelf is not used in rule");
+                Some(FieldError::with_value(Cause::Invalid, &field, &Value::Bool(optional), why))
+            }
+            _ => None,
+        })
+    }
+
+    fn uncompiled(&self, at: &str) -> Option<FieldError> {
+        let unread = |field: &str, text: &str, why: &str| {
+            FieldError::invalid(&format!("{at}.{field}"), text, &format!("compilation failed: {why}"))
+        };
+        let holds = self.holds.as_ref().err().map(|why| unread("rule", &self.rule.rule, why));
+        let message = || match &self.message {
+            Some(Err(why)) => Some(unread("messageExpression", &self.rule.message_expression, why)),
+            _ => None,
+        };
+        holds.or_else(message)
+    }
 }
 
 impl Rules {
     /// The rules of a schema; `None` if it has none.
-    pub(crate) fn read(schema: &Value) -> Option<Self> {
-        let own = schema["x-kubernetes-validations"].as_array().filter(|rules| !rules.is_empty());
-        let is_optional = |rules: &Vec<Value>| rules.iter().any(|rule| rule["optionalOldSelf"] == true);
-        let below = |name: &str| schema.get(name).and_then(Self::read).map(Box::new);
-        let properties = schema["properties"].as_object().into_iter().flatten();
-        let properties = properties.filter_map(|(name, schema)| Some((name.clone(), Self::read(schema)?)));
+    pub(crate) fn read(schema: &Schema) -> Option<Self> {
+        let below = |schema: Option<&Schema>| schema.and_then(Self::read).map(Box::new);
+        let properties = schema.properties.iter();
         let rules = Self {
-            own: own.map(|rules| Own {
-                updated: compile_schema(&alone(schema, "optional.of(oldSelf)")),
-                new: is_optional(rules).then(|| compile_schema(&alone(schema, "optional.none()"))),
-            }),
-            properties: properties.collect(),
-            additional: below("additionalProperties"),
-            element: below("items"),
+            own: schema.rules.iter().map(Compiled::read).collect(),
+            properties: properties.filter_map(|(name, schema)| Some((name.clone(), Self::read(schema)?))).collect(),
+            additional: below(schema.additional()),
+            element: below(schema.element()),
         };
-        let is_empty = rules.own.is_none() && rules.properties.is_empty() && rules.additional.is_none();
+        let is_empty = rules.own.is_empty() && rules.properties.is_empty() && rules.additional.is_none();
         (!is_empty || rules.element.is_some()).then_some(rules)
     }
 
     /// The rules that are not obeyed by an object, which replaces another one.
     pub(crate) fn faults(&self, schema: &Schema, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        self.check(schema, object, old, "", false, &mut errors);
-        errors
+        let mut run = Run { left: BUDGET, errors: Vec::new() };
+        // It may break off, with an error.
+        let _end = self.check(&mut run, schema, object, old, "", false);
+        run.errors
     }
 
     fn check(
         &self,
+        run: &mut Run,
         schema: &Schema,
         value: &Value,
         old: Option<&Value>,
         path: &str,
         is_old: bool,
-        errors: &mut Vec<FieldError>,
-    ) {
+    ) -> ControlFlow<()> {
         if value.is_null() {
-            return;
+            return ControlFlow::Continue(());
         }
         let old = old.filter(|old| !old.is_null());
         let is_old = old.map_or(is_old, |old| is_same(schema, value, old));
-        if let Some(Own { updated, new }) = &self.own {
-            let own = new.as_ref().filter(|_| old.is_none()).unwrap_or(updated);
-            // The interpreter has no messages such as `a.B{c: 1}`, and panics.
-            match catch_unwind(AssertUnwindSafe(|| validate_compiled(own, value, old))) {
-                Ok(found) => {
-                    let found = found.err().into_iter().flatten();
-                    errors.extend(found.filter_map(|error| told(own, schema, value, path, is_old, &error)));
-                }
-                Err(_) => errors.push(FieldError::invalid(&field(path), &schema.of, "a rule cannot be evaluated")),
-            }
+        if !self.own.is_empty() {
+            let (current, before) = (to_cel(Some(schema), value), old.map(|old| to_cel(Some(schema), old)));
+            let subject = Subject { schema, value, path, is_old, current, before };
+            self.own.iter().try_for_each(|rule| run.evaluate(rule, &subject))?;
         }
         let before = Old { schema, value: old };
         match value {
@@ -95,132 +127,176 @@ impl Rules {
                         Some(rules) => (Some(rules), child(path, name)),
                         None => (self.additional.as_deref(), format!("{path}[{name}]")),
                     };
-                    let rules = rules.zip(schema.field(name));
-                    rules
-                        .into_iter()
-                        .for_each(|(it, schema)| it.check(schema, value, before.field(name), &path, is_old, errors));
+                    if let Some((rules, schema)) = rules.zip(schema.field(name)) {
+                        rules.check(run, schema, value, before.field(name), &path, is_old)?;
+                    }
                 }
             }
             Value::Array(elements) => {
-                let Some((rules, schema)) = self.element.as_deref().zip(schema.element()) else { return };
+                let Some((rules, schema)) = self.element.as_deref().zip(schema.element()) else {
+                    return ControlFlow::Continue(());
+                };
                 let before = before.elements();
                 for (place, element) in elements.iter().enumerate() {
                     let path = format!("{path}[{place}]");
-                    rules.check(schema, element, before.before(element), &path, is_old, errors);
+                    rules.check(run, schema, element, before.before(element), &path, is_old)?;
                 }
             }
             _ => {}
         }
+        ControlFlow::Continue(())
     }
 
-    /// The rules that no server takes.
-    pub(crate) fn unsound(&self, at: &str) -> Vec<FieldError> {
-        let own = self.own.iter().flat_map(|own| own.updated.validations.iter().enumerate());
-        let own = own.filter_map(|(number, rule)| {
-            Some(uncompiled(rule.as_ref().err()?, &format!("{at}.x-kubernetes-validations[{number}]")))
-        });
-        let mut errors: Vec<FieldError> = own.collect();
-        for (name, rules) in &self.properties {
-            errors.extend(rules.unsound(&format!("{at}.properties[{name}]")));
-        }
-        for (word, rules) in [("additionalProperties", &self.additional), ("items", &self.element)] {
-            errors.extend(rules.iter().flat_map(|rules| rules.unsound(&format!("{at}.{word}"))));
-        }
+    /// The rules of a schema that no server takes.
+    pub(crate) fn unsound(&self, schema: &Schema, at: &str) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        self.find_unsound(schema, at, None, &mut errors);
         errors
     }
-}
 
-/// A schema with its own rules alone. A rule with `optionalOldSelf` has this in place of `oldSelf`.
-fn alone(schema: &Value, old: &str) -> Value {
-    let mut alone = without(schema, &["x-kubernetes-validations", "default", "allOf", "anyOf", "oneOf", "not"]);
-    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
-    alone["x-kubernetes-validations"] = rules.map(|rule| with_old(rule, old)).collect();
-    alone
-}
-
-fn with_old(rule: &Value, old: &str) -> Value {
-    let mut rule = rule.clone();
-    let is_optional = rule["optionalOldSelf"] == true;
-    let Some(name) = Regex::new(r"\boldSelf\b").ok().filter(|_| is_optional) else { return rule };
-    for word in ["rule", "messageExpression"] {
-        if let Some(text) = rule[word].as_str() {
-            rule[word] = json!(name.replace_all(text, NoExpand(old)));
+    fn find_unsound(&self, schema: &Schema, at: &str, within: Option<&str>, errors: &mut Vec<FieldError>) {
+        let own = self.own.iter().enumerate();
+        errors.extend(
+            own.filter_map(|(number, rule)| rule.unsound(&format!("{at}.x-kubernetes-validations[{number}]"), within)),
+        );
+        let mut find = |rules: &Self, below: Option<&Schema>, word: &str, within| {
+            below.into_iter().for_each(|schema| rules.find_unsound(schema, &format!("{at}.{word}"), within, errors));
+        };
+        for (name, rules) in &self.properties {
+            find(rules, schema.properties.get(name), &format!("properties[{name}]"), within);
+        }
+        if let Some(rules) = &self.additional {
+            find(rules, schema.additional(), "additionalProperties", within);
+        }
+        if let Some(rules) = &self.element {
+            let is_keyed = matches!(schema.list_type(), ListType::Map(_));
+            find(rules, schema.element(), "items", within.or_else(|| (!is_keyed).then_some(at)));
         }
     }
-    rule
 }
 
-fn without(schema: &Value, words: &[&str]) -> Value {
-    let Value::Object(fields) = schema else { return schema.clone() };
-    let mut kept: Map<String, Value> = fields.clone();
-    kept.retain(|word, _| !words.contains(&word.as_str()));
-    for (word, below) in &mut kept {
-        match (word.as_str(), below) {
-            ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(|property| *property = without(property, words));
-            }
-            ("additionalProperties" | "items", below) => *below = without(below, words),
-            _ => {}
-        }
-    }
-    Value::Object(kept)
-}
-
-fn uncompiled(error: &CompilationError, at: &str) -> FieldError {
-    let why = format!("compilation failed: {error}");
-    match error {
-        CompilationError::MessageExpressionParse { message_expression, .. } => {
-            FieldError::invalid(&format!("{at}.messageExpression"), message_expression, &why)
-        }
-        CompilationError::Parse { rule, .. } => FieldError::invalid(&format!("{at}.rule"), rule, &why),
-        _ => FieldError::new(Cause::Invalid, &format!("{at}.rule"), why),
-    }
-}
-
-/// What a server says of a rule that is not obeyed; `None` if the value is the old one.
-fn told(
-    own: &CompiledSchema,
-    schema: &Schema,
-    value: &Value,
-    path: &str,
+/// A value whose rules are evaluated.
+struct Subject<'s> {
+    schema: &'s Schema,
+    value: &'s Value,
+    path: &'s str,
+    /// Whether it is as it was before.
     is_old: bool,
-    error: &ValidationError,
-) -> Option<FieldError> {
-    let is_it = |rule: &Result<CompilationResult, _>| rule.as_ref().is_ok_and(|it| it.rule.rule == error.rule);
-    let rule = schema.rules.get(own.validations.iter().position(is_it)?)?;
-    let looks_back = rule.rule.contains("oldSelf");
-    if error.kind == ErrorKind::ValidationFailure {
-        return (looks_back || !is_old).then(|| broken(rule, schema, value, path, &error.message));
-    }
-    let why = error.source().map_or_else(|| error.message.clone(), |why| lowered(&why.to_string()));
-    let why =
-        format!("{why} evaluating rule: {}", if rule.message.is_empty() { &rule.rule } else { &rule.message }.trim());
-    Some(FieldError::invalid(&field(path), &schema.of, &why))
+    current: Cel,
+    before: Option<Cel>,
 }
 
-fn broken(rule: &Rule, schema: &Schema, value: &Value, path: &str, message: &str) -> FieldError {
-    let at = rule.field_path.replace("['", ".").replace("']", "");
-    let path = if at.is_empty() { field(path) } else { child(path, at.trim_start_matches('.')) };
-    let is_omitted = ["object", "array"].contains(&schema.of.as_str());
-    let with_value = |cause: Cause, why: &str| {
-        if is_omitted { FieldError::new(cause, &path, why) } else { FieldError::with_value(cause, &path, value, why) }
+impl Subject<'_> {
+    /// What rules know; the old value may be optional.
+    fn variables(&self, is_optional: bool) -> Vec<(&'static str, Cel)> {
+        let before = self.before.clone();
+        let old = if is_optional { Some(optional(before)) } else { before };
+        [("self", self.current.clone())].into_iter().chain(old.map(|old| ("oldSelf", old))).collect()
+    }
+
+    fn invalid(&self, path: &str, why: &str) -> FieldError {
+        FieldError::invalid(path, &self.schema.of, why)
+    }
+}
+
+/// The evaluation of the rules of one object.
+struct Run {
+    /// What the rules may still cost.
+    left: u64,
+    errors: Vec<FieldError>,
+}
+
+impl Run {
+    /// Evaluates a rule. It breaks where no further rules are evaluated.
+    fn evaluate(&mut self, rule: &Compiled, subject: &Subject<'_>) -> ControlFlow<()> {
+        let is_optional = rule.rule.optional_old_self == Some(true);
+        if rule.looks_back && subject.before.is_none() && !is_optional {
+            return ControlFlow::Continue(());
+        }
+        let Ok(holds) = &rule.holds else { return ControlFlow::Continue(()) };
+        let failure = match holds.evaluate(&subject.variables(is_optional), &mut self.left) {
+            Ok(Cel::Bool(true)) => return ControlFlow::Continue(()),
+            Ok(Cel::Bool(false)) => return self.refuse(rule, subject),
+            Ok(_) => Failure::Error(NO_OVERLOAD.to_owned()),
+            Err(failure) => failure,
+        };
+        self.errors.push(subject.invalid(&field(subject.path), &unevaluated(rule, &failure)));
+        if matches!(failure, Failure::Error(_)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// Notes that a rule does not hold, unless it did not hold before.
+    fn refuse(&mut self, rule: &Compiled, subject: &Subject<'_>) -> ControlFlow<()> {
+        let (error, flow) = match self.message(rule, subject) {
+            Ok(message) => (broken(&rule.rule, subject, &message), ControlFlow::Continue(())),
+            Err(why) => (subject.invalid(&path_of(&rule.rule, subject), &why), ControlFlow::Break(())),
+        };
+        if rule.looks_back || !subject.is_old {
+            self.errors.push(error);
+        }
+        flow
+    }
+
+    /// What is said of a rule that does not hold. `Err` says why nothing can be said.
+    fn message(&mut self, rule: &Compiled, subject: &Subject<'_>) -> Result<String, String> {
+        let given = || match rule.rule.message.trim() {
+            "" => format!("failed rule: {}", rule.words()),
+            message => message.to_owned(),
+        };
+        let Some(Ok(message)) = &rule.message else { return Ok(given()) };
+        let source = &rule.rule.message_expression;
+        match message.evaluate(&subject.variables(false), &mut self.left) {
+            Ok(Cel::String(text)) if is_message(text.trim()) => Ok(text.trim().to_owned()),
+            Err(Failure::Spent) => Err(format!("messageExpression evaluation failed due to {OUT_OF_BUDGET}")),
+            Err(Failure::Costly) => Err(format!("{COSTLY} messageExpression: {source:?}")),
+            Ok(_) | Err(Failure::Error(_)) => Ok(given()),
+        }
+    }
+}
+
+const NO_OVERLOAD: &str = "no such overload";
+const OUT_OF_BUDGET: &str = "running out of cost budget, no further validation rules will be run";
+const COSTLY: &str = "no further validation rules will be run due to call cost exceeds limit for";
+
+/// What a server says of a rule that it cannot evaluate.
+fn unevaluated(rule: &Compiled, failure: &Failure) -> String {
+    let words = rule.words();
+    match failure {
+        Failure::Error(why) if why == NO_OVERLOAD => format!(
+            "'{why}': call arguments did not match a supported operator, function or macro signature for rule: {words}"
+        ),
+        Failure::Error(why) => format!("{why} evaluating rule: {words}"),
+        Failure::Costly => format!("'operation cancelled: actual cost limit exceeded': {COSTLY} rule: {words}"),
+        Failure::Spent => format!("validation failed due to {OUT_OF_BUDGET}"),
+    }
+}
+
+fn is_message(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MESSAGE && !text.contains('\n')
+}
+
+fn broken(rule: &Rule, subject: &Subject<'_>, message: &str) -> FieldError {
+    let path = path_of(rule, subject);
+    let is_omitted = ["object", "array"].contains(&subject.schema.of.as_str());
+    let with_value = |cause: Cause, why: &str| match is_omitted {
+        true => FieldError::new(cause, &path, why),
+        false => FieldError::with_value(cause, &path, subject.value, why),
     };
     match rule.reason.as_deref() {
-        Some("FieldValueForbidden") => FieldError::new(Cause::Forbidden, &path, message.trim()),
-        Some("FieldValueRequired") => FieldError::new(Cause::Required, &path, message.trim()),
+        Some("FieldValueForbidden") => FieldError::new(Cause::Forbidden, &path, message),
+        Some("FieldValueRequired") => FieldError::new(Cause::Required, &path, message),
         Some("FieldValueDuplicate") => with_value(Cause::Duplicate, ""),
-        _ => with_value(Cause::Invalid, message.trim()),
+        _ => with_value(Cause::Invalid, message),
     }
+}
+
+/// The path of the field that a rule is about.
+fn path_of(rule: &Rule, subject: &Subject<'_>) -> String {
+    let at = rule.field_path.replace("['", ".").replace("']", "");
+    if at.is_empty() { field(subject.path) } else { child(subject.path, at.trim_start_matches('.')) }
 }
 
 fn field(path: &str) -> String {
     if path.is_empty() { "<nil>".to_owned() } else { path.to_owned() }
-}
-
-/// A text that begins with a small letter, as errors do in Go.
-fn lowered(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -229,9 +305,14 @@ mod tests {
     use serde_json::json;
 
     fn said(schema: &Value, object: Value, old: Option<Value>) -> Vec<String> {
-        let rules = Rules::read(schema).unwrap();
+        let rules = Rules::read(&Schema::read(schema).unwrap()).unwrap();
         let found = rules.faults(&Schema::read(schema).unwrap(), &object, old.as_ref());
         found.iter().map(ToString::to_string).collect()
+    }
+
+    fn unsound(schema: &Value) -> Vec<String> {
+        let schema = Schema::read(schema).unwrap();
+        Rules::read(&schema).unwrap().unsound(&schema, "s").iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -299,16 +380,72 @@ mod tests {
             "a": { "type": "integer", "x-kubernetes-validations": [{ "rule": "self < 5" }] }, "b": { "type": "integer" } } });
         assert_eq!(said(&schema, json!({ "a": 9, "b": 2 }), Some(json!({ "a": 9, "b": 1 }))), [""; 0]);
         assert_eq!(said(&schema, json!({ "a": 8 }), Some(json!({ "a": 9 }))).len(), 1);
+        let unevaluated = json!({ "type": "object", "x-kubernetes-validations": [{ "rule": "self.none > 1" }] });
+        assert_eq!(
+            said(&unevaluated, json!({}), Some(json!({}))).len(),
+            1,
+            "one that cannot be evaluated is not taken"
+        );
     }
 
     #[test]
     fn a_rule_that_is_no_expression_is_refused() {
         let schema = json!({ "type": "object", "x-kubernetes-validations": [{ "rule": "self.a >" }] });
-        let found = Rules::read(&schema).unwrap().unsound("s");
-        assert!(
-            found[0]
-                .to_string()
-                .starts_with("s.x-kubernetes-validations[0].rule: Invalid value: \"self.a >\": compilation")
+        let found = unsound(&schema);
+        assert!(found[0].starts_with("s.x-kubernetes-validations[0].rule: Invalid value: \"self.a >\": compilation"));
+    }
+
+    #[test]
+    fn the_rules_of_an_object_end_when_they_cost_too_much() {
+        let rule = |rule: &str| json!({ "type": "array", "items": { "type": "integer" }, "x-kubernetes-validations": [{ "rule": rule }] });
+        let schema = |first: &str| json!({ "type": "object", "properties": { "a": rule(first), "b": rule("self.size() == 1") } });
+        let object = json!({ "a": vec![1; 1_000], "b": [1, 2] });
+        let costly = "self.all(a, self.all(b, self.all(c, c > 0)))";
+        assert_eq!(
+            said(&schema(costly), object.clone(), None),
+            [format!(
+                "a: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation rules \
+                 will be run due to call cost exceeds limit for rule: {costly}"
+            )]
         );
+        let many = json!({ "type": "object", "properties": { "a": { "type": "array", "items": rule("self.all(a, self.exists(b, b == a))") } } });
+        let found = said(&many, json!({ "a": vec![(0..200).collect::<Vec<_>>(); 200] }), None);
+        let expected = "validation failed due to running out of cost budget, no further validation rules will be run";
+        assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
+        assert_eq!(said(&schema("self.size() == 1"), object, None).len(), 2);
+    }
+
+    #[test]
+    fn a_rule_with_values_of_other_types_is_told_so() {
+        let schema = json!({ "type": "object", "properties": { "a": { "x-kubernetes-int-or-string": true,
+            "x-kubernetes-validations": [{ "rule": "self > 1" }] } } });
+        assert_eq!(
+            said(&schema, json!({ "a": "x" }), None),
+            [
+                "a: Invalid value: \"\": 'no such overload': call arguments did not match a supported operator, function or macro \
+              signature for rule: self > 1"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_transition_rule_needs_a_value_that_is_known_to_be_replaced() {
+        let rule = |rule: &str, more: Value| {
+            let mut rule = json!({ "rule": rule });
+            more.as_object().unwrap().iter().for_each(|(name, value)| rule[name] = value.clone());
+            json!({ "type": "object", "properties": { "k": { "type": "string" } }, "x-kubernetes-validations": [rule] })
+        };
+        let list = |of: &str| {
+            let fixed = rule("self == oldSelf", json!({ "optionalOldSelf": true }));
+            json!({ "type": "array", "x-kubernetes-list-type": of, "x-kubernetes-list-map-keys": ["k"], "items": fixed })
+        };
+        let within = "s.properties[a].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be \
+                      used on the uncorrelatable portion of the schema within s.properties[a]";
+        let schema = |of: Value| json!({ "type": "object", "properties": { "a": of } });
+        assert_eq!(unsound(&schema(list("atomic"))), [within]);
+        assert_eq!(unsound(&schema(list("map"))), [""; 0]);
+        let unused = "s.x-kubernetes-validations[0].optionalOldSelf: Invalid value: false: may not be set if oldSelf is not used in \
+                      rule";
+        assert_eq!(unsound(&rule("true", json!({ "optionalOldSelf": false }))), [unused]);
     }
 }

@@ -164,7 +164,7 @@ fn check_branches(schema: &Schema, skips_any: bool, skips_first: bool, at: &str,
         check_branch(branch, skips_first && word == "allOf[0]", &format!("{at}.{word}"), errors);
     }
     if !schema.pattern.text.is_empty()
-        && let Err(why) = schema.pattern.regex()
+        && let Some(why) = schema.pattern.fault()
     {
         let why = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(&format!("{at}.pattern"), &schema.pattern.text, &why));

@@ -1,6 +1,6 @@
 //! The schema of a custom resource, as its definition has it (apiextensions `JSONSchemaProps`).
 
-use regex_lite::Regex;
+use regex_lite::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -91,6 +91,8 @@ pub(super) struct Rule {
     pub(super) message_expression: String,
     pub(super) reason: Option<String>,
     pub(super) field_path: String,
+    #[cfg(feature = "cel")]
+    pub(super) optional_old_self: Option<bool>,
 }
 
 /// A regular expression, as Go's `regexp` has it. Classes of Unicode (`\p{L}`) are unknown.
@@ -98,20 +100,75 @@ pub(super) struct Rule {
 #[serde(from = "String")]
 pub(super) struct Pattern {
     pub(super) text: String,
-    regex: OnceLock<Result<Regex, String>>,
+    read: OnceLock<Result<Read, String>>,
+}
+
+/// A regular expression, and the most bytes of the texts with which it is matched.
+#[derive(Debug)]
+struct Read {
+    regex: Regex,
+    longest: usize,
+}
+
+impl Read {
+    /// The most bytes of a compiled expression, and of a text that is matched with it: a match takes their product in time.
+    const SMALL: (usize, usize) = (16 * 1024, usize::MAX);
+    const LARGE: (usize, usize) = (1024 * 1024, 64 * 1024);
+
+    fn parse(text: &str) -> Result<Self, String> {
+        if let Some(count) = repeated_too_often(text) {
+            return Err(format!("error parsing regexp: invalid repeat count: `{count}`"));
+        }
+        let read = |(size, longest): (usize, usize)| {
+            RegexBuilder::new(text).size_limit(size).build().map(|regex| Self { regex, longest })
+        };
+        read(Self::SMALL).or_else(|_| read(Self::LARGE)).map_err(|error| error.to_string())
+    }
+}
+
+/// The first count of repetitions that is more than 1,000, as `{1001}`.
+fn repeated_too_often(text: &str) -> Option<&str> {
+    let mut is_literal = false;
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        match letter {
+            '\\' => rest = &rest[1..],
+            '[' => is_literal = true,
+            ']' => is_literal = false,
+            '{' if !is_literal => {
+                let (counts, _) = rest[1..].split_once('}').unwrap_or_default();
+                let mut counts_in = counts.split(',').map(|count| count.parse::<u32>().unwrap_or_default());
+                if counts_in.any(|count| count > 1_000) {
+                    return rest.get(..counts.len() + 2);
+                }
+            }
+            _ => {}
+        }
+        rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default();
+    }
+    None
 }
 
 impl From<String> for Pattern {
     fn from(text: String) -> Self {
-        Self { text, regex: OnceLock::new() }
+        Self { text, read: OnceLock::new() }
     }
 }
 
 impl Pattern {
-    /// The expression, or what is wrong with it.
-    pub(super) fn regex(&self) -> Result<&Regex, &str> {
-        let read = || Regex::new(&self.text).map_err(|error| error.to_string());
-        self.regex.get_or_init(read).as_ref().map_err(String::as_str)
+    /// Whether a text matches it. `Err` says why there is no telling.
+    pub(super) fn matches(&self, text: &str) -> Result<bool, &str> {
+        let Read { regex, longest } = self.read().map_err(String::as_str)?;
+        if text.len() > *longest { Err("expression too large for this text") } else { Ok(regex.is_match(text)) }
+    }
+
+    /// What is wrong with it.
+    pub(super) fn fault(&self) -> Option<&str> {
+        self.read().err().map(String::as_str)
+    }
+
+    fn read(&self) -> Result<&Read, &String> {
+        self.read.get_or_init(|| Read::parse(&self.text)).as_ref()
     }
 }
 
@@ -219,7 +276,20 @@ mod tests {
         assert_eq!(ports.list_type(), ListType::Map(&["port".to_owned()]));
         assert_eq!(ports.element().unwrap().field("port").unwrap().types(), ["integer"]);
         let label = schema.field("labels").unwrap().field("any").unwrap();
-        assert!(label.pattern.regex().unwrap().is_match("ab") && schema.field("other").is_none());
+        assert!(label.pattern.matches("ab") == Ok(true) && schema.field("other").is_none());
         assert!(Schema::read(&json!({ "type": 1 })).is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_takes_long_is_not_matched() {
+        let large = Pattern::from("^(a{30}b?){30}$".to_owned());
+        assert_eq!((large.matches(&"a".repeat(900)), large.matches("b")), (Ok(true), Ok(false)));
+        assert!(large.matches(&"a".repeat(1 << 20)).is_err() && large.fault().is_none());
+        let huge = Pattern::from("((a{100}){100}){100}".to_owned());
+        assert!(huge.fault().is_some() && huge.matches("a").is_err());
+        let why = |text: &str| Pattern::from(text.to_owned()).fault().map(str::to_owned);
+        let often = "error parsing regexp: invalid repeat count: `{2,1001}`";
+        assert_eq!((why("é\\{[{1001}]a{2,1001}").as_deref(), why("\\{1001}[{1001}]a{1000}")), (Some(often), None));
+        assert_eq!(Pattern::from("^[a-z]+$".to_owned()).matches(&"a".repeat(1 << 20)), Ok(true));
     }
 }

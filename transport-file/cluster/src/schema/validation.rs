@@ -166,8 +166,8 @@ impl Check<'_> {
         if pattern.text.is_empty() {
             return Outcome::default();
         }
-        let wrong = match pattern.regex() {
-            Ok(regex) => (!regex.is_match(text)).then(|| pattern.text.clone()),
+        let wrong = match pattern.matches(text) {
+            Ok(matches) => (!matches).then(|| pattern.text.clone()),
             Err(why) => Some(format!("{}, but pattern is invalid: {why}", pattern.text)),
         };
         let fault = wrong.map(|pattern| self.invalid(path, &json!(text), &format!("should match '{pattern}'")));

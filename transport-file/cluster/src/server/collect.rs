@@ -1,7 +1,7 @@
 //! What a server does by itself: the tasks of the garbage collector.
 
 use super::super::collector::{NAMESPACES, PODS, Task, claims, uses_volumes};
-use super::super::definition::{CLEANUP, DEFINITIONS, is_definition, set_condition};
+use super::super::definition::{CLEANUP, DEFINITIONS, is_definition, is_waiting, set_condition};
 use super::super::metadata::{
     CLAIMS, FOREGROUND, ORPHAN, Part, finalizers, is_deleting, metadata_of, protection, set_finalizers,
 };
@@ -43,11 +43,25 @@ impl Server {
         let Touched { collection, before: Some(before), after: None, .. } = change else { return };
         if collection == DEFINITIONS {
             self.versions.forget(&mut self.kinds, before);
+            self.give_names(now, before);
         } else if let Some(key) = self.versions.definition_of(collection) {
             let id = Id { collection: DEFINITIONS.to_owned(), key: key.to_owned() };
             if self.store.object(DEFINITIONS, &id.key).is_some_and(|definition| is_deleting(definition)) {
                 self.collector.look_at(now, id);
             }
+        }
+    }
+
+    /// Gives the names of a definition that is gone to those that wait for them.
+    fn give_names(&mut self, now: Instant, gone: &Value) {
+        let moment = Moment { now, wall: self.wall(now) };
+        let Some(kind) = self.kinds.known(DEFINITIONS) else { return };
+        let waits = |other: &Value| other["spec"]["group"] == gone["spec"]["group"] && is_waiting(other);
+        let others = self.store.collection(DEFINITIONS).objects().iter().filter(|(_, other)| waits(other));
+        let others: Vec<_> = others.map(|(name, other)| (name.clone(), Arc::clone(other))).collect();
+        for (key, definition) in others {
+            let id = Id { collection: DEFINITIONS.to_owned(), key };
+            self.establish(moment, &id.place(&kind), &definition);
         }
     }
 
@@ -169,7 +183,8 @@ impl Server {
         if left.is_empty() {
             return self.finish(moment, place, &definition, CLEANUP);
         }
-        let _is_there = write::update(&mut self.store, moment, place, definition, Part::Whole, Actor::Author);
+        let _is_there =
+            write::update(&mut self.store, moment, place, definition, Part::Whole, Actor::Author, &write::any);
         for id in left {
             if let Some((place, _)) = self.found(&id).filter(|(_, object)| !is_deleting(object)) {
                 self.remove(moment, &place, None);
@@ -196,7 +211,7 @@ impl Server {
         } else {
             metadata.insert("ownerReferences".into(), json!(owners));
         }
-        let _gone = write::update(&mut self.store, moment, place, object, Part::Whole, Actor::Author);
+        let _gone = write::update(&mut self.store, moment, place, object, Part::Whole, Actor::Author, &write::any);
     }
 
     /// Takes a finalizer from an object, which goes with its last one.
@@ -204,7 +219,7 @@ impl Server {
         let left = finalizers(object).into_iter().filter(|name| *name != finalizer).map(str::to_owned).collect();
         let mut object = object.clone();
         set_finalizers(&mut object, left);
-        let _gone = write::update(&mut self.store, moment, place, object, Part::Whole, Actor::Author);
+        let _gone = write::update(&mut self.store, moment, place, object, Part::Whole, Actor::Author, &write::any);
     }
 }
 

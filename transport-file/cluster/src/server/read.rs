@@ -50,19 +50,19 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
     })
 }
 
-/// An object of a request, as it is stored. `Err` says what no object of the kind can have.
+/// An object of a request, as it is stored, but for its version. `Err` says what no object of the kind can have.
 pub(super) fn stored(asked: &Asked<'_>, place: &Place, mut object: Value) -> Result<Value, String> {
     decode(&place.kind, &mut object)?;
     if is_definition(&place.kind) {
         definition::decode(&object)?;
     }
     if let Some(version) = &place.version {
-        let unknown = version.conform(&mut object);
+        let unknown = version.conform(&mut object)?;
         if !unknown.is_empty() && asked.target.parameter("fieldValidation") == Some("Strict") {
             let unknown: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
             return Err(format!("strict decoding error: {}", unknown.join(", ")));
         }
-        return Ok(version.to_stored(object));
+        return Ok(object);
     }
     Ok(if asked.target.is_events { events::stored(&object) } else { object })
 }

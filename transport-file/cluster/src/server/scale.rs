@@ -59,7 +59,7 @@ impl Server {
                 patched(&asked, &place, &scale)?
             }
         };
-        let mut object = (*stored).clone();
+        let mut object = place.shown(&stored);
         let path = place.version.as_ref().map_or("spec.replicas", |version| &version.scale.wanted);
         let path: Vec<&str> = path.split('.').collect();
         // Clients leave a zero out.
@@ -68,7 +68,8 @@ impl Server {
         if let Some(version) = wanted["metadata"]["resourceVersion"].as_str() {
             metadata_of(&mut object).insert("resourceVersion".into(), json!(version));
         }
-        let object = write::update(&mut self.store, asked.moment, place, object, Part::Whole, asked.actor)?;
+        let object =
+            write::update(&mut self.store, asked.moment, place, object, Part::Whole, asked.actor, &write::any)?;
         self.note_update(asked, place, &stored, &object);
         Ok(asked.done(200, &Self::scale_of(place, &object)))
     }

@@ -1,9 +1,10 @@
 //! The requests of single objects.
 
+use super::super::admission::{Admission, AdmissionRequest};
 use super::super::applied::completed;
 use super::super::apply::Manager;
 use super::super::collector::NAMESPACES;
-use super::super::definition::{DEFINITIONS, establish, is_definition};
+use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
 use super::super::limits;
 use super::super::list::list;
@@ -14,7 +15,7 @@ use super::super::patch;
 use super::super::place::{Id, Place};
 use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
-use super::super::write::{self, Actor, Deleted};
+use super::super::write::{self, Actor, Deleted, Moment};
 use super::read::{self, body, decoded, object, version};
 use super::{Asked, Reply, Server};
 use crate::kinds::{ServedKind, Trait};
@@ -65,6 +66,9 @@ impl Server {
 
     /// Stores a new object, by a request to create or to apply it.
     fn enter(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Arc<Value>, Refusal> {
+        let resource = asked.resource();
+        let (admission, write) = (asked.admission(&self.admission), asked.write("CREATE", &resource, place));
+        let object = mutated(admission, asked, place, write, object)?;
         limits::check(&object)?;
         if asked.actor == Actor::Client && place.kind.namespaced && !names::is_label(&place.namespace) {
             let namespaces = self.kinds.known(NAMESPACES).ok_or_else(Refusal::no_resource)?;
@@ -74,7 +78,13 @@ impl Server {
         self.check_definition(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);
-        let created = write::create(&mut self.store, asked.moment, place, object, asked.actor, &uid)?;
+        let may_create = asked.may_create(&self.store);
+        let admission = asked.admission(&self.admission);
+        let admit = |object: &Value| {
+            may_create.clone()?;
+            admission.validate(&AdmissionRequest { object, ..write })
+        };
+        let created = write::create(&mut self.store, asked.moment, place, object, asked.actor, &uid, &admit)?;
         if !self.store.is_dry_run() && place.version.is_none() {
             self.kinds.keep(&place.kind);
         }
@@ -88,12 +98,23 @@ impl Server {
         if !is_definition(&place.kind) || self.store.is_dry_run() || before["spec"] == definition["spec"] {
             return;
         }
-        if let Some(version) = self.versions.define(&mut self.kinds, definition) {
-            self.store.reread(&version.kind, |object| version.conform_stored(object));
-        }
+        self.establish(asked.moment, place, definition);
+    }
+
+    /// Accepts the names of a definition, and serves its versions, unless another one has the names.
+    pub(super) fn establish(&mut self, moment: Moment, place: &Place, definition: &Value) {
         let mut established = definition.clone();
-        establish(&mut established, asked.moment.wall);
-        let _is_there = write::update(&mut self.store, asked.moment, place, established, Part::Status, Actor::Author);
+        let others = self.store.collection(DEFINITIONS).objects().iter().filter(|(name, _)| **name != place.name);
+        establish(&mut established, others.map(|(_, other)| &**other), moment.wall);
+        if is_established(&established)
+            && let Some(version) = self.versions.define(&mut self.kinds, definition)
+        {
+            self.store.reread(&version.kind, |object| version.conform_stored(object));
+        } else {
+            self.versions.forget(&mut self.kinds, definition);
+        }
+        let _is_there =
+            write::update(&mut self.store, moment, place, established, Part::Status, Actor::Author, &write::any);
     }
 
     /// Nothing is created while its definition is being deleted.
@@ -157,11 +178,38 @@ impl Server {
             }
         };
         limits::check(&stored)?;
-        limits::check(&wanted)?;
-        let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
+        let object = self.update(asked, place, &stored, wanted, part)?;
         self.note_update(asked, place, &stored, &object);
         self.define(asked, place, &stored, &object);
         Ok(asked.done(200, &object))
+    }
+
+    /// Stores what becomes of an object by a request, as far as it is admitted.
+    fn update(
+        &mut self,
+        asked: &Asked<'_>,
+        place: &Place,
+        stored: &Value,
+        wanted: Value,
+        part: Part,
+    ) -> Result<Arc<Value>, Refusal> {
+        let (resource, old_object) = (asked.resource(), &place.shown(stored));
+        let admission = asked.admission(&self.admission);
+        let write = AdmissionRequest { old_object, ..asked.write("UPDATE", &resource, place) };
+        let wanted = mutated(admission, asked, place, write, wanted)?;
+        limits::check(&wanted)?;
+        let admit = |object: &Value| admission.validate(&AdmissionRequest { object, ..write });
+        write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor, &admit)
+    }
+
+    /// Whether an object may be deleted.
+    fn admit_deletion(&self, asked: &Asked<'_>, place: &Place) -> Result<(), Refusal> {
+        let Ok(stored) = place.stored(&self.store) else { return Ok(()) };
+        let (resource, old_object) = (asked.resource(), &place.shown(stored));
+        let admission = asked.admission(&self.admission);
+        let write = AdmissionRequest { old_object, ..asked.write("DELETE", &resource, place) };
+        admission.mutate(&write)?;
+        admission.validate(&write)
     }
 
     /// A server-side apply.
@@ -191,8 +239,7 @@ impl Server {
         let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
         limits::check(&wanted)?;
         if let Some(version) = &place.version {
-            version.conform(&mut wanted);
-            wanted = version.to_stored(wanted);
+            version.conform(&mut wanted).map_err(Refusal::bad_request)?;
         }
         // The server compares them.
         for field in ["resourceVersion", "uid", "deletionTimestamp"] {
@@ -205,7 +252,7 @@ impl Server {
             None if part == Part::Status => return Err(Refusal::not_found(&place.kind, &place.name)),
             None => (201, self.enter(asked, place, wanted)?),
             Some(stored) => {
-                let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
+                let object = self.update(asked, place, &stored, wanted, part)?;
                 self.define(asked, place, &stored, &object);
                 (200, object)
             }
@@ -231,6 +278,7 @@ impl Server {
     pub(super) fn delete(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let options = self.delete_options(asked, &place.kind)?;
         check_namespace_may_go(asked, place)?;
+        self.admit_deletion(asked, place)?;
         let object = match write::delete(&mut self.store, asked.moment, place, &options)? {
             Deleted::Marked(object) => return Ok(asked.done(200, &object)),
             Deleted::Gone(object) if place.kind.has(Trait::DeletedObjectReturned) => {
@@ -256,7 +304,9 @@ impl Server {
             objects.filter(|(_, object)| selection.matches(object)).map(|(key, _)| key.clone()).collect();
         for key in keys {
             let id = Id { collection: kind.name(), key };
-            let _gone = write::delete(&mut self.store, asked.moment, &id.place(kind), &options);
+            let place = Place { version: asked.version.cloned(), ..id.place(kind) };
+            self.admit_deletion(asked, &place)?;
+            let _gone = write::delete(&mut self.store, asked.moment, &place, &options);
         }
         Ok(Reply::Whole { code: 200, body: deleted })
     }
@@ -301,6 +351,20 @@ fn check_namespace_may_go(asked: &Asked<'_>, place: &Place) -> Result<(), Refusa
         return Ok(());
     }
     Err(Refusal::forbidden(&place.kind, &place.name, "this namespace may not be deleted"))
+}
+
+/// The object of a write, as the functions of a test change it.
+fn mutated(
+    admission: &Admission,
+    asked: &Asked<'_>,
+    place: &Place,
+    write: AdmissionRequest<'_>,
+    object: Value,
+) -> Result<Value, Refusal> {
+    match admission.mutate(&AdmissionRequest { object: &object, ..write })? {
+        None => Ok(object),
+        Some(changed) => read::stored(asked, place, changed).map_err(Refusal::bad_request),
+    }
 }
 
 const APPLY: &str = "application/apply-patch+yaml";

@@ -127,6 +127,30 @@ fn each_version_shows_the_same_objects() {
 }
 
 #[test]
+fn an_object_is_checked_in_the_version_of_its_request() {
+    let strict = json!({ "type": "object", "required": ["size"], "properties": {
+        "size": { "type": "integer", "minimum": 3 }, "teeth": { "type": "integer" } } });
+    let stored = json!({ "type": "object", "properties": { "teeth": { "type": "integer" } } });
+    let cluster = SimulatedCluster::new();
+    cluster.create(definition(&[version("v1", &stored), version("v2", &strict)])).expect("a definition");
+    let two = COGS.replace("v1", "v2");
+    let cog = |name: &str, spec: Value| {
+        let mut cog = cog(name, &spec);
+        cog["apiVersion"] = json!("example.com/v2");
+        cog
+    };
+    let (code, refused) = send(&cluster, &format!("POST {two}"), &cog("a", json!({ "size": 1 })));
+    let why = "Cog.example.com \"a\" is invalid: spec.size: Invalid value: 1: spec.size in body should be greater than or equal to 3";
+    assert_eq!((code, &refused["message"]), (422, &json!(why)));
+    let (code, made) = send(&cluster, &format!("POST {two}"), &cog("a", json!({ "size": 4, "teeth": 1 })));
+    assert_eq!((code, &made["spec"]), (201, &json!({ "teeth": 1 })), "the stored version has no size: {made}");
+    let (code, refused) = send(&cluster, &format!("PATCH {two}/a"), &json!({ "spec": { "teeth": 2 } }));
+    assert_eq!((code, &refused["details"]["causes"][0]["field"]), (422, &json!("spec.size")), "{refused}");
+    let (code, made) = send(&cluster, &format!("PATCH {two}/a"), &json!({ "spec": { "teeth": 2, "size": 5 } }));
+    assert_eq!((code, &made["spec"], &made["metadata"]["generation"]), (200, &json!({ "teeth": 2 }), &json!(2)));
+}
+
+#[test]
 fn a_definition_goes_with_its_objects() {
     let cluster = cluster(&teeth());
     let mut kept = cog("kept", &json!({ "teeth": 5 }));
@@ -157,6 +181,33 @@ fn a_definition_goes_with_its_objects() {
     assert_eq!(send_at(&cluster, 300, &format!("GET {COGS}"), &Value::Null).0, 404);
     cluster.create(definition(&[version("v1", &teeth())])).expect("again");
     assert_eq!(send_at(&cluster, 300, &format!("GET {COGS}"), &Value::Null).0, 200);
+}
+
+#[test]
+fn a_definition_serves_nothing_as_long_as_another_one_has_its_names() {
+    let cluster = cluster(&teeth());
+    let mut other = definition(&[version("v1", &teeth())]);
+    other["metadata"]["name"] = json!("gears.example.com");
+    other["spec"]["names"]["plural"] = json!("gears");
+    cluster.create(other).expect("a definition");
+    let told = |millis: u64| {
+        let (_, other) = send_at(&cluster, millis, &format!("GET {DEFINITIONS}/gears.example.com"), &Value::Null);
+        let conditions = other["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let reasons: Vec<Value> = conditions.iter().map(|condition| condition["reason"].clone()).collect();
+        (json!(reasons), send_at(&cluster, millis, "GET /apis/example.com/v1/gears", &Value::Null).0)
+    };
+    assert_eq!(told(0), (json!(["ListKindConflict", "NotAccepted"]), 404));
+    assert_eq!(send_at(&cluster, 0, &format!("DELETE {DEFINITIONS}/cogs.example.com"), &Value::Null).0, 200);
+    assert_eq!(told(100), (json!(["NoConflicts", "InitialNamesAccepted"]), 200));
+}
+
+#[test]
+fn a_definition_that_a_test_changes_is_completed_and_checked() {
+    let cluster = cluster(&teeth());
+    let changed = cluster.replace(definition(&[version("v1", &json!({ "type": "object" }))])).expect("changed");
+    assert_eq!(changed["spec"]["names"]["listKind"], "CogList");
+    let refused = cluster.replace(definition(&[version("v1", &json!({}))])).map_err(|error| error.to_string());
+    assert!(refused.is_err_and(|why| why.contains("properties[spec].type: Required value")));
 }
 
 #[test]

@@ -83,3 +83,84 @@ fn a_rule_for_a_name_allows_the_watch_that_selects_it() {
     ];
     assert_eq!(codes.map(code), [200, 200, 403, 403]);
 }
+
+#[test]
+fn a_request_that_creates_by_another_verb_needs_that_of_a_creation_too() {
+    let cluster = SimulatedCluster::new();
+    let user = cluster.as_user("eve", &[]);
+    let allow = |verbs: &[&str]| {
+        let rules =
+            json!([{ "apiGroups": ["", "coordination.k8s.io"], "resources": ["pods", "leases"], "verbs": verbs }]);
+        cluster.create(role("Role", "some", &rules)).or_else(|_| cluster.replace(role("Role", "some", &rules)))
+    };
+    allow(&["patch", "update"]).expect("a role");
+    cluster.create(binding("RoleBinding", "some", &json!({ "kind": "User", "name": "eve" }))).expect("a binding");
+    let body = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a" } }).to_string();
+    let apply = |body: &str| {
+        let target = &format!("{PODS}/a?fieldManager=me")[..];
+        let content_type = "application/apply-patch+yaml";
+        let call = Call { method: "PATCH", target, accept: "", content_type, body: body.as_bytes() };
+        let answer = user.handle(Instant::ZERO, &call);
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        (answer.head.status, body["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let refused = "pods \"a\" is forbidden: User \"eve\" cannot create resource \"pods\" in API group \"\" in the namespace \"web\"";
+    assert_eq!(apply(&body), (403, refused.to_owned()));
+    assert_eq!(apply(&body.replace("\"a\"", "\"a\",\"labels\":{\"-\":\"-\"}")).0, 422, "the object is checked first");
+    let leases = "PUT /apis/coordination.k8s.io/v1/namespaces/web/leases/a";
+    assert_eq!(send(&user, leases, &named("a")).0, 403);
+    allow(&["patch", "update", "create"]).expect("a role");
+    assert_eq!((apply(&body).0, send(&user, leases, &named("a")).0), (201, 201));
+    allow(&["patch", "update"]).expect("a role");
+    assert_eq!((apply(&body).0, send(&user, leases, &named("a")).0), (200, 422), "they are there");
+}
+
+#[test]
+fn an_aggregated_role_has_the_rules_of_those_it_selects_and_none_of_its_own() {
+    let cluster = SimulatedCluster::new();
+    let user = cluster.as_user("ann", &[]);
+    let wide = |name: &str, group: &str, label: &str, of: Option<Value>| {
+        let rules = json!([{ "apiGroups": [""], "resources": [group], "verbs": ["list"] }]);
+        let labels = json!({ "to": label });
+        json!({ "apiVersion": GROUP, "kind": "ClusterRole", "metadata": { "name": name, "labels": labels }, "rules": rules,
+            "aggregationRule": of.map(|of| json!({ "clusterRoleSelectors": [of] })) })
+    };
+    let in_middle = json!({ "matchExpressions": [{ "key": "to", "operator": "In", "values": ["top"] }] });
+    let in_end = json!({ "matchExpressions": [{ "key": "to", "operator": "NotIn", "values": ["top", "none"] }] });
+    for role in [
+        wide("top", "pods", "none", Some(in_middle)),
+        wide("middle", "nodes", "top", Some(in_end)),
+        wide("end", "secrets", "middle", None),
+        wide("other", "services", "none", None),
+    ] {
+        cluster.create(role).expect("a role");
+    }
+    let mut bound = binding("ClusterRoleBinding", "top", &json!({ "kind": "Group", "name": "system:authenticated" }));
+    bound["metadata"]["namespace"] = Value::Null;
+    cluster.create(bound).expect("a binding");
+    let code = |plural: &str| send(&user, &format!("GET /api/v1/{plural}"), &Value::Null).0;
+    assert_eq!(["secrets", "pods", "nodes", "services"].map(code), [200, 403, 403, 403]);
+    let nameless = cluster.as_user("system:anonymous", &[]);
+    assert_eq!(send(&nameless, "GET /api/v1/secrets", &Value::Null).0, 403, "it has no group of those with a name");
+}
+
+#[test]
+fn a_path_that_is_no_resource_needs_a_rule_for_it() {
+    let cluster = SimulatedCluster::new();
+    let user = cluster.as_user("ann", &[]);
+    let (code, refused) = send(&user, "GET /metrics?x=1", &Value::Null);
+    assert_eq!((code, &refused["message"]), (403, &json!("forbidden: User \"ann\" cannot get path \"/metrics\"")));
+    let rules = json!([{ "nonResourceURLs": ["/metrics", "/logs/*"], "verbs": ["get"] }]);
+    for mut object in [
+        role("ClusterRole", "paths", &rules),
+        binding("ClusterRoleBinding", "paths", &json!({ "kind": "User", "name": "ann" })),
+    ] {
+        object["metadata"]["namespace"] = Value::Null;
+        cluster.create(object).expect("created");
+    }
+    let code = |line: &str| send(&user, line, &Value::Null).0;
+    assert_eq!(["GET /metrics", "GET /logs/a", "POST /logs/a", "GET /logs"].map(code), [404, 404, 403, 403]);
+    let nameless = cluster.as_user("system:anonymous", &[]);
+    let codes = ["GET /version", "GET /apis"].map(|line| send(&nameless, line, &Value::Null).0);
+    assert_eq!((codes, code("GET /apis")), ([404, 403], 404), "every cluster shows its versions");
+}

@@ -1,6 +1,6 @@
 //! What a run leaves behind, without what differs from run to run.
 
-use crate::course::{TOUCHED, is_empty};
+use crate::course::TOUCHED;
 use crate::place::is_work;
 use core::fmt::Write;
 use listwatch::testing::SimulatedCluster;
@@ -10,29 +10,37 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The objects of a cluster, and what a test shows beside them.
 ///
-/// Left out are uids, versions, generations, times, managers, Events and Leases. A uid inside of an object is the name of
-/// the object that has it. Objects with a generated name are known by its prefix, their owner and their contents.
+/// Left out are Events and Leases, and of the metadata, what a server sets. A uid inside of an object is the name of the
+/// object that has it, and a time is one as any other. Objects with a generated name are known by its prefix, their owner
+/// and their contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct End(BTreeMap<String, Value>);
+pub(crate) struct End(pub(crate) BTreeMap<String, Value>);
 
-/// A field or an object that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Difference {
-    /// The object, and the field in it.
-    pub(crate) path: String,
-    pub(crate) text: String,
-}
-
-const FIELDS: [&str; 8] = [
+/// What a server sets in the metadata.
+const METADATA: [&str; 7] = [
     "uid",
     "resourceVersion",
     "generation",
-    "observedGeneration",
     "creationTimestamp",
     "managedFields",
     "deletionGracePeriodSeconds",
     "selfLink",
 ];
+/// What a reference tells of the object that has its name.
+const REFERENCE: [&str; 2] = ["uid", "resourceVersion"];
+/// What a status tells of the metadata.
+const STATUS: [&str; 1] = ["observedGeneration"];
+
+/// Where a map is, which decides which of its fields count.
+#[derive(Clone, Copy)]
+enum Part {
+    /// In the metadata of an object.
+    Metadata,
+    /// In its status.
+    Status,
+    /// Elsewhere: all count.
+    Plain,
+}
 
 impl End {
     pub(crate) fn of(cluster: &SimulatedCluster, shown: Option<Value>) -> Self {
@@ -46,7 +54,7 @@ impl End {
         let mut end = BTreeMap::new();
         let mut generated: Vec<(String, Value)> = Vec::new();
         for (name, object) in objects() {
-            let (key, value) = (key_of(object), normal(object, &uids));
+            let (key, value) = (key_of(object), normal(object, Part::Plain, &uids));
             match object["metadata"]["generateName"].as_str() {
                 Some(prefix) => generated.push((format!("{name} {}", prefixed(object, prefix, &uids)), unnamed(value))),
                 None => _ = end.insert(format!("{name} {key}"), value),
@@ -57,30 +65,12 @@ impl End {
             let number = (1..).find(|number| !end.contains_key(&format!("{role} {number}"))).unwrap_or(0);
             end.insert(format!("{role} {number}"), value);
         }
-        shown.into_iter().for_each(|shown| _ = end.insert("outside".to_owned(), normal(&shown, &uids)));
+        shown.into_iter().for_each(|shown| _ = end.insert(OUTSIDE.to_owned(), normal(&shown, Part::Plain, &uids)));
         Self(end)
     }
 
-    /// What another end has differently.
-    pub(crate) fn differences(&self, other: &Self) -> Vec<Difference> {
-        let mut found = Vec::new();
-        let keys: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        for key in keys {
-            match (self.0.get(key), other.0.get(key)) {
-                (Some(_), None) => found.push(Difference { path: key.clone(), text: format!("{key} is missing") }),
-                (None, Some(object)) => {
-                    let text = format!("{key} is {}", other.superfluous(key, object));
-                    found.push(Difference { path: key.clone(), text });
-                }
-                (Some(one), Some(two)) => compare(key, one, two, &mut found),
-                (None, None) => {}
-            }
-        }
-        found
-    }
-
     /// In which way an object is one too many.
-    fn superfluous(&self, key: &str, object: &Value) -> &'static str {
+    pub(crate) fn superfluous(&self, key: &str, object: &Value) -> &'static str {
         let owners = object["metadata"]["ownerReferences"].as_array();
         if owners.is_some_and(|owners| owners.iter().all(|owner| owner["owner"] == NOBODY)) {
             return "an orphan: its owner is gone";
@@ -96,6 +86,8 @@ impl End {
 }
 
 const NOBODY: &str = "nobody";
+/// The name of what a test shows beside the objects.
+const OUTSIDE: &str = "outside";
 
 fn known(object: &Value) -> Option<(String, String)> {
     let uid = object["metadata"]["uid"].as_str()?;
@@ -124,10 +116,10 @@ fn unnamed(mut object: Value) -> Value {
 }
 
 /// A value without what differs from run to run.
-fn normal(value: &Value, uids: &BTreeMap<String, String>) -> Value {
+fn normal(value: &Value, part: Part, uids: &BTreeMap<String, String>) -> Value {
     match value {
-        Value::Object(fields) => Value::Object(normal_fields(fields, uids)),
-        Value::Array(items) => items.iter().map(|item| normal(item, uids)).collect(),
+        Value::Object(fields) => Value::Object(normal_fields(fields, part, uids)),
+        Value::Array(items) => items.iter().map(|item| normal(item, part, uids)).collect(),
         Value::String(text) => match uids.get(text) {
             Some(object) => json!(format!("the uid of {object}")),
             None if text.len() >= 20 && text.parse::<WallTime>().is_ok() => json!("a time"),
@@ -137,10 +129,22 @@ fn normal(value: &Value, uids: &BTreeMap<String, String>) -> Value {
     }
 }
 
-fn normal_fields(fields: &Map<String, Value>, uids: &BTreeMap<String, String>) -> Map<String, Value> {
-    let is_reference = fields.contains_key("uid") && fields.contains_key("kind") && fields.contains_key("name");
-    let kept = fields.iter().filter(|(name, _)| !FIELDS.contains(&name.as_str()) && *name != TOUCHED);
-    let kept = kept.map(|(name, value)| (name.clone(), normal(value, uids)));
+fn normal_fields(fields: &Map<String, Value>, part: Part, uids: &BTreeMap<String, String>) -> Map<String, Value> {
+    let has = |names: &[&str]| names.iter().all(|name| fields.contains_key(*name));
+    let (is_object, is_reference) = (has(&["apiVersion", "kind", "metadata"]), has(&["uid", "kind", "name"]));
+    let counts = |name: &str| match part {
+        _ if is_reference && REFERENCE.contains(&name) => false,
+        Part::Metadata => !METADATA.contains(&name) && name != TOUCHED,
+        Part::Status => !STATUS.contains(&name),
+        Part::Plain => true,
+    };
+    let inside = |name: &str| match name {
+        "metadata" if is_object => Part::Metadata,
+        "status" if is_object => Part::Status,
+        _ => part,
+    };
+    let kept = fields.iter().filter(|(name, _)| counts(name));
+    let kept = kept.map(|(name, value)| (name.clone(), normal(value, inside(name), uids)));
     // What is empty counts as absent.
     let mut kept: Map<String, Value> = kept.filter(|(_, value)| !is_empty(value)).collect();
     if is_reference {
@@ -150,23 +154,9 @@ fn normal_fields(fields: &Map<String, Value>, uids: &BTreeMap<String, String>) -
     kept
 }
 
-fn compare(path: &str, one: &Value, two: &Value, found: &mut Vec<Difference>) {
-    match (one, two) {
-        (Value::Object(one), Value::Object(two)) => {
-            let names: BTreeSet<&String> = one.keys().chain(two.keys()).collect();
-            for name in names {
-                let field = |object: &Map<String, Value>| object.get(name).cloned().unwrap_or_default();
-                compare(&format!("{path} {name}"), &field(one), &field(two), found);
-            }
-        }
-        (Value::Array(one), Value::Array(two)) if one.len() == two.len() => {
-            for (index, (one, two)) in one.iter().zip(two).enumerate() {
-                compare(&format!("{path} {index}"), one, two, found);
-            }
-        }
-        _ if one == two => {}
-        _ => found.push(Difference { path: path.to_owned(), text: format!("{path} is {two} instead of {one}") }),
-    }
+/// Whether a value is an object with nothing in it.
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 #[cfg(test)]
@@ -199,26 +189,20 @@ mod tests {
                 .expect("new");
             End::of(&cluster, None)
         };
-        assert_eq!(of("one").differences(&of("another")), []);
+        assert_eq!(of("one"), of("another"));
     }
 
     #[test]
-    fn a_missing_object_an_orphan_and_a_field_are_differences() {
-        let before = End::of(
-            &cluster(&[map(json!({ "name": "a" }), &json!({ "x": "1" })), map(json!({ "name": "b" }), &json!({}))]),
-            None,
-        );
-        let owners = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "gone" }]);
-        let orphan = map(json!({ "name": "c", "ownerReferences": owners }), &json!({}));
-        let after = End::of(&cluster(&[map(json!({ "name": "a" }), &json!({ "x": "2" })), orphan]), None);
-        let told: Vec<String> = before.differences(&after).into_iter().map(|it| it.text).collect();
-        assert_eq!(
-            told,
-            [
-                "v1/configmaps default/a data x is \"2\" instead of \"1\"",
-                "v1/configmaps default/b is missing",
-                "v1/configmaps default/c is an orphan: its owner is gone",
-            ]
-        );
+    fn a_field_counts_unless_it_is_metadata() {
+        let foo = |generation: u32| {
+            let reference = json!({ "kind": "Foo", "name": "o", "uid": format!("u{generation}") });
+            let status = json!({ "generation": generation, "observedGeneration": generation, "of": reference });
+            let metadata = json!({ "name": "a", "namespace": "web" });
+            json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata, "status": status })
+        };
+        let end = End::of(&cluster(&[foo(7)]), None);
+        let status = &end.0["example.com/v1/foos web/a"]["status"];
+        assert_eq!(*status, json!({ "generation": 7, "of": { "kind": "Foo", "name": "o", "owner": "nobody" } }));
+        assert_eq!(end.0["example.com/v1/foos web/a"]["metadata"], json!({ "name": "a", "namespace": "web" }));
     }
 }

@@ -1,0 +1,219 @@
+//! What counts as a fault, and what does not.
+
+use listwatch::api::{Api, Patch};
+use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::testing::{Commit, SimulatedCluster};
+use listwatch::time::Instant;
+use listwatch::{InformerHandle, Resource, World};
+use listwatch_explore::{Exploration, Failure, Fault, Plan};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+const MAPS: &str = "v1/configmaps";
+const SECRETS: &str = "v1/secrets";
+
+fn fixture() -> SimulatedCluster {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "1" } });
+    cluster.create(map).unwrap();
+    cluster
+}
+
+/// Explores a program whose ConfigMap is changed twice.
+fn exploration(program: impl Fn(World) -> Result<(), RunError> + Send + Sync + 'static) -> Exploration {
+    Exploration::of(program).cluster(fixture).scenario(async |it| {
+        for x in ["2", "3"] {
+            it.settled().await;
+            it.patch(MAPS, "default/a", json!({ "data": { "x": x } }))?;
+        }
+        it.settled().await;
+        Ok(())
+    })
+}
+
+/// The ConfigMaps and the Secrets.
+fn informers(controller: &Controller) -> (InformerHandle<Value>, InformerHandle<Value>) {
+    let of = |resource, kind| controller.informer_of::<Value>(resource).with_kind(kind);
+    (of(MAPS, "ConfigMap"), of(SECRETS, "Secret"))
+}
+
+/// Keeps a Secret for each ConfigMap.
+fn keep(world: World) -> Result<(), RunError> {
+    let controller = Controller::new("keep", world);
+    let (maps, secrets) = informers(&controller);
+    controller.reconciles(&maps).owns(&secrets).run(async |cx, key| {
+        let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
+        cx.ensure(&secrets, &key, &json!({ "stringData": map["data"] })).owned_by(&map).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+fn failure(exploration: Exploration<impl Send + Sync + 'static>) -> Failure {
+    *exploration.run(300).expect_err("there is a fault")
+}
+
+fn plan(text: &str) -> Plan {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_program_that_takes_its_reports_hides_no_panic_and_no_key_that_fails() {
+    let quiet = |world: World, panics: bool| {
+        let controller = Controller::new("keep", world);
+        let (maps, secrets) = informers(&controller);
+        controller.reconciles(&maps).on_report(|_, _| {}).run(async |cx, key| {
+            if maps.get(&key).is_none_or(|map| map["data"]["made"] == "yes") {
+                return Ok(Outcome::Done);
+            }
+            let body = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": key.name() } });
+            let created = cx.call(secrets.api_for::<Value>(&key).create(&body)).await;
+            assert!(!panics || created.is_ok(), "the name is free");
+            created?;
+            if let Some(map) = maps.get(&key) {
+                cx.change(&map, |map| map["data"]["made"] = json!("yes")).await?;
+            }
+            Ok(Outcome::Done)
+        })
+    };
+    let found = failure(exploration(move |world| quiet(world, true)).may_vary(MAPS));
+    assert!(matches!(&found.fault, Fault::Panicked(text) if text.contains("the name is free")), "{found}");
+    let found = failure(exploration(move |world| quiet(world, false)).may_vary(MAPS));
+    assert!(matches!(&found.fault, Fault::Failing(key) if key == "keep: default/a"), "{found}");
+}
+
+/// Fails once, forty seconds after a start that finds the Secret, or for ever.
+fn fails_late(world: World, is_for_ever: bool) -> Result<(), RunError> {
+    let controller = Controller::new("keep", world);
+    let (maps, secrets) = informers(&controller);
+    let (looks, failures) = (AtomicU32::new(0), AtomicU32::new(0));
+    controller.reconciles(&maps).run(async |cx, key| {
+        let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
+        let is_first = looks.fetch_add(1, Ordering::Relaxed) == 0;
+        if is_first && secrets.get(&key).is_some() {
+            return Ok(Outcome::RequeueAfter(Duration::from_secs(40)));
+        }
+        let is_late = cx.clock().now() > Instant::ZERO + Duration::from_secs(30);
+        if is_late && (is_for_ever || failures.fetch_add(1, Ordering::Relaxed) == 0) {
+            return Err("it is late".into());
+        }
+        cx.ensure(&secrets, &key, &json!({ "stringData": { "x": "1" } })).owned_by(&map).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+#[test]
+fn a_key_that_fails_once_is_no_fault_and_one_that_fails_up_to_the_end_is() {
+    let killed = plan("STEP 3: killed stored, back at once");
+    exploration(|world| fails_late(world, false)).replay(&killed).unwrap();
+    let found = exploration(|world| fails_late(world, true)).replay(&killed).expect_err("it fails for ever");
+    assert_eq!(found.fault, Fault::Failing("keep: default/a".to_owned()), "{found}");
+}
+
+/// Writes what its cache does not show, twice a second.
+fn repeats(world: World) -> Result<(), RunError> {
+    let controller = Controller::new("keep", world);
+    let (maps, _) = informers(&controller);
+    let api = Api::<Value>::new(&Resource::named(MAPS).unwrap().in_namespace("default"));
+    controller.reconciles(&maps).run(async |cx, key| {
+        let Some(map) = maps.get(&key).filter(|map| map["data"]["seen"] != map["data"]["x"]) else {
+            return Ok(Outcome::Done);
+        };
+        let seen = json!({ "data": { "seen": map["data"]["x"] } });
+        cx.call(api.patch(key.name(), &Patch::Merge(&seen))).await?;
+        Ok(Outcome::RequeueAfter(Duration::from_millis(500)))
+    })
+}
+
+#[test]
+fn writes_that_change_nothing_count_only_while_the_program_sees_what_it_has_written() {
+    let stalled = plan("PATCH v1/configmaps default/a 1: stalled v1/configmaps");
+    exploration(repeats).replay(&stalled).unwrap();
+}
+
+#[test]
+fn a_trouble_that_needs_a_process_does_not_happen_while_there_is_none() {
+    let killed = "POST v1/secrets default/a 1: killed stored, back later";
+    for at_step in ["killed stored, back at once", "paused", "cut"] {
+        let both = plan(&format!("{killed}; STEP 1: {at_step}"));
+        let found = exploration(keep).replay(&both).expect_err("it is not done");
+        assert_eq!(found.fault, Fault::NotReached(format!("STEP 1: {at_step}")), "{found}");
+        let told = found.story.iter().filter(|line| line.starts_with('*')).count();
+        assert_eq!(told, 1, "{found}");
+    }
+    exploration(keep).replay(&plan(&format!("{killed}; STEP 1: stalled v1/secrets"))).unwrap();
+}
+
+#[test]
+fn a_program_that_reads_again_and_again_is_not_endless() {
+    let reads = |world: World| {
+        let controller = Controller::new("keep", world);
+        let (maps, _) = informers(&controller);
+        controller.reconciles(&maps).run(async |cx, key| {
+            cx.live().get(&maps, &key).await?;
+            Ok(Outcome::RequeueAfter(Duration::from_millis(15)))
+        })
+    };
+    let explored = Exploration::of(reads).cluster(fixture).run(1).unwrap();
+    assert_eq!((explored.runs, explored.undisturbed), (1, 4));
+}
+
+/// Copies each new Secret into its annotations, as another controller does.
+fn annotate(cluster: &SimulatedCluster, commit: &Commit) {
+    if commit.resource == SECRETS && commit.before.is_none() {
+        let seen = json!({ "metadata": { "annotations": { "seen": "yes" } } });
+        cluster.patch(SECRETS, &commit.key, seen).unwrap();
+    }
+}
+
+#[test]
+fn the_observers_of_a_fixture_and_of_a_scenario_stay() {
+    let cluster = || {
+        let cluster = fixture();
+        let it = cluster.clone();
+        cluster.on_commit(move |commit| annotate(&it, commit));
+        cluster
+    };
+    let exploration = Exploration::of(keep).cluster(cluster).scenario(async |it| {
+        it.on_commit(|_| {});
+        it.settled().await;
+        it.delete(SECRETS, "default/a")?;
+        it.settled().await;
+        Ok(())
+    });
+    let never = |it: &listwatch_explore::It| match it.get(SECRETS, "default/a") {
+        Ok(secret) if secret["metadata"]["annotations"]["seen"] == "yes" => Err("it is annotated".to_owned()),
+        _ => Ok(()),
+    };
+    let found = *exploration.always("no Secret is annotated", never).run(1).expect_err("the observer annotates");
+    assert!(matches!(&found.fault, Fault::Invariant(_, why) if why == "it is annotated"), "{found}");
+}
+
+/// What is wrong with the exploration itself.
+fn why(exploration: Exploration) -> String {
+    match exploration.run(1).expect_err("it is wrong").fault {
+        Fault::Setup(why) => why,
+        fault => panic!("{fault}"),
+    }
+}
+
+#[test]
+fn runs_do_not_share_a_cluster() {
+    let shared = fixture();
+    assert!(why(exploration(keep).cluster(move || shared.clone())).contains("is not new"));
+    let disturbed = || fixture().on_request(|_| listwatch::testing::Passage::Open);
+    assert!(why(exploration(keep).cluster(disturbed)).contains("no network"));
+}
+
+#[test]
+fn a_name_of_no_trouble_is_an_error() {
+    assert!(why(exploration(keep).without("kiled")).starts_with("\"kiled\" is no trouble; there are behind, "));
+    assert!(exploration(keep).without("killed stored").run(50).is_ok());
+}
+
+#[test]
+fn a_path_that_no_run_has_is_an_error() {
+    let told = why(exploration(keep).may_vary("v1/secret default/a"));
+    assert_eq!(told, "no run has what may vary: \"v1/secret default/a\"");
+    assert!(exploration(keep).may_vary("v1/secrets default/a data x").run(1).is_ok());
+}

@@ -24,3 +24,6 @@ mod sample;
 mod sample_controller;
 mod seeds;
 mod undisturbed;
+#[path = "../../examples/workqueue.rs"]
+#[expect(dead_code, reason = "its `main` has one line")]
+mod workqueue;

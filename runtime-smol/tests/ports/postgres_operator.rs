@@ -11,6 +11,7 @@
 //! | adds its finalizer last | adds it before anything is made on the server |
 //! | notes the drawn name of a role, or the new one of an owner, after the server has it | notes it before |
 //! | changes a password, and then creates its Secret | creates the Secret, and then gives the role the Secret's password |
+//! | revokes the group that it has noted | revokes each group of the database but one |
 //! | drops a role only after a success | drops each role that it has noted |
 //! | asks its cache whether another Postgres has the database | asks the server |
 //! | retries a user until its database is ready | is woken by the database, and by a Secret that is changed or deleted |
@@ -24,7 +25,7 @@ use listwatch::api::Api;
 use listwatch::controller::{Context, Controller, Error, Outcome, Reconciled, RunError, run_all};
 use listwatch::{Found, InformerHandle, Informers, Key, Resource, World};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const FINALIZER: &str = "finalizer.db.movetokube.com";
@@ -275,7 +276,11 @@ impl Operator {
         };
         let mut statements = Vec::from_iter(is_new.then(|| Sql::CreateLogin(role.clone())));
         if status.postgres_group != group {
-            statements.extend(status.postgres_group.clone().map(|known| Sql::Revoke(known, role.clone())));
+            // If the operator was stopped, the role may have been granted one that is not noted.
+            let Roles { owner, new_owner, reader, writer } = groups.clone();
+            let known = [status.postgres_group.clone(), owner, new_owner, reader, writer].into_iter().flatten();
+            let others = BTreeSet::from_iter(known.filter(|known| Some(known) != group.as_ref()));
+            statements.extend(others.into_iter().map(|other| Sql::Revoke(other, role.clone())));
             let group = || group.clone().unwrap_or_default();
             statements.extend([Sql::Grant(group(), role.clone()), Sql::SetRole(role.clone(), group())]);
         }

@@ -196,6 +196,20 @@ fn an_owner_that_is_renamed_while_the_operator_is_stopped_has_one_name() {
 }
 
 #[test]
+fn a_user_whose_privileges_change_while_the_operator_is_stopped_has_one_group() {
+    for left in 0..20 {
+        let stage = Stage::new();
+        stage.server.stop_after(left);
+        stage.run();
+        stage.patch(USERS, "app", json!({ "spec": { "privileges": "READ" } }));
+        stage.server.stop_after(usize::MAX);
+        stage.run();
+        let login = &stage.contents().roles[&stage.secret("app", "ROLE")];
+        assert_eq!(login.groups, ["shop-reader".to_owned()].into(), "after {left} statements");
+    }
+}
+
+#[test]
 fn a_name_that_another_role_has_is_refused_and_its_role_stays() {
     for is_renamed in [true, false] {
         let stage = Stage::new();

@@ -1,6 +1,5 @@
 //! Functions of a test that change or refuse writes, as the webhooks of a cluster do.
 
-use super::cluster::SimulatedCluster;
 use super::fault;
 use super::refusal::Refusal;
 use core::fmt;
@@ -23,7 +22,7 @@ pub struct AdmissionRequest<'a> {
     pub object: &'a Value,
     /// The object before it; null for a creation.
     pub old_object: &'a Value,
-    /// The user; empty if the client is nobody's ([`as_user`](SimulatedCluster::as_user)).
+    /// The user; empty if the client is nobody's ([`as_user`](crate::SimulatedCluster::as_user)).
     pub user: &'a str,
     /// Whether nothing is stored.
     pub is_dry_run: bool,
@@ -50,61 +49,6 @@ impl<T: Into<String>> From<T> for Denial {
     }
 }
 
-impl SimulatedCluster {
-    /// Lets a function change the writes of clients to these resources, by a merge patch (RFC 7386), or refuse them.
-    ///
-    /// All functions that change come before those of [`admit_validating`](Self::admit_validating). They are called under
-    /// the lock of the cluster, so they must not use it. Requests for a scale, the methods of a test and the garbage
-    /// collector do not call them.
-    ///
-    /// ```
-    /// use listwatch_core::Resource;
-    /// use listwatch_core::api::Api;
-    /// use listwatch_simulated_cluster::SimulatedCluster;
-    /// use serde_json::{Value, json};
-    ///
-    /// let cluster = SimulatedCluster::new();
-    /// cluster.admit_mutating("teams.example.com", &["v1/pods"], |_| {
-    ///     Ok(json!({ "metadata": { "labels": { "team": "web" } } }))
-    /// });
-    /// cluster.admit_validating("names.example.com", &["v1/pods"], |request| match request.name {
-    ///     "bad" => Err("the name is bad".into()),
-    ///     _ => Ok(()),
-    /// });
-    /// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
-    /// let made = pods.create(&json!({ "metadata": { "name": "a" } })).send(&cluster)?;
-    /// assert_eq!(made["metadata"]["labels"]["team"], "web");
-    /// let refused = pods.create(&json!({ "metadata": { "name": "bad" } })).send(&cluster).unwrap_err().to_string();
-    /// assert!(refused.contains("admission webhook \"names.example.com\" denied the request: the name is bad"), "{refused}");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn admit_mutating(
-        &self,
-        name: &str,
-        resources: &[&str],
-        change: impl Fn(&AdmissionRequest<'_>) -> Result<Value, Denial> + Send + Sync + 'static,
-    ) {
-        self.add_webhook(name, resources, Review::Mutating(Box::new(change)));
-    }
-
-    /// Lets a function refuse the writes of clients to these resources, once they are valid otherwise. See
-    /// [`admit_mutating`](Self::admit_mutating).
-    pub fn admit_validating(
-        &self,
-        name: &str,
-        resources: &[&str],
-        check: impl Fn(&AdmissionRequest<'_>) -> Result<(), Denial> + Send + Sync + 'static,
-    ) {
-        self.add_webhook(name, resources, Review::Validating(Box::new(check)));
-    }
-
-    fn add_webhook(&self, name: &str, resources: &[&str], review: Review) {
-        let resources = resources.iter().map(|resource| (*resource).to_owned()).collect();
-        let webhook = Webhook { name: name.to_owned(), resources, review };
-        self.line.shared.with(|inside| inside.server.admission().0.push(webhook));
-    }
-}
-
 /// The functions that are asked, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Admission(Vec<Webhook>);
@@ -118,14 +62,20 @@ struct Webhook {
     review: Review,
 }
 
-type Asking<T> = Box<dyn Fn(&AdmissionRequest<'_>) -> Result<T, Denial> + Send + Sync>;
+pub(super) type Asking<T> = Box<dyn Fn(&AdmissionRequest<'_>) -> Result<T, Denial> + Send + Sync>;
 
-enum Review {
+pub(super) enum Review {
     Mutating(Asking<Value>),
     Validating(Asking<()>),
 }
 
 impl Admission {
+    /// Asks a function of the writes to these resources from now on.
+    pub(super) fn add(&mut self, name: &str, resources: &[&str], review: Review) {
+        let resources = resources.iter().map(|resource| (*resource).to_owned()).collect();
+        self.0.push(Webhook { name: name.to_owned(), resources, review });
+    }
+
     /// What becomes of the object of a write; `None` if nothing changes it.
     pub(super) fn mutate(&self, write: &AdmissionRequest<'_>) -> Result<Option<Value>, Refusal> {
         let mut changed = None;

@@ -1,5 +1,6 @@
 //! The cluster that a test fills, disturbs and asks.
 
+use crate::admission::{AdmissionRequest, Denial, Review};
 use crate::client::ClusterClient;
 use crate::fault::Fault;
 use crate::kinds::ServedKind;
@@ -358,6 +359,54 @@ impl SimulatedCluster {
     #[must_use]
     pub fn on_request(&self, passage: impl Fn(&Sent<'_>) -> Passage + Send + Sync + 'static) -> Self {
         self.through(Asking(passage))
+    }
+
+    /// Lets a function change the writes of clients to these resources, by a merge patch (RFC 7386), or refuse them.
+    ///
+    /// All functions that change come before those of [`admit_validating`](Self::admit_validating). They are called under
+    /// the lock of the cluster, so they must not use it. Requests for a scale, the methods of a test and the garbage
+    /// collector do not call them.
+    ///
+    /// ```
+    /// use listwatch_core::Resource;
+    /// use listwatch_core::api::Api;
+    /// use listwatch_simulated_cluster::SimulatedCluster;
+    /// use serde_json::{Value, json};
+    ///
+    /// let cluster = SimulatedCluster::new();
+    /// cluster.admit_mutating("teams.example.com", &["v1/pods"], |_| {
+    ///     Ok(json!({ "metadata": { "labels": { "team": "web" } } }))
+    /// });
+    /// cluster.admit_validating("names.example.com", &["v1/pods"], |request| match request.name {
+    ///     "bad" => Err("the name is bad".into()),
+    ///     _ => Ok(()),
+    /// });
+    /// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
+    /// let made = pods.create(&json!({ "metadata": { "name": "a" } })).send(&cluster)?;
+    /// assert_eq!(made["metadata"]["labels"]["team"], "web");
+    /// let refused = pods.create(&json!({ "metadata": { "name": "bad" } })).send(&cluster).unwrap_err().to_string();
+    /// assert!(refused.contains("admission webhook \"names.example.com\" denied the request: the name is bad"), "{refused}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn admit_mutating(
+        &self,
+        name: &str,
+        resources: &[&str],
+        change: impl Fn(&AdmissionRequest<'_>) -> Result<Value, Denial> + Send + Sync + 'static,
+    ) {
+        self.shared().with(|inside| inside.server.admission().add(name, resources, Review::Mutating(Box::new(change))));
+    }
+
+    /// Lets a function refuse the writes of clients to these resources, once they are valid otherwise. See
+    /// [`admit_mutating`](Self::admit_mutating).
+    pub fn admit_validating(
+        &self,
+        name: &str,
+        resources: &[&str],
+        check: impl Fn(&AdmissionRequest<'_>) -> Result<(), Denial> + Send + Sync + 'static,
+    ) {
+        self.shared()
+            .with(|inside| inside.server.admission().add(name, resources, Review::Validating(Box::new(check))));
     }
 
     /// Calls `observer` after each change that is stored, whoever made it, beside the observers before it. It may use the

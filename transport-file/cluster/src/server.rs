@@ -15,7 +15,6 @@ use super::events;
 use super::form::Form;
 use super::list::list;
 use super::options::check_write;
-use super::permissions::User;
 use super::place::{Id, Place};
 use super::refusal::Refusal;
 use super::store::Store;
@@ -96,8 +95,15 @@ struct Asked<'a> {
     version: Option<&'a Arc<Version>>,
     /// The newest version that lists and watches show, if it is not the current one.
     shown: Option<u64>,
-    /// The user that asks; `None` for one that may do all.
-    user: Option<&'a User>,
+    caller: &'a Caller<'a>,
+}
+
+/// The user that asks. The default may do all.
+#[derive(Debug, Default)]
+pub(super) struct Caller<'a> {
+    pub(super) name: &'a str,
+    /// The refusal of a creation, to which a request with another verb may come.
+    pub(super) no_creation: Option<Refusal>,
 }
 
 impl Asked<'_> {
@@ -124,15 +130,14 @@ impl Asked<'_> {
             namespace: &place.namespace,
             object: &Value::Null,
             old_object: &Value::Null,
-            user: self.user.map_or("", User::name),
+            user: self.caller.name,
             is_dry_run: self.target.parameter("dryRun").is_some(),
         }
     }
 
-    /// Whether the user may create what the request names. A request with another verb may come to it.
-    fn may_create(&self, store: &Store) -> Result<(), Refusal> {
-        let call = Call { method: "POST", ..*self.call };
-        self.user.and_then(|user| user.refusal(store, &call)).map_or(Ok(()), Err)
+    /// Whether the user may create what the request names.
+    fn may_create(&self) -> Result<(), Refusal> {
+        self.caller.no_creation.clone().map_or(Ok(()), Err)
     }
 
     /// The answer that is an object.
@@ -192,7 +197,7 @@ impl Server {
     }
 
     /// Answers a request of a client, to which lists and watches show no newer version than this one.
-    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, shown: Option<u64>, user: Option<&User>) -> Reply {
+    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, shown: Option<u64>, caller: &Caller<'_>) -> Reply {
         let actor = Actor::Client;
         let moment = Moment { now, wall: self.wall(now) };
         let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
@@ -207,7 +212,7 @@ impl Server {
                 actor,
                 version: version.as_ref(),
                 shown,
-                user,
+                caller,
             })
         });
         self.settle(now);
@@ -225,8 +230,16 @@ impl Server {
         let call = Call { method, target: "", accept: "", content_type, body };
         let moment = Moment { now, wall: self.wall(now) };
         let (actor, version) = (Actor::Author, version.as_ref());
-        let asked =
-            Asked { moment, call: &call, target: &target, form: &form, actor, version, shown: None, user: None };
+        let asked = Asked {
+            moment,
+            call: &call,
+            target: &target,
+            form: &form,
+            actor,
+            version,
+            shown: None,
+            caller: &Caller::default(),
+        };
         let reply = self.answer(&asked);
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)

@@ -5,7 +5,7 @@ use super::network::{Commit, Network};
 use super::permissions::User;
 use super::refusal::Refusal;
 use super::requests::Requests;
-use super::server::{Call, Reply, Server};
+use super::server::{Call, Caller, Reply, Server};
 use super::watch::{WatchProgress, WatchState};
 use crate::kinds::ServedKind;
 use core::fmt;
@@ -129,7 +129,9 @@ impl Shared {
                 let shown = network.version_shown(&resource, server.store().version_of(&resource));
                 Some(shown.max(server.store().collection(&resource).compacted()))
             });
-            server.handle(now, call, shown, user)
+            let create = Call { method: "POST", ..*call };
+            let no_creation = user.and_then(|user| user.refusal(server.store(), &create));
+            server.handle(now, call, shown, &Caller { name: user.map_or("", User::name), no_creation })
         })
     }
 

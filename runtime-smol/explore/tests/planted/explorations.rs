@@ -1,24 +1,26 @@
 //! What a user explores of each program: a cluster, a scenario, and what is right.
 
-use listwatch::World;
-use listwatch::controller::RunError;
+use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::object::hashed_name;
 use listwatch::testing::{ClientRequest, SimulatedCluster};
 use listwatch::time::WallTime;
+use listwatch::{Key, World};
 use listwatch_explore::{Exploration, It, Outside};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::{fs, io};
 
 const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 const MAPS: &str = "v1/configmaps";
 const FOLDERS: &str = "example.com/v1/folders";
+const PODS: &str = "v1/pods";
 
 fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
@@ -274,6 +276,63 @@ pub(crate) fn of_counter(program: impl Fn(World) -> Result<(), RunError> + Send 
         .in_the_end(goes_on)
 }
 
+/// The pods that a process knows.
+#[derive(Default)]
+pub(crate) struct Known(Mutex<BTreeSet<String>>);
+
+/// How a program begins, tells a pod, and ends.
+type Follow = fn(World, &Tell<'_>, End) -> Result<(), Box<dyn Error>>;
+type Tell<'a> = dyn Fn(&Key, bool) -> io::Result<()> + Sync + 'a;
+type End = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A table of pods that follows them. It is the process's own, so each begins with an empty one.
+pub(crate) fn of_pods(follow: Follow) -> Exploration<Known> {
+    let pod = |name: &str| {
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "default" },
+            "spec": { "containers": [{ "name": "web", "image": "nginx" }] }, "status": { "phase": "Running" } })
+    };
+    let cluster = move || {
+        let cluster = SimulatedCluster::new();
+        ["a", "b"].iter().for_each(|name| _ = cluster.create(pod(name)).unwrap());
+        cluster
+    };
+    let scenario = move |it: It<Known>| async move {
+        it.settled().await;
+        it.create(pod("c"))?;
+        it.delete(PODS, "default/b")?;
+        it.settled().await;
+        Ok::<(), Box<dyn Error>>(())
+    };
+    let right = |it: &It<Known>| {
+        let pods = it.list(PODS).unwrap_or_default();
+        let pods: BTreeSet<String> =
+            pods.iter().filter_map(|pod| pod["metadata"]["name"].as_str()).map(str::to_owned).collect();
+        let known = it.outside().0.lock().unwrap();
+        ensure(*known == pods, || format!("{known:?} are known, and {pods:?} are there"))
+    };
+    let program = move |world: World, outside: &Outside<Known>| {
+        outside.0.lock().unwrap().clear();
+        let tell = |key: &Key, is_there: bool| {
+            let tell = |known: &Known| match is_there {
+                true => known.0.lock().unwrap().insert(key.name().to_owned()),
+                false => known.0.lock().unwrap().remove(key.name()),
+            };
+            outside.call(&format!("sync {key}"), tell).map(drop).map_err(io::Error::other)
+        };
+        // A program without a controller does not end with its world, so it ends with a controller beside it.
+        let beside = Controller::new("beside", world.clone());
+        let nodes = beside.informer_of::<Value>("v1/nodes");
+        let ended = Arc::new(Mutex::new(Ok(())));
+        let (end, noted) = (beside.reconciles(&nodes).calls(async |_, _| Ok(Outcome::Done)), Arc::clone(&ended));
+        follow(world, &tell, Box::pin(async move { *noted.lock().unwrap() = end.future().await }))?;
+        std::mem::replace(&mut *ended.lock().unwrap(), Ok(()))?;
+        Ok::<(), Box<dyn Error>>(())
+    };
+    let exploration = Exploration::beside(Known::default, program).cluster(cluster).scenario(scenario);
+    // A second replica has a table of its own.
+    exploration.in_the_end(right).without("paused").without("paused-long")
+}
+
 /// The port of postgres-operator, as the modules of a path have it: a database whose owner is renamed twice, with a user that
 /// changes and one that goes, and a database that goes with its user.
 macro_rules! of_port {
@@ -370,7 +429,9 @@ macro_rules! of_port {
             Ok(())
         };
         let outside = || Beside { server: SimulatedServer::new(), drawn: AtomicU32::new(0) };
-        Exploration::beside(outside, program).cluster(cluster).scenario(scenario).in_the_end(right).may_vary("")
+        let exploration = Exploration::beside(outside, program).cluster(cluster).scenario(scenario).in_the_end(right);
+        // The port leaves the election out, so no second replica may act beside it.
+        exploration.may_vary("").without("paused").without("paused-long")
     }};
 }
 pub(crate) use of_port;

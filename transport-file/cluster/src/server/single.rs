@@ -78,7 +78,7 @@ impl Server {
         self.check_definition(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);
-        let may_create = asked.may_create(&self.store);
+        let may_create = asked.may_create();
         let admission = asked.admission(&self.admission);
         let admit = |object: &Value| {
             may_create.clone()?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// A request and its answer.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Step {
     /// The method and the target.
     pub request: String,
@@ -121,6 +121,15 @@ impl Run {
     /// # Errors
     /// If there is no answer.
     pub fn send(&mut self, step: &Step, client: &(impl ApiClient + ?Sized)) -> Result<Step, TransportError> {
+        let (status, body) = self.ask(step, client)?;
+        Ok(self.answered(step, status, body))
+    }
+
+    /// Sends the request of a step, and returns status and body as they are.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub fn ask(&mut self, step: &Step, client: &(impl ApiClient + ?Sized)) -> Result<(u16, Value), TransportError> {
         let response = client.send(&self.request(step))?;
         let body = serde_json::from_slice(&response.body).unwrap_or_else(|_| events(&response.body));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -131,6 +140,12 @@ impl Run {
         if step.request.starts_with("MARK ") {
             self.mark.clone_from(&self.version);
         }
+        Ok((response.status, body))
+    }
+
+    /// The step with this answer, as far as it is compared.
+    #[must_use]
+    pub fn answered(&self, step: &Step, status: u16, body: Value) -> Step {
         let mut answer = match &step.at[..] {
             [] => step.compare.of(&body),
             _ if body["kind"] == "Status" => body,
@@ -138,7 +153,7 @@ impl Run {
         };
         self.normalize(&mut answer);
         sort_causes(&mut answer);
-        Ok(Step { status: response.status, answer, ..step.clone() })
+        Step { status, answer, ..step.clone() }
     }
 
     fn request(&self, step: &Step) -> ApiRequest {
@@ -160,9 +175,8 @@ impl Run {
         let mut request = ApiRequest::new(method, self.filled(path) + &query);
         request.content_type = content_type;
         request.accept = match verb {
-            "METADATA" if path.ends_with('}') && !query.contains("watch=1") => {
-                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-            }
+            "METADATA" if path.ends_with('}') && !query.contains("watch=1") => METADATA_LIST,
+            "METADATAS" => METADATA_LIST,
             "METADATA" => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
             "NONSENSE" => "application/json;as=Nonsense;g=meta.k8s.io;v=v1",
             _ => "application/json",
@@ -208,6 +222,8 @@ impl Run {
         }
     }
 }
+
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The fields that differ between two servers.
 const CHANGING: [&str; 5] = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "continue"];

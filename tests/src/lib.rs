@@ -17,6 +17,7 @@ pub mod ops;
 pub mod pods;
 pub mod readme;
 pub mod recovery;
+pub mod requests;
 pub mod scratch;
 pub mod silent;
 pub mod sim;

@@ -212,9 +212,9 @@ fn perform(target: &mut Value, operation: Operation, carried: &mut usize) -> Res
         Operation::Remove { path } => take(target, &path).map(drop),
         Operation::Replace { path, value } => {
             check_levels(&path, &value)?;
-            target.pointer_mut(&path).map(|place| *place = value)
+            replace(target, &path, value)
         }
-        Operation::Test { path, value } => target.pointer(&path).filter(|found| **found == value).map(drop),
+        Operation::Test { path, value } => tested(target, &path).filter(|found| **found == value).map(drop),
     };
     done.ok_or_else(Refusal::unprocessable)
 }
@@ -254,6 +254,21 @@ fn add(target: &mut Value, path: &str, value: Value) -> Option<()> {
     Some(())
 }
 
+/// Replaces a value. A server adds a field that is absent (json-patch `replace`).
+fn replace(target: &mut Value, path: &str, value: Value) -> Option<()> {
+    match split(path).and_then(|(parent, last)| Some((target.pointer_mut(parent)?, last))) {
+        Some((Value::Object(fields), last)) => drop(fields.insert(last, value)),
+        _ => *target.pointer_mut(path)? = value,
+    }
+    Some(())
+}
+
+/// The value that a test is about. An absent field is null.
+fn tested<'v>(target: &'v Value, path: &str) -> Option<&'v Value> {
+    let is_field = || split(path).and_then(|(parent, _)| target.pointer(parent)).is_some_and(Value::is_object);
+    target.pointer(path).or_else(|| is_field().then_some(&Value::Null))
+}
+
 fn take(target: &mut Value, path: &str) -> Option<Value> {
     let (parent, last) = split(path)?;
     match target.pointer_mut(parent)? {
@@ -291,14 +306,23 @@ mod tests {
         for operation in [
             json!({ "op": "add", "path": "/l/9", "value": 0 }),
             json!({ "op": "remove", "path": "/none" }),
-            json!({ "op": "replace", "path": "/none", "value": 0 }),
+            json!({ "op": "replace", "path": "/none/a", "value": 0 }),
+            json!({ "op": "replace", "path": "/l/9", "value": 0 }),
             json!({ "op": "test", "path": "/l/0", "value": 9 }),
+            json!({ "op": "test", "path": "/none", "value": 0 }),
             json!({ "op": "add", "path": "/none/a", "value": 9 }),
         ] {
             let refused = json(&target, &json!([{ "op": "remove", "path": "/a" }, operation]));
             assert_eq!(refused.map_err(|refusal| refusal.code), Err(422), "{operation}");
         }
         assert_eq!(json(&target, &json!([{ "op": "grow", "path": "/l" }])).map_err(|refusal| refusal.code), Err(400));
+    }
+
+    #[test]
+    fn a_json_patch_replaces_an_absent_field_and_finds_it_null() {
+        let test = json!({ "op": "test", "path": "/b", "value": null });
+        let replace = json!({ "op": "replace", "path": "/b", "value": 2 });
+        assert_eq!(json(&json!({ "a": 1 }), &json!([test, replace])), Ok(json!({ "a": 1, "b": 2 })));
     }
 
     #[test]

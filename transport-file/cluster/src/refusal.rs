@@ -85,12 +85,10 @@ impl Refusal {
         ))
     }
 
-    pub(super) fn already_exists(kind: &ServedKind, name: &str) -> Self {
-        Self::new(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.qualified())).with_details(about(
-            kind,
-            &kind.plural,
-            name,
-        ))
+    pub(super) fn already_exists(kind: &ServedKind, name: &str, is_deleting: bool) -> Self {
+        let why = if is_deleting { "object is being deleted: " } else { "" };
+        let message = format!("{why}{} \"{name}\" already exists", kind.qualified());
+        Self::new(409, "AlreadyExists", message).with_details(about(kind, &kind.plural, name))
     }
 
     pub(super) fn conflict(kind: &ServedKind, name: &str, why: &str) -> Self {

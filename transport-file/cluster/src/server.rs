@@ -301,7 +301,11 @@ impl Server {
         if kind.is_guessed && kind.namespaced && target.namespace.is_empty() && is_of_object {
             return Err(Refusal::guessed_namespaced(&kind));
         }
-        self.store.set_dry_run(target.parameter("dryRun").is_some());
+        let has_options = call.method == "DELETE" && !call.body.is_empty();
+        self.store.set_dry_run(target.parameter("dryRun").is_some() && !has_options);
+        if call.method == "PATCH" && is_of_object {
+            single::check_media_type(&kind, call.content_type)?;
+        }
         let options = [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")];
         if let Some((_, options)) = options.iter().find(|(method, _)| *method == call.method) {
             check_write(target, options)?;

@@ -14,6 +14,7 @@ mod follower;
 mod hard_day;
 mod plane;
 mod recorder;
+mod requests;
 mod resources;
 mod sample_controller;
 mod simulated_cluster;

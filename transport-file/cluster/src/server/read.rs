@@ -31,6 +31,9 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
     }
     let is_lenient = !kind.is_custom() || asked.actor == Actor::Author;
     for (field, expected) in [("kind", kind.kind.as_str()), ("apiVersion", version(asked, kind))] {
+        if object.get(field).is_some_and(|given| !given.is_string() && !given.is_null()) {
+            return unrecognized(format!("the field `{field}` is no text"));
+        }
         match object[field].as_str() {
             Some(given) if given == expected => {}
             None | Some("") if is_lenient => object[field] = json!(expected),

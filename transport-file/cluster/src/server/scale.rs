@@ -25,8 +25,15 @@ impl Server {
             }
             None => (at(object, "spec.replicas"), at(object, "status.replicas"), selector_of(object)),
         };
-        json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
-            "spec": { "replicas": number(wanted) }, "status": { "replicas": number(present), "selector": selector } })
+        let mut scale = json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
+            "spec": {}, "status": { "replicas": number(present) } });
+        if number(wanted) > 0 {
+            scale["spec"]["replicas"] = json!(number(wanted));
+        }
+        if !selector.is_empty() {
+            scale["status"]["selector"] = json!(selector);
+        }
+        scale
     }
 
     /// The scale, which a custom resource has as long as it says how much is wanted.
@@ -55,7 +62,9 @@ impl Server {
         let mut object = place.shown(&stored);
         let path = place.version.as_ref().map_or("spec.replicas", |version| &version.scale.wanted);
         let path: Vec<&str> = path.split('.').collect();
-        set_at(&mut object, &path, wanted["spec"]["replicas"].clone())?;
+        // Clients leave a zero out.
+        let replicas = Some(&wanted["spec"]["replicas"]).filter(|it| !it.is_null());
+        set_at(&mut object, &path, replicas.cloned().unwrap_or_else(|| json!(0)))?;
         if let Some(version) = wanted["metadata"]["resourceVersion"].as_str() {
             metadata_of(&mut object).insert("resourceVersion".into(), json!(version));
         }

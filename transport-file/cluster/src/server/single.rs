@@ -44,10 +44,12 @@ impl Server {
         let mut object = object(asked, &place)?;
         let metadata = metadata_of(&mut object);
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !text("namespace").is_empty() && text("namespace") != place.namespace {
+        if place.kind.namespaced && !text("namespace").is_empty() && text("namespace") != place.namespace {
             return Err(Refusal::bad_request(write::OTHER_NAMESPACE));
         }
-        if asked.actor == Actor::Client && !text("resourceVersion").is_empty() {
+        // A server ignores what is no version.
+        let has_version = text("resourceVersion").parse::<u64>().is_ok_and(|version| version > 0);
+        if asked.actor == Actor::Client && has_version {
             return Err(Refusal::without_reason(500, "resourceVersion should not be set on objects to be created"));
         }
         place.name = match (text("name"), text("generateName")) {
@@ -317,10 +319,12 @@ impl Server {
                 "the options of a deletion are no object (must be of type DeleteOptions)",
             ));
         }
-        if let Some(policy) = asked.target.parameter("propagationPolicy") {
+        // A server reads the query only where there is no body.
+        let parameter = |name: &str| asked.target.parameter(name).filter(|_| asked.call.body.is_empty());
+        if let Some(policy) = parameter("propagationPolicy") {
             options["propagationPolicy"] = json!(policy);
         }
-        if let Some(dry_run) = asked.target.parameter("dryRun") {
+        if let Some(dry_run) = parameter("dryRun") {
             options["dryRun"] = json!([dry_run]);
         }
         check_deletion(&options)?;
@@ -367,7 +371,7 @@ const APPLY: &str = "application/apply-patch+yaml";
 
 /// Checks the metadata of an apply that are no fields of a manager.
 fn check_applied(place: &Place, applied: &Value) -> Result<(), Refusal> {
-    if applied["metadata"]["managedFields"].as_array().is_some_and(|managed| !managed.is_empty()) {
+    if applied["metadata"]["managedFields"].is_array() {
         return Err(Refusal::bad_request("metadata.managedFields must be nil"));
     }
     write::check_given_name(place, applied)
@@ -380,6 +384,39 @@ fn no_such_uid(place: &Place, applied: &Value) -> Refusal {
     Refusal::conflict(&place.kind, &place.name, &why)
 }
 
+/// Checks that a kind takes patches of this sort.
+pub(super) fn check_media_type(kind: &ServedKind, content_type: &str) -> Result<(), Refusal> {
+    match content_type.split(';').next().unwrap_or_default().trim() {
+        "application/merge-patch+json" | "application/json-patch+json" | APPLY => Ok(()),
+        "application/strategic-merge-patch+json" if !kind.is_custom() => Ok(()),
+        _ => Err(Refusal::unsupported_media_type(kind.is_custom())),
+    }
+}
+
+/// Checks that a patch leaves an object its type.
+fn check_type(kind: &ServedKind, object: &Value, shown: &Value) -> Result<(), Refusal> {
+    for field in ["apiVersion", "kind"] {
+        let (given, known) = (&object[field], shown[field].as_str().unwrap_or_default());
+        if *given == known {
+            continue;
+        }
+        let name = shown["metadata"]["name"].as_str().unwrap_or_default();
+        let Some(text) = given.as_str().filter(|_| kind.is_custom()) else {
+            return Err(Refusal::invalid(
+                kind,
+                name,
+                Cause::Invalid,
+                "patch",
+                &format!("the object has another `{field}`"),
+            ));
+        };
+        let mut named = kind.clone();
+        *(if field == "kind" { &mut named.kind } else { &mut named.api_version }) = text.to_owned();
+        return Err(Refusal::invalid(&named, name, Cause::Invalid, field, &format!("{given}: must be {known}")));
+    }
+    Ok(())
+}
+
 /// What a patch makes of an object.
 pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Result<Value, Refusal> {
     let kind = &*place.kind;
@@ -388,7 +425,7 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(&error));
     let object_patch =
         || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(&"it is no object")) });
-    let mut object = match asked.call.content_type.split(';').next().unwrap_or_default().trim() {
+    let object = match asked.call.content_type.split(';').next().unwrap_or_default().trim() {
         "application/merge-patch+json" => {
             let mut object = shown.clone();
             apply_merge_patch(&mut object, &object_patch()?);
@@ -400,12 +437,12 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
             object
         }
         "application/json-patch+json" => patch::json(&shown, &patch()?)?,
-        _ => return Err(Refusal::unsupported_media_type(kind.is_custom())),
+        _ => object_patch()?,
     };
     if !object.is_object() {
         return Err(Refusal::unprocessable());
     }
-    (object["kind"], object["apiVersion"]) = (shown["kind"].clone(), shown["apiVersion"].clone());
+    check_type(kind, &object, &shown)?;
     read::stored(asked, place, object).map_err(|why| {
         let name = stored["metadata"]["name"].as_str().unwrap_or_default();
         Refusal::invalid(kind, name, Cause::Invalid, "patch", &why)

@@ -163,7 +163,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         explored.untried = planned.len();
         match learned.expected.never_there().next() {
             None => Ok(explored),
-            Some(path) => Err(setup(format!("no run has what may vary: {path:?}"), &learned.settings)),
+            Some(path) => Err(setup(format!("no run has what may vary: {path:?}"), learned.settings.seed)),
         }
     }
 
@@ -178,7 +178,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         let unreached = unreached.map(|(disturbance, _)| Fault::NotReached(disturbance.to_string()));
         match learned.judge(&outcome).or(unreached) {
             None => Ok(()),
-            Some(fault) => Err(Failure::of(fault, plan.clone(), outcome.traces.story, &learned.settings)),
+            Some(fault) => Err(Failure::of(fault, plan.clone(), outcome.traces.story, learned.settings.seed)),
         }
     }
 
@@ -195,7 +195,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         let (outcome, tapes) = learned.run_recorded(plan, path.as_ref());
         match outcome.fault {
             Some(fault @ Fault::Setup(_)) => {
-                Err(Failure::of(fault, plan.clone(), outcome.traces.story, &learned.settings))
+                Err(Failure::of(fault, plan.clone(), outcome.traces.story, learned.settings.seed))
             }
             _ => Ok(tapes),
         }
@@ -203,17 +203,17 @@ impl<S: Send + Sync + 'static> Exploration<S> {
 
     fn learn(mut self, explored: &mut Explored) -> Result<Learned<S>, Box<Failure>> {
         if let Ok(seed) = env::var(SEED) {
-            let wrong = |_| setup(format!("{SEED} is no number: {seed:?}"), &self.settings);
+            let wrong = |_| setup(format!("{SEED} is no number: {seed:?}"), self.settings.seed);
             self.settings.seed = seed.parse().map_err(wrong)?;
         }
         if let Some(name) = self.settings.without.iter().find(|name| !NAMES.contains(&name.as_str())) {
             let why = format!("{name:?} is no trouble; there are {}", NAMES.join(", "));
-            return Err(setup(why, &self.settings));
+            return Err(setup(why, self.settings.seed));
         }
         Learned::of(&Arc::new(self.parts), self.settings, None, explored)
     }
 }
 
-fn setup(why: String, settings: &Settings) -> Box<Failure> {
-    Failure::of(Fault::Setup(why), Plan::default(), Vec::new(), settings)
+fn setup(why: String, seed: u64) -> Box<Failure> {
+    Failure::of(Fault::Setup(why), Plan::default(), Vec::new(), seed)
 }

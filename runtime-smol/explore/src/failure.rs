@@ -1,7 +1,6 @@
 //! What an exploration found, as a story and as a plan.
 
 use crate::fault::Fault;
-use crate::learned::Settings;
 use crate::plan::Plan;
 use core::error::Error;
 use core::fmt;
@@ -26,8 +25,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn of(fault: Fault, plan: Plan, story: Vec<String>, settings: &Settings) -> Box<Self> {
-        Box::new(Self { fault, plan, story, steps: None, run: 0, seed: settings.seed })
+    pub(crate) fn of(fault: Fault, plan: Plan, story: Vec<String>, seed: u64) -> Box<Self> {
+        Box::new(Self { fault, plan, story, steps: None, run: 0, seed })
     }
 }
 

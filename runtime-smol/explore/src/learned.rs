@@ -63,7 +63,7 @@ impl<S: Send + Sync + 'static> Learned<S> {
         explored.on_learned(&first);
         explored.on_learned(&second);
         if let Some(fault) = wrong(&first, &second) {
-            return Err(Failure::of(fault, Plan::default(), first.traces.story, &settings));
+            return Err(Failure::of(fault, Plan::default(), first.traces.story, settings.seed));
         }
         let traces = first.traces;
         let places: Vec<Place> = traces.passed.into_iter().map(|passed| passed.place).collect();
@@ -100,7 +100,7 @@ impl<S: Send + Sync + 'static> Learned<S> {
         for (plan, outcome) in plans.iter().zip(self.run_all(&plans)) {
             explored.on_learned(&outcome);
             if let Some(fault) = outcome.fault {
-                return Err(Failure::of(fault, plan.clone(), outcome.traces.story, &self.settings));
+                return Err(Failure::of(fault, plan.clone(), outcome.traces.story, self.settings.seed));
             }
             self.failing.extend(outcome.traces.failing);
             self.expected.learn(&outcome.end);

@@ -21,9 +21,9 @@ pub(crate) fn shrunk<S: Send + Sync + 'static>(
     let Some((found, outcome)) = shows(learned, &smallest, &fault) else {
         let why = format!("the plan {smallest} does not show again that {fault}");
         let story = learned.run(&smallest).traces.story;
-        return Failure::of(Fault::NotDeterministic(why), smallest, story, &learned.settings);
+        return Failure::of(Fault::NotDeterministic(why), smallest, story, learned.settings.seed);
     };
-    let mut failure = Failure::of(found, smallest, outcome.traces.story, &learned.settings);
+    let mut failure = Failure::of(found, smallest, outcome.traces.story, learned.settings.seed);
     failure.run = run;
     shorten(learned, &mut failure);
     failure

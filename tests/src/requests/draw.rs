@@ -47,15 +47,15 @@ type Method = fn(&mut Draw, &'static Specimen, &mut Vec<Request>);
 
 /// The methods, each with a weight.
 const METHODS: [(u64, Method); 12] = [
-    (30, Draw::create),
+    (22, Draw::create),
     (7, Draw::get),
     (6, Draw::list),
-    (14, Draw::put),
+    (16, Draw::put),
     (12, Draw::merge),
     (6, Draw::json),
     (6, Draw::strategic),
     (10, Draw::apply),
-    (7, Draw::delete),
+    (9, Draw::delete),
     (1, Draw::delete_collection),
     (3, Draw::scale),
     (2, Draw::stray),

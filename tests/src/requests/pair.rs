@@ -127,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn two_clusters_answer_alike_and_most_requests_are_valid() {
+    fn two_clusters_answer_alike_and_about_half_of_the_requests_are_valid() {
         let (done, differ) = asked(|_| {});
         assert_eq!(differ, 0);
-        assert!((3_000..5_500).contains(&done), "{done} of 6000");
+        assert!((2_400..3_600).contains(&done), "{done} of 6000");
     }
 
     #[test]

@@ -85,7 +85,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("fifo", &["time", "random", "storage", "object"]),
     ("fanout", &["time", "random", "storage", "object"]),
     ("sync", &["time", "random", "storage", "object", "queue"]),
-    ("controller", &["time", "text", "random", "storage", "object", "queue", "sync"]),
+    ("controller", &["time", "text", "random", "storage", "object", "change::apply_merge_patch", "queue", "sync"]),
     (
         "reflector",
         &[

@@ -22,7 +22,8 @@ fn exploration() -> Exploration {
         it.settled().await;
         it.patch(FOOS, "web/a", json!({ "spec": { "replicas": 3 } }))?;
         it.settled().await;
-        it.patch(DEPLOYMENTS, "web/b", json!({ "spec": { "replicas": 9 } }))?;
+        // Another client may have deleted it while the program was away.
+        _ = it.patch(DEPLOYMENTS, "web/b", json!({ "spec": { "replicas": 9 } }));
         it.settled().await;
         Ok(())
     })

@@ -75,7 +75,11 @@ pub fn steps(list: &str) -> Vec<Step> {
 /// The definitions of the wheels and the cogs.
 #[must_use]
 pub fn definitions(group: &str) -> [Value; 2] {
-    [wheels(group), cogs(group)]
+    [wheels(group), cogs(group)].map(|mut definition| {
+        definition["apiVersion"] = json!("apiextensions.k8s.io/v1");
+        definition["kind"] = json!("CustomResourceDefinition");
+        definition
+    })
 }
 
 fn cogs(group: &str) -> Value {

@@ -10,10 +10,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-const MAPS: &str = "v1/configmaps";
-const SECRETS: &str = "v1/secrets";
+pub(crate) const MAPS: &str = "v1/configmaps";
+pub(crate) const SECRETS: &str = "v1/secrets";
 
-fn fixture() -> SimulatedCluster {
+/// A cluster with one ConfigMap.
+pub(crate) fn fixture() -> SimulatedCluster {
     let cluster = SimulatedCluster::new();
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "1" } });
     cluster.create(map).unwrap();
@@ -45,7 +46,7 @@ fn clean(exploration: Exploration<impl Send + Sync + 'static>) {
 }
 
 /// The ConfigMaps and the Secrets.
-fn informers(controller: &Controller) -> (InformerHandle<Value>, InformerHandle<Value>) {
+pub(crate) fn informers(controller: &Controller) -> (InformerHandle<Value>, InformerHandle<Value>) {
     let of = |resource, kind| controller.informer_of::<Value>(resource).with_kind(kind);
     (of(MAPS, "ConfigMap"), of(SECRETS, "Secret"))
 }

@@ -1,24 +1,15 @@
 //! What counts as a fault, and what does not.
 
+use crate::faults::{MAPS, SECRETS, fixture, informers};
 use listwatch::api::{Api, Patch};
 use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::testing::{Commit, SimulatedCluster};
 use listwatch::time::Instant;
-use listwatch::{InformerHandle, Resource, World};
+use listwatch::{Resource, World};
 use listwatch_explore::{Exploration, Failure, Fault, Plan};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-
-const MAPS: &str = "v1/configmaps";
-const SECRETS: &str = "v1/secrets";
-
-fn fixture() -> SimulatedCluster {
-    let cluster = SimulatedCluster::new();
-    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "1" } });
-    cluster.create(map).unwrap();
-    cluster
-}
 
 /// Explores a program whose ConfigMap is changed twice.
 fn exploration(program: impl Fn(World) -> Result<(), RunError> + Send + Sync + 'static) -> Exploration {
@@ -30,12 +21,6 @@ fn exploration(program: impl Fn(World) -> Result<(), RunError> + Send + Sync + '
         it.settled().await;
         Ok(())
     })
-}
-
-/// The ConfigMaps and the Secrets.
-fn informers(controller: &Controller) -> (InformerHandle<Value>, InformerHandle<Value>) {
-    let of = |resource, kind| controller.informer_of::<Value>(resource).with_kind(kind);
-    (of(MAPS, "ConfigMap"), of(SECRETS, "Secret"))
 }
 
 /// Keeps a Secret for each ConfigMap.

@@ -98,11 +98,7 @@ mod tests {
 
     fn cluster() -> SimulatedCluster {
         let cluster = SimulatedCluster::new();
-        for mut definition in definitions(GROUP) {
-            definition["apiVersion"] = json!("apiextensions.k8s.io/v1");
-            definition["kind"] = json!("CustomResourceDefinition");
-            cluster.create(definition).unwrap();
-        }
+        definitions(GROUP).into_iter().for_each(|it| _ = cluster.create(it).unwrap());
         cluster
     }
 

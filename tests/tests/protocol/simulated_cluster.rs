@@ -2,15 +2,11 @@
 
 use listwatch_simulated_cluster::SimulatedCluster;
 use listwatch_tests::answers::{LISTS, Run, definitions, steps};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 fn cluster(group: &str) -> SimulatedCluster {
     let cluster = SimulatedCluster::new();
-    for mut definition in definitions(group) {
-        definition["apiVersion"] = json!("apiextensions.k8s.io/v1");
-        definition["kind"] = json!("CustomResourceDefinition");
-        cluster.create(definition).unwrap();
-    }
+    definitions(group).into_iter().for_each(|it| _ = cluster.create(it).unwrap());
     cluster
 }
 

@@ -2,10 +2,32 @@
 
 use super::limits::{self, BYTES, LEVELS, bytes_of, too_deep};
 use super::refusal::Refusal;
-use crate::kinds::{FieldType, ObjectType, Shape};
+use crate::kinds::{FieldType, ObjectType, ServedKind, Shape};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
+
+/// The sort of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PatchType {
+    Merge,
+    Strategic,
+    Json,
+    Apply,
+}
+
+impl PatchType {
+    /// By the media type. Custom resources take no strategic merge patches.
+    pub(super) fn of(kind: &ServedKind, content_type: &str) -> Result<Self, Refusal> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" if !kind.is_custom() => Ok(Self::Strategic),
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
+            _ => Err(Refusal::unsupported_media_type(kind.is_custom())),
+        }
+    }
+}
 
 /// Applies a strategic merge patch. The elements of lists are told apart by the first key that their type has.
 /// An order of elements (`$setElementOrder`) is not kept.
@@ -316,6 +338,14 @@ mod tests {
             assert_eq!(refused.map_err(|refusal| refusal.code), Err(422), "{operation}");
         }
         assert_eq!(json(&target, &json!([{ "op": "grow", "path": "/l" }])).map_err(|refusal| refusal.code), Err(400));
+    }
+
+    #[test]
+    fn the_sort_of_a_patch_does_not_depend_on_parameters_of_its_media_type() {
+        let kind = Kinds::new().known("v1/pods").expect("a kind");
+        let apply = PatchType::of(&kind, "application/apply-patch+yaml; charset=utf-8");
+        assert_eq!(apply.map_err(|refusal| refusal.code), Ok(PatchType::Apply));
+        assert_eq!(PatchType::of(&kind, "application/json").map_err(|refusal| refusal.code), Err(415));
     }
 
     #[test]

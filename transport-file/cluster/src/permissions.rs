@@ -1,6 +1,7 @@
 //! What a user may do, by the roles and the bindings of the cluster (`rbac.authorization.k8s.io`).
 
 use super::refusal::Refusal;
+use super::selector::required_labels;
 use super::server::Call;
 use super::store::{Store, key};
 use super::target::Target;
@@ -272,8 +273,6 @@ fn rules_of<'s>(store: &'s Store, role: &'s Value, known: &mut Vec<&'s str>) -> 
 /// Whether a role has the labels of a selector. An empty one selects every role.
 fn is_selected(selector: &Value, role: &Value) -> bool {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    let labels = labels.map(|(name, value)| format!("{name}={}", text(value)));
     let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
     let expressions = expressions.map(|expression| {
         let (name, values) = (text(&expression["key"]), texts(&expression["values"]).collect::<Vec<_>>().join(","));
@@ -285,7 +284,7 @@ fn is_selected(selector: &Value, role: &Value) -> bool {
             _ => format!("{name} in"),
         }
     });
-    let wanted: Vec<String> = labels.chain(expressions).collect();
+    let wanted: Vec<String> = required_labels(selector).chain(expressions).collect();
     let label = |name: &str| role["metadata"]["labels"].get(name).and_then(Value::as_str);
     LabelSelector::parse(&wanted.join(",")).is_ok_and(|selector| selector.matches(label))
 }

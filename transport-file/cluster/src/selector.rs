@@ -48,6 +48,12 @@ impl Selection {
     }
 }
 
+/// The requirements of the `matchLabels` of a selector, as text.
+pub(super) fn required_labels(selector: &Value) -> impl Iterator<Item = String> {
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
+}
+
 impl FieldRequirement {
     fn parse(term: &str, kind: &ServedKind, is_events: bool) -> Result<Self, Refusal> {
         let parts = term.split_once("!=").map(|(field, value)| (field, value, false));

@@ -15,6 +15,7 @@ use super::events;
 use super::form::Form;
 use super::list::list;
 use super::options::check_write;
+use super::patch::PatchType;
 use super::place::{Id, Place};
 use super::refusal::Refusal;
 use super::store::Store;
@@ -304,7 +305,7 @@ impl Server {
         let has_options = call.method == "DELETE" && !call.body.is_empty();
         self.store.set_dry_run(target.parameter("dryRun").is_some() && !has_options);
         if call.method == "PATCH" && is_of_object {
-            single::check_media_type(&kind, call.content_type)?;
+            PatchType::of(&kind, call.content_type)?;
         }
         let options = [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")];
         if let Some((_, options)) = options.iter().find(|(method, _)| *method == call.method) {

@@ -130,7 +130,8 @@ impl Shared {
                 Some(shown.max(server.store().collection(&resource).compacted()))
             });
             let create = Call { method: "POST", ..*call };
-            let no_creation = user.and_then(|user| user.refusal(server.store(), &create));
+            let creator = user.filter(|_| ["PUT", "PATCH"].contains(&call.method));
+            let no_creation = creator.and_then(|user| user.refusal(server.store(), &create));
             server.handle(now, call, shown, &Caller { name: user.map_or("", User::name), no_creation })
         })
     }

@@ -269,6 +269,16 @@ fn an_event_of_one_version_is_there_in_the_other() {
     assert_eq!(cluster.get("v1/events", "e").expect("an event")["message"], "n");
 }
 
+/// Defines `foos.example.com` in this version.
+fn define_foos(cluster: &SimulatedCluster, version: &Value) {
+    let names = json!({ "kind": "Foo", "plural": "foos" });
+    let spec = json!({ "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] });
+    cluster
+        .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "foos.example.com" }, "spec": spec }))
+        .expect("created");
+}
+
 #[test]
 fn custom_resources_are_selected_by_the_fields_of_their_definition() {
     let cluster = SimulatedCluster::new();
@@ -276,12 +286,7 @@ fn custom_resources_are_selected_by_the_fields_of_their_definition() {
     let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
     let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema,
         "selectableFields": [{ "jsonPath": ".spec.color" }] });
-    let names = json!({ "kind": "Foo", "plural": "foos" });
-    let spec = json!({ "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] });
-    cluster
-        .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": "foos.example.com" }, "spec": spec }))
-        .expect("created");
+    define_foos(&cluster, &version);
     for (name, color) in [("a", "red"), ("b", "blue")] {
         cluster
             .create(
@@ -385,12 +390,7 @@ fn a_generation_counts_changes_of_a_status_that_is_no_subresource() {
         let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
         let version = json!({ "name": "v1", "served": true, "storage": true, "subresources": subresources,
             "schema": { "openAPIV3Schema": schema } });
-        let names = json!({ "kind": "Foo", "plural": "foos" });
-        let spec = json!({ "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] });
-        cluster
-            .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-                "metadata": { "name": "foos.example.com" }, "spec": spec }))
-            .expect("created");
+        define_foos(&cluster, &version);
         assert_eq!(send(&cluster, &format!("POST {FOOS}"), &foo()).0, 201);
         let (_, patched) = send(&cluster, &format!("PATCH {FOOS}/a"), &json!({ "status": { "n": 1 } }));
         assert_eq!(patched["metadata"]["generation"], generation, "{patched}");

@@ -4,6 +4,7 @@ use super::super::limits;
 use super::super::metadata::{Part, metadata_of, set_inside};
 use super::super::place::Place;
 use super::super::refusal::Refusal;
+use super::super::selector::required_labels;
 use super::super::write;
 use super::read::body;
 use super::single::patched;
@@ -93,7 +94,5 @@ fn set_at(object: &mut Value, path: &[&str], value: Value) -> Result<(), Refusal
 
 /// The selector of a kind of Kubernetes, as text.
 fn selector_of(object: &Value) -> String {
-    let labels = object["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();
-    let labels = labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()));
-    labels.collect::<Vec<_>>().join(",")
+    required_labels(&object["spec"]["selector"]).collect::<Vec<_>>().join(",")
 }

@@ -11,7 +11,7 @@ use super::super::list::list;
 use super::super::metadata::{Part, is_deleting, metadata_of};
 use super::super::names;
 use super::super::options::check_deletion;
-use super::super::patch;
+use super::super::patch::{self, PatchType};
 use super::super::place::{Id, Place};
 use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
@@ -157,7 +157,8 @@ impl Server {
             "scale" if place.kind.has_scale => return self.change_scale(asked, place),
             _ => return Err(place.no_subresource()),
         };
-        if asked.call.method == "PATCH" && asked.call.content_type == APPLY {
+        let is_patch = asked.call.method == "PATCH";
+        if is_patch && PatchType::of(&place.kind, asked.call.content_type)? == PatchType::Apply {
             return self.apply(asked, place, part);
         }
         let replacement = if asked.call.method == "PUT" { Some(object(asked, place)?) } else { None };
@@ -367,8 +368,6 @@ fn mutated(
     }
 }
 
-const APPLY: &str = "application/apply-patch+yaml";
-
 /// Checks the metadata of an apply that are no fields of a manager.
 fn check_applied(place: &Place, applied: &Value) -> Result<(), Refusal> {
     if applied["metadata"]["managedFields"].is_array() {
@@ -382,15 +381,6 @@ fn no_such_uid(place: &Place, applied: &Value) -> Refusal {
     let uid = applied["metadata"]["uid"].as_str().unwrap_or_default();
     let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
     Refusal::conflict(&place.kind, &place.name, &why)
-}
-
-/// Checks that a kind takes patches of this sort.
-pub(super) fn check_media_type(kind: &ServedKind, content_type: &str) -> Result<(), Refusal> {
-    match content_type.split(';').next().unwrap_or_default().trim() {
-        "application/merge-patch+json" | "application/json-patch+json" | APPLY => Ok(()),
-        "application/strategic-merge-patch+json" if !kind.is_custom() => Ok(()),
-        _ => Err(Refusal::unsupported_media_type(kind.is_custom())),
-    }
 }
 
 /// Checks that a patch leaves an object its type.
@@ -425,19 +415,20 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(&error));
     let object_patch =
         || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(&"it is no object")) });
-    let object = match asked.call.content_type.split(';').next().unwrap_or_default().trim() {
-        "application/merge-patch+json" => {
+    let object = match PatchType::of(kind, asked.call.content_type)? {
+        PatchType::Merge => {
             let mut object = shown.clone();
             apply_merge_patch(&mut object, &object_patch()?);
             object
         }
-        "application/strategic-merge-patch+json" if !kind.is_custom() => {
+        PatchType::Strategic => {
             let mut object = shown.clone();
             patch::strategic(kind.object_type(), &mut object, &object_patch()?)?;
             object
         }
-        "application/json-patch+json" => patch::json(&shown, &patch()?)?,
-        _ => object_patch()?,
+        PatchType::Json => patch::json(&shown, &patch()?)?,
+        // A scale is applied as a whole.
+        PatchType::Apply => object_patch()?,
     };
     if !object.is_object() {
         return Err(Refusal::unprocessable());

@@ -66,12 +66,7 @@ fn a_changed_custom_resource_obeys_its_schema() {
     let spec = json!({ "type": "object", "properties": { "size": { "type": "integer", "maximum": 5 } } });
     let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
     let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema });
-    let names = json!({ "kind": "Foo", "plural": "foos" });
-    let spec = json!({ "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] });
-    cluster
-        .create(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": "foos.example.com" }, "spec": spec }))
-        .expect("created");
+    define_foos(&cluster, &version);
     cluster.admit_mutating("size.example.com", &["example.com/v1/foos"], |request| {
         Ok(json!({ "spec": { "unknown": 1, "size": if request.name == "a" { 3 } else { 9 } } }))
     });

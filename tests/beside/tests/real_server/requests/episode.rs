@@ -79,11 +79,7 @@ impl Stage {
         let object = json!({ "metadata": { "name": namespace } });
         // The clock stands still, so no garbage is collected there, either.
         let simulated = SimulatedCluster::new();
-        for mut definition in definitions(&self.group) {
-            definition["apiVersion"] = json!("apiextensions.k8s.io/v1");
-            definition["kind"] = json!("CustomResourceDefinition");
-            simulated.create(definition).unwrap();
-        }
+        definitions(&self.group).into_iter().for_each(|it| _ = simulated.create(it).unwrap());
         namespaces.create(&object).send(&self.client).unwrap();
         namespaces.create(&object).send(&simulated).unwrap();
         let mut servers =

@@ -3,7 +3,8 @@
 //! The two ask differently where something fails: ours watches on where client-go lists again, and tries a page once more.
 //! That is no difference in what handlers are told. So a page that failed and came again is left out, a watch that was
 //! refused is too, and a stream ends in a way that makes client-go do as ours did: by the error 410 before a list, and
-//! without an error before a watch.
+//! without an error before a watch. client-go itself repeats a whole list that is refused after a page has expired, where
+//! ours begins with pages again: both are left out, so that page fails.
 
 use crate::handlers::exchange::{Asked, Ended};
 use listwatch_core::Instant;
@@ -89,6 +90,13 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// Whether it is a list of which a page has expired, so that a whole list is next.
+    fn has_expired(&self) -> bool {
+        self.asked
+            .last()
+            .is_some_and(|last| last.is_page && last.head.as_ref().is_some_and(|(_, head)| head.status == 410))
+    }
+
     /// Whether ours went on from it: it is a watch, or a whole state, whatever came after its last byte.
     fn was_read(&self, next: Option<Kind>) -> bool {
         let has_state = |asked: &&Asked| asked.body().windows(INITIAL_END.len()).any(|part| part == INITIAL_END);
@@ -111,6 +119,9 @@ fn groups(asked: &[Asked]) -> Vec<Group<'_>> {
             Some(list) if asked_now.is_page => list.asked.push(asked_now),
             last if kind == Kind::Watch && !asked_now.is_accepted() => {
                 last.into_iter().for_each(|last| last.refused = Some(asked_now));
+            }
+            Some(list) if list.has_expired() && kind == Kind::List && !asked_now.is_accepted() => {
+                list.asked.pop();
             }
             _ => groups.push(Group { kind, asked: vec![asked_now], refused: None }),
         }

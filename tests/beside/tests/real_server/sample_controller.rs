@@ -87,9 +87,11 @@ fn with_a_controller_manager_the_status_follows_and_deployments_go_with_their_fo
 
     let available = || stage.foo("created").unwrap()["status"]["availableReplicas"].clone();
     let mut pods = Vec::new();
+    // Some of the nine pods of the drift may still come and go.
     until(|| {
+        let has_settled = stage.has_settled();
         pods = stage.plane.list(&stage.pods()).into_keys().collect();
-        pods.len() == 3
+        has_settled && pods.len() == 3
     });
     for (number, pod) in pods.iter().enumerate() {
         make_ready(&stage, pod.split_once('/').unwrap().1);

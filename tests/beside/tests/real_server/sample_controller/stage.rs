@@ -160,6 +160,15 @@ impl Stage {
         Resource::named("v1/pods").unwrap().in_namespace(&self.namespace)
     }
 
+    /// Whether the controller manager has acted on each change of the Deployments and of their ReplicaSets.
+    pub(crate) fn has_settled(&self) -> bool {
+        let replica_sets = Resource::named("apps/v1/replicasets").unwrap().in_namespace(&self.namespace);
+        let is_observed = |object: &Value| object["status"]["observedGeneration"] == object["metadata"]["generation"];
+        [&self.deployments, &replica_sets]
+            .into_iter()
+            .all(|kind| self.plane.objects(kind).unwrap().iter().all(is_observed))
+    }
+
     /// Whether the controller has reported something that contains this text.
     pub(crate) fn has_reported(&self, text: &str) -> bool {
         self.reports.lock().unwrap().iter().any(|report| report.contains(text))

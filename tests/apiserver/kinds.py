@@ -79,9 +79,15 @@ OBJECTS = {
         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}},
     "runtimeclasses": {"handler": "a"},
     "deviceclasses": {"spec": {}},
+    "devicetaintrules": {"spec": {"taint": {"key": "a", "effect": "NoSchedule"}}},
     "resourceclaims": {"spec": DEVICES},
     "resourceclaimtemplates": {"spec": {"spec": DEVICES}},
     "resourceslices": {"spec": {"nodeName": "a", "driver": "example.com", "pool": {"name": "a", "resourceSliceCount": 1}}},
+    "clustertrustbundles": {"spec": {"trustBundle": None}},
+    "podcertificaterequests": {"spec": {
+        "signerName": "example.com/a", "podName": "a", "podUID": "1", "serviceAccountName": "a", "serviceAccountUID": "1",
+        "nodeName": "a", "nodeUID": "1", "stubPKCS10Request": None}},
+    "storageversionmigrations": {"spec": {"resource": {"group": "apps", "resource": "deployments"}}},
     "certificatesigningrequests": {"spec": {"signerName": "example.com/a", "usages": ["any"], "request": None}},
 }
 # Fields by which objects are selected under names that are no paths.
@@ -98,6 +104,7 @@ class Server:
         port = int(re.search(r"127\.0\.0\.1:(\d+)", kubeconfig).group(1))
         context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
         context.load_cert_chain(f"{folder}/admin.crt", f"{folder}/admin.key")
+        self.authority = open(f"{folder}/ca.crt", encoding="utf-8").read()
         self.connection = http.client.HTTPSConnection("127.0.0.1", port, context=context)
 
     def ask(self, method, path, body=None, accept="application/json"):
@@ -132,7 +139,11 @@ def measured(server, version, resource):
     path = f"{root}/namespaces/{NAMESPACE}/{plural}" if resource["scope"] == "Namespaced" else f"{root}/{plural}"
     body = json.loads(json.dumps(OBJECTS.get(f"{version}/{plural}", OBJECTS.get(plural, {}))))
     if plural == "certificatesigningrequests":
-        body["spec"]["request"] = certificate_request()
+        body["spec"]["request"] = certificate_request("PEM")
+    if plural == "podcertificaterequests":
+        body["spec"]["stubPKCS10Request"] = certificate_request("DER")
+    if plural == "clustertrustbundles":
+        body["spec"]["trustBundle"] = server.authority
     metadata = body.setdefault("metadata", {})
     metadata.setdefault("name", "listwatch-" + version.split("/")[-1] + "-a")
     metadata["generation"] = 7
@@ -189,11 +200,11 @@ def beside_status(server, path):
     return "".join(field[0] for field in changed)
 
 
-def certificate_request():
+def certificate_request(form):
     """A request of `openssl req`, which the server reads."""
     import base64, subprocess, tempfile
     with tempfile.NamedTemporaryFile() as key:
-        command = ["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", key.name, "-subj", "/CN=a"]
+        command = ["openssl", "req", "-new", "-outform", form, "-newkey", "rsa:3072", "-nodes", "-keyout", key.name, "-subj", "/CN=a"]
         return base64.b64encode(subprocess.run(command, check=True, capture_output=True).stdout).decode()
 
 

@@ -93,7 +93,7 @@ use std::sync::Arc;
 ///
 /// # Kinds
 ///
-/// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object has it or an informer
+/// The kinds of Kubernetes 1.37 are known. In other groups every kind exists as soon as an object has it or an informer
 /// follows it; other reads of it find nothing. Its plural is guessed as kubectl does (`Policy`, `policies`), it has a
 /// namespace, and its status is a subresource.
 /// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition, whose schema its objects obey.

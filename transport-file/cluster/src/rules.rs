@@ -87,19 +87,21 @@ fn check_annotations(annotations: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn check_owners(owners: &Value, errors: &mut Vec<FieldError>) {
-    let (field, mut controller) = ("metadata.ownerReferences", None);
-    for owner in owners.as_array().into_iter().flatten() {
+    let mut controller = None;
+    for (place, owner) in owners.as_array().into_iter().flatten().enumerate() {
+        let field = format!("metadata.ownerReferences[{place}]");
         let text = |field: &str| owner[field].as_str().unwrap_or_default();
         let version = text("apiVersion");
-        if version.is_empty() || version.matches('/').count() > 1 {
-            errors.push(FieldError::invalid(&format!("{field}.apiVersion"), version, "version must not be empty"));
+        if version.matches('/').count() > 1 {
+            let why = "must be <group>/<version> or <version>";
+            errors.push(FieldError::invalid(&format!("{field}.apiVersion"), version, why));
         }
-        for name in ["kind", "name", "uid"].into_iter().filter(|name| text(name).is_empty()) {
-            errors.push(FieldError::invalid(&format!("{field}.{name}"), "", "must not be empty"));
+        for name in ["apiVersion", "kind", "name", "uid"].into_iter().filter(|name| text(name).is_empty()) {
+            errors.push(FieldError::new(Cause::Required, &format!("{field}.{name}"), "must not be empty"));
         }
         if (version, text("kind")) == ("v1", "Event") {
             let why = format!("{}: /v1, Kind=Event is disallowed from being an owner", written(owner));
-            errors.push(FieldError::new(Cause::Invalid, field, why));
+            errors.push(FieldError::new(Cause::Invalid, &field, why));
         }
         if owner["controller"] == true {
             let name = format!("{}/{}", text("kind"), text("name"));

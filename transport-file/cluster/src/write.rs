@@ -176,7 +176,7 @@ pub(super) fn update(
     metadata_of(&mut wanted);
     check_name(place, &wanted)?;
     check_version(place, &wanted, &before, is_client)?;
-    let fixed = fixed_fields(&wanted, &before, is_client);
+    let fixed = fixed_fields(kind, &wanted, &before, is_client);
     if !fixed.is_empty() {
         return Err(Refusal::invalid_fields(kind, &place.name, &fixed));
     }
@@ -344,8 +344,8 @@ fn check_version(place: &Place, object: &Value, stored: &Value, is_client: bool)
     Err(Refusal::conflict(&place.kind, &place.name, MODIFIED))
 }
 
-/// The fields that a change cannot change. A server names each of them twice.
-fn fixed_fields(wanted: &Value, stored: &Value, is_client: bool) -> Vec<FieldError> {
+/// The fields that a change cannot change. A server names those of a custom resource twice.
+fn fixed_fields(kind: &ServedKind, wanted: &Value, stored: &Value, is_client: bool) -> Vec<FieldError> {
     let field_error = |field: &str| {
         let (given, known) = (&wanted["metadata"][field], &stored["metadata"][field]);
         let is_changed = given.as_str().is_some_and(|text| !text.is_empty()) && given != known;
@@ -355,7 +355,8 @@ fn fixed_fields(wanted: &Value, stored: &Value, is_client: bool) -> Vec<FieldErr
     // That of an object that is being deleted stays as it is.
     let is_deletion_fixed = is_client && !is_deleting(stored);
     let errors = [field_error("uid"), field_error("deletionTimestamp").filter(|_| is_deletion_fixed)];
-    errors.into_iter().flatten().flat_map(|error| [error.clone(), error]).collect()
+    let times = 1 + usize::from(kind.is_custom());
+    errors.into_iter().flatten().flat_map(|error| std::iter::repeat_n(error, times)).collect()
 }
 
 pub(super) const OTHER_NAMESPACE: &str =

@@ -118,7 +118,6 @@ pub(crate) use world::WorldId;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::saved::{SaveTo, saving};
-use core::fmt;
 use listwatch_core::decode::{FromJson, ToJson};
 use listwatch_core::object::Kind;
 use listwatch_core::{InformerConfig, Resource};
@@ -323,11 +322,7 @@ impl From<&Self> for Informers {
     }
 }
 
-impl fmt::Debug for Informers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Informers").field("status", &self.status()).finish()
-    }
-}
+listwatch_core::summary!("Informers" for Informers, |it| { status: it.status() });
 
 #[cfg(test)]
 mod tests;

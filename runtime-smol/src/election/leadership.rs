@@ -5,7 +5,6 @@ use crate::client::{Client, Gate, OpenWrite};
 use crate::clock::Clock;
 use crate::mutex::Mutex;
 use crate::waiting::Waiting;
-use core::fmt;
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::api::SendGate;
@@ -421,12 +420,7 @@ impl Machine {
     }
 }
 
-impl fmt::Debug for Leadership {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { lease, identity, .. } = &*self.0;
-        f.debug_struct("Leadership").field("lease", lease).field("identity", identity).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Leadership" for Leadership, |it| { lease: it.0.lease, identity: it.0.identity });
 
 /// How a candidate stands in its election, as [`Leadership::status`] read it.
 #[derive(Clone, Debug, PartialEq, Eq)]

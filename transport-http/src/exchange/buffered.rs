@@ -3,7 +3,7 @@ use super::error::{ExchangeError, ProtocolError};
 use super::get::Get;
 use super::head::Head;
 use super::response::Response;
-use core::fmt::{self, Display};
+use core::fmt::Display;
 use core::ops::Range;
 
 /// One exchange after another over a connection of the firmware, which it passes to each call.
@@ -134,14 +134,10 @@ impl<const N: usize> Exchange<N> {
     }
 }
 
-/// Without the bytes of the buffer, which may be those of a token.
-impl<const N: usize> fmt::Debug for Exchange<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { unread, response, sent, buffer: _ } = self;
-        let mut shown = f.debug_struct("Exchange");
-        shown.field("unread", unread).field("response", response).field("sent", sent).finish_non_exhaustive()
-    }
-}
+// Without the bytes of the buffer, which may be those of a token.
+listwatch_core::summary!(impl[const N: usize] "Exchange" for Exchange<N>, |it| {
+    unread: it.unread, response: it.response, sent: it.sent,
+});
 
 impl<const N: usize> Default for Exchange<N> {
     fn default() -> Self {

@@ -51,12 +51,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-impl fmt::Debug for Endpoint<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, user_agent, token: _ } = self;
-        f.debug_struct("Endpoint").field("host", host).field("user_agent", user_agent).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Endpoint" for Endpoint<'_>, |it| { host: it.host, user_agent: it.user_agent });
 
 /// A GET request, which any buffer can carry in pieces. Made by [`Endpoint::get`].
 ///

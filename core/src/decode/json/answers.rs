@@ -11,7 +11,6 @@ use crate::request::Query;
 use crate::transport::ResponseHead;
 use alloc::format;
 use alloc::vec::Vec;
-use core::fmt;
 use core::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
@@ -84,12 +83,7 @@ impl<T: FromJson> Decode for Json<T> {
     }
 }
 
-impl<T: FromJson> fmt::Debug for Json<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { frames, decoder, .. } = self;
-        f.debug_struct("Json").field("frames", frames).field("decoder", decoder).finish_non_exhaustive()
-    }
-}
+summary!(impl[T: FromJson] "Json" for Json<T>, |it| { frames: it.frames, decoder: it.decoder });
 
 /// A type that [`Json`] decodes objects into: every serde type that owns its data, and
 /// [`Packed`](super::Packed).

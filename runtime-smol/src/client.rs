@@ -178,7 +178,6 @@ impl Client {
         if let Some(sender) = self.sender {
             request = request.with_trace(sender.trace(self.sent.fetch_add(1, Ordering::Relaxed)));
         }
-        #[cfg(feature = "file")]
         if let Some(witness) = crate::witness::present() {
             request = request.sent_by(witness.reconcile());
         }

@@ -213,7 +213,6 @@ impl Context {
     /// A delay from `period` to 1.1 × `period`. Beside a tape it depends on the reconcile alone, so that its replay draws
     /// the same, whatever others draw.
     fn jittered(&self, period: Duration) -> Duration {
-        #[cfg(feature = "file")]
         if let Some(witness) = crate::witness::present() {
             let hash = self.hash().number(witness.reconcile());
             let hash = hash.number(period.as_secs()).number(period.subsec_nanos().into());

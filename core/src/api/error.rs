@@ -127,11 +127,8 @@ impl ApiError {
 
     /// Compares the reason or, if the server gives none, the code.
     fn is(&self, code: u16, reason: &str) -> bool {
-        self.status().is_some_and(
-            |status| {
-                if status.reason.is_empty() { status.code == code } else { status.reason == reason }
-            },
-        )
+        let is_it = |it: &Status| if it.reason.is_empty() { it.code == code } else { it.reason == reason };
+        self.status().is_some_and(is_it)
     }
 }
 

@@ -186,12 +186,6 @@ mod json {
             serializer.collect_str(self)
         }
     }
-
-    impl<'de> Deserialize<'de> for MicroTime {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            WallTime::deserialize(deserializer).map(Self)
-        }
-    }
 }
 
 #[cfg(feature = "std")]
@@ -209,6 +203,7 @@ impl From<std::time::SystemTime> for WallTime {
 /// A [`WallTime`] that is written with its microseconds, as apimachinery's `metav1.MicroTime`: the times of a `Lease`
 /// and of an `Event` of `events.k8s.io`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Deserialize), serde(transparent))]
 pub struct MicroTime(pub WallTime);
 
 impl fmt::Display for MicroTime {

@@ -140,14 +140,12 @@ pub struct Informers(Arc<Registry>);
 
 impl Informers {
     /// No informers yet.
-    #[must_use]
     pub fn new(world: impl Into<World>) -> Self {
         Self(Arc::new(Registry::new(world.into(), None)))
     }
 
     /// Calls `handler` with each failure and panic of a stream, on the thread that runs it (client-go
     /// `SetWatchErrorHandler`). Without it, [`status`](Self::status) has the last one of each stream.
-    #[must_use]
     pub fn with_error_handler(
         world: impl Into<World>,
         handler: impl Fn(&StreamName, &StreamError<'_>) + Send + Sync + 'static,
@@ -276,7 +274,6 @@ impl Informers {
     }
 
     /// What each stream of each informer does now, in the order of their start.
-    #[must_use]
     pub fn status(&self) -> Vec<StreamStatus> {
         self.0.status()
     }
@@ -297,13 +294,11 @@ impl Informers {
     }
 
     /// The clock of every wait.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         self.0.world.clock()
     }
 
     /// The client of the same world.
-    #[must_use]
     pub fn client(&self) -> &Client {
         self.0.world.client()
     }

@@ -29,7 +29,6 @@ impl Sleep {
     }
 
     /// The moment at which the sleep ends.
-    #[must_use]
     pub fn at(&self) -> Instant {
         self.at
     }

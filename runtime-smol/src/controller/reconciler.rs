@@ -33,7 +33,6 @@ pub struct Controller {
 impl Controller {
     /// A controller of this name, which reports and threads show. Its informers are those of a
     /// [`World`](crate::World), such as a cluster; or, with `&informers`, it shares them with others.
-    #[must_use]
     pub fn new(name: &str, informers: impl Into<Informers>) -> Self {
         Self { name: name.to_owned(), informers: informers.into(), reads: Reads::default() }
     }
@@ -122,7 +121,6 @@ impl Controller {
     }
 
     /// The informers that the controller has, for others that share them.
-    #[must_use]
     pub fn informers(&self) -> &Informers {
         &self.informers
     }

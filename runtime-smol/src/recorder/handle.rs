@@ -47,7 +47,6 @@ impl Recorder {
     }
 
     /// What became of the occurrences.
-    #[must_use]
     pub fn counts(&self) -> RecorderCounts {
         self.0.machine.lock().counts()
     }

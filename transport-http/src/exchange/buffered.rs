@@ -40,14 +40,12 @@ pub enum Received {
 
 impl<const N: usize> Exchange<N> {
     /// Without a request. It can be a `static`.
-    #[must_use]
     pub const fn new() -> Self {
         const { assert!(N > 0, "an exchange needs a buffer") };
         Self { buffer: [0; N], unread: 0..0, response: Response::new(), sent: 0 }
     }
 
     /// Whether the answer has ended, and the connection can carry another request.
-    #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.unread.is_empty() && self.response.is_reusable()
     }

@@ -45,7 +45,6 @@ impl<'a> Endpoint<'a> {
     ///
     /// A `listwatch_core::request::Request` is a target, and has the media types. Bytes that a URL must not have are
     /// written as `%XX`; a `%` stays as it is.
-    #[must_use]
     pub const fn get<T: fmt::Display>(&self, target: T, accept: &'a str) -> Get<'a, T> {
         Get { target, accept, endpoint: *self, closes: false }
     }

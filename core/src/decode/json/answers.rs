@@ -28,14 +28,12 @@ pub struct Json<T: FromJson> {
 
 impl<T: FromJson> Json<T> {
     /// A decoder of `T` with these options.
-    #[must_use]
     pub fn new(options: DecodeOptions) -> Self {
         Self::with_state(options, T::State::default())
     }
 
     /// A decoder of `T` with these options, and with a state of the caller's: for [`Packed`](super::Packed), a
     /// [`Packer`](super::Packer).
-    #[must_use]
     pub fn with_state(options: DecodeOptions, state: T::State) -> Self {
         let frames = Frames::new(Framing::List, options.frame_limit);
         Self { frames, decoder: Decoder::new(options), state, target: PhantomData }

@@ -72,7 +72,6 @@ impl<T> Printable<T> {
 /// assert!("größe 名前 ≠ 🙂".chars().all(is_printable));
 /// assert!("\u{7f}\u{9b}\u{200b}\u{202e}\u{2028}\u{feff}".chars().all(|c| !is_printable(c)));
 /// ```
-#[must_use]
 pub fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(c,

@@ -1,10 +1,8 @@
 //! Futures that are polled and dropped inside of something, such as the span of a reconcile.
 
-#[cfg(feature = "file")]
 use crate::witness::{Witness, with};
 use core::pin::Pin;
 use core::task::{Context, Poll};
-#[cfg(feature = "file")]
 use std::sync::Arc;
 
 /// What a future is polled inside of.
@@ -43,7 +41,6 @@ impl<S: Scope, F> Drop for Attended<S, F> {
 }
 
 /// Attends a reconcile.
-#[cfg(feature = "file")]
 impl Scope for Arc<dyn Witness> {
     fn within<R>(&self, act: impl FnOnce() -> R) -> R {
         with(Some(Self::clone(self)), act)
@@ -55,9 +52,6 @@ pub(crate) struct Unwitnessed;
 
 impl Scope for Unwitnessed {
     fn within<R>(&self, act: impl FnOnce() -> R) -> R {
-        #[cfg(feature = "file")]
-        return with(None, act);
-        #[cfg(not(feature = "file"))]
-        act()
+        with(None, act)
     }
 }

@@ -72,7 +72,6 @@ impl Client {
     ///
     /// If the transport panics, that call fails and the others go on. The transport is polled under a lock, so it must
     /// not use this client.
-    #[must_use]
     #[doc(alias = "try_default")]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
         let calls = Arc::new(Mutex::new(Calls::new(Box::new(transport) as _)));
@@ -91,7 +90,6 @@ impl Client {
     ///
     /// Such a request runs outside of simulated time. If its call is aborted, the thread continues until the blocking
     /// client returns, and the answer is dropped.
-    #[must_use]
     pub fn from_blocking(client: impl ApiClient + Send + Sync + 'static, clock: Clock) -> Self {
         Self::new(Blocking::new(client), clock)
     }
@@ -178,7 +176,6 @@ impl Client {
         if let Some(sender) = self.sender {
             request = request.with_trace(sender.trace(self.sent.fetch_add(1, Ordering::Relaxed)));
         }
-        #[cfg(feature = "file")]
         if let Some(witness) = crate::witness::present() {
             request = request.sent_by(witness.reconcile());
         }

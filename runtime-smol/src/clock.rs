@@ -53,13 +53,11 @@ impl Clock {
 
     /// The machine's monotonic clock. It goes on while the machine sleeps: on Linux it is `CLOCK_BOOTTIME`. A sleep that
     /// was begun before goes on when the machine is awake, and so ends late.
-    #[must_use]
     pub fn real() -> Self {
         Self::scaled(NonZeroU32::MIN)
     }
 
     /// The machine's monotonic clock, `speed` times as fast.
-    #[must_use]
     pub fn scaled(speed: NonZeroU32) -> Self {
         Self(Arc::new(Source::real(speed)))
     }
@@ -67,7 +65,6 @@ impl Clock {
     /// A clock whose sleeps take no real time. [`run`](crate::run()) advances it, in one thread at a time. Under any
     /// other executor its time stands still, and a sleep never ends. Its [date](Self::wall) begins at
     /// [`SIMULATED_ORIGIN`](Self::SIMULATED_ORIGIN).
-    #[must_use]
     pub fn simulated() -> Self {
         Self::simulated_at(Self::SIMULATED_ORIGIN)
     }
@@ -83,13 +80,11 @@ impl Clock {
     /// assert_eq!(clock.wall().to_string(), "2026-11-23T11:34:48Z");
     /// # Ok::<(), listwatch::time::ParseWallTimeError>(())
     /// ```
-    #[must_use]
     pub fn simulated_at(origin: WallTime) -> Self {
         Self(Arc::new(Source::simulated_at(origin)))
     }
 
     /// The time since the clock was made. All real clocks of a process show the same time.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.0.now()
     }
@@ -99,10 +94,8 @@ impl Clock {
     ///
     /// A real clock tells the machine's. A scaled one starts with the machine's, and goes on at its speed. A simulated
     /// one starts with its origin.
-    #[must_use]
     pub fn wall(&self) -> WallTime {
         let date = self.unwitnessed_wall();
-        #[cfg(feature = "file")]
         if let Some(witness) = crate::witness::present() {
             return witness.on_date(date);
         }

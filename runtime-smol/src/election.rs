@@ -72,7 +72,6 @@ use crate::clock::{Clock, SimulatedTime};
 use crate::host::host;
 use crate::informers::World;
 use candidate::Tell;
-use core::fmt;
 use core::time::Duration;
 use listwatch_core::Resource;
 
@@ -204,16 +203,9 @@ impl Election {
     }
 }
 
-impl fmt::Debug for Election {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lease, namespace, config, .. } = self;
-        f.debug_struct("Election")
-            .field("lease", lease)
-            .field("namespace", namespace)
-            .field("config", config)
-            .finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Election" for Election, |it| {
+    lease: it.lease, namespace: it.namespace, config: it.config,
+});
 
 /// The host's name with a random part: no two lives of a program have the same one. Under a simulated clock, a number is the
 /// same in each run.

@@ -231,7 +231,6 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     }
 
     /// The driver.
-    #[must_use]
     pub fn driver(&self) -> &DriverIn<D, L, C, Heap> {
         &self.driver
     }

@@ -118,7 +118,6 @@ pub(crate) use world::WorldId;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::saved::{SaveTo, saving};
-use core::fmt;
 use listwatch_core::decode::{FromJson, ToJson};
 use listwatch_core::object::Kind;
 use listwatch_core::{InformerConfig, Resource};
@@ -141,14 +140,12 @@ pub struct Informers(Arc<Registry>);
 
 impl Informers {
     /// No informers yet.
-    #[must_use]
     pub fn new(world: impl Into<World>) -> Self {
         Self(Arc::new(Registry::new(world.into(), None)))
     }
 
     /// Calls `handler` with each failure and panic of a stream, on the thread that runs it (client-go
     /// `SetWatchErrorHandler`). Without it, [`status`](Self::status) has the last one of each stream.
-    #[must_use]
     pub fn with_error_handler(
         world: impl Into<World>,
         handler: impl Fn(&StreamName, &StreamError<'_>) + Send + Sync + 'static,
@@ -277,7 +274,6 @@ impl Informers {
     }
 
     /// What each stream of each informer does now, in the order of their start.
-    #[must_use]
     pub fn status(&self) -> Vec<StreamStatus> {
         self.0.status()
     }
@@ -298,13 +294,11 @@ impl Informers {
     }
 
     /// The clock of every wait.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         self.0.world.clock()
     }
 
     /// The client of the same world.
-    #[must_use]
     pub fn client(&self) -> &Client {
         self.0.world.client()
     }
@@ -323,11 +317,7 @@ impl From<&Self> for Informers {
     }
 }
 
-impl fmt::Debug for Informers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Informers").field("status", &self.status()).finish()
-    }
-}
+listwatch_core::summary!("Informers" for Informers, |it| { status: it.status() });
 
 #[cfg(test)]
 mod tests;

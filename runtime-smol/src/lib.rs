@@ -274,7 +274,6 @@ mod stable_hash;
 mod stderr;
 mod task_group;
 mod waiting;
-#[cfg(feature = "file")]
 mod witness;
 
 mod client;

@@ -22,13 +22,11 @@ impl StreamName {
     }
 
     /// The namespace; `None` where the stream has the objects of all namespaces, or the resource has none.
-    #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.parts().namespace
     }
 
     /// The command by which an operator asks whether the RBAC rules allow `operation` on this stream.
-    #[must_use]
     pub fn access_check(&self, operation: Operation) -> String {
         let verb = match operation {
             Operation::List | Operation::Page | Operation::Resume => "list",

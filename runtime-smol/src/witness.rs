@@ -5,6 +5,7 @@ use listwatch_core::time::WallTime;
 use std::sync::Arc;
 
 /// Attends a reconcile.
+#[cfg_attr(not(feature = "file"), expect(dead_code, reason = "a tape and a replay attend reconciles"))]
 pub(crate) trait Witness: Send + Sync {
     /// The number of the reconcile, which its requests bear.
     fn reconcile(&self) -> u64;

@@ -63,14 +63,12 @@ impl Cluster {
     }
 
     /// Returns the URL of the server, without a slash at its end.
-    #[must_use]
     pub fn server(&self) -> &str {
         &self.server.base
     }
 
     /// Returns the SHA-256, in hexadecimal digits, of the certificates of the authority that the configuration names, as
     /// they are now. `None` if it names none, if they cannot be read, or if any certificate is accepted.
-    #[must_use]
     pub fn authority_fingerprint(&self) -> Option<String> {
         self.server.tls.as_ref()?.authority_fingerprint()
     }
@@ -78,7 +76,6 @@ impl Cluster {
     /// Returns whether an exec plugin may prompt at the terminal.
     ///
     /// If so, a program should not write to the terminal before its first response, and while a credential is renewed.
-    #[must_use]
     pub fn may_prompt(&self) -> bool {
         self.server.auth.may_prompt()
     }
@@ -96,25 +93,21 @@ impl Cluster {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn warnings(&self) -> &[ConfigWarning] {
         &self.warnings
     }
 
     /// Returns the name of the kubeconfig's context; `None` without a kubeconfig.
-    #[must_use]
     pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
 
     /// Returns the namespace of the context or of the pod, else `default`.
-    #[must_use]
     pub fn namespace(&self) -> &str {
         self.configured_namespace().unwrap_or("default")
     }
 
     /// Returns the namespace of the context or of the pod; `None` if the configuration names none.
-    #[must_use]
     pub fn configured_namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }

@@ -29,7 +29,6 @@ impl ConfigError {
     /// Returns whether no configuration was found: neither a kubeconfig nor the service account of a pod.
     ///
     /// A program that works without a cluster too can ignore such an error.
-    #[must_use]
     pub fn is_missing(&self) -> bool {
         self.missing
     }

@@ -62,7 +62,6 @@ impl<T> ApiCall<T> {
     }
 
     /// The time limit of this call, if it has its own.
-    #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }

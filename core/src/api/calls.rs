@@ -38,7 +38,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl<X: ApiTransport> Calls<X> {
     /// Sends requests over this transport; each has a time limit of 30 s.
-    #[must_use]
     pub fn new(transport: X) -> Self {
         Self { transport, timeout: TIMEOUT, last: RequestId::default(), opening: None, open: BTreeMap::new() }
     }
@@ -91,7 +90,6 @@ impl<X: ApiTransport> Calls<X> {
     }
 
     /// When an open request is given up.
-    #[must_use]
     pub fn deadline(&self, id: RequestId) -> Option<Instant> {
         self.open.get(&id).map(|call| call.deadline)
     }
@@ -111,19 +109,16 @@ impl<X: ApiTransport> Calls<X> {
     }
 
     /// The number of open requests.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
     /// Whether no request is open.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
     /// The transport.
-    #[must_use]
     pub fn transport(&self) -> &X {
         &self.transport
     }

@@ -32,7 +32,6 @@ pub enum ApiError {
 
 impl ApiError {
     /// The `Status` that the server answered with.
-    #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status { status, .. } => Some(status),
@@ -41,7 +40,6 @@ impl ApiError {
     }
 
     /// The request that the server refused, where that is known.
-    #[must_use]
     pub fn request(&self) -> Option<&RequestLine> {
         match self {
             Self::Status { request, .. } => request.as_deref(),
@@ -51,56 +49,47 @@ impl ApiError {
 
     /// Whether the object has changed meanwhile: the caller reads it again. A conflict of field managers is one, too, and
     /// [lasts](Self::is_transient).
-    #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.is(409, "Conflict") && !self.is_already_exists()
     }
 
     /// Whether an object of that name exists already.
-    #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.reason() == Some("AlreadyExists")
     }
 
     /// Whether the object, or the resource, does not exist.
-    #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.is(404, "NotFound")
     }
 
     /// Whether the user may not do this.
-    #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.is(403, "Forbidden")
     }
 
     /// Whether the server does not know the user.
-    #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.is(401, "Unauthorized")
     }
 
     /// Whether the server found the object invalid.
-    #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.is(422, "Invalid")
     }
 
     /// Whether the version or the continue token has expired.
-    #[must_use]
     pub fn is_expired(&self) -> bool {
         self.status().is_some_and(Status::is_expired)
     }
 
     /// Whether the server limits the rate of requests.
-    #[must_use]
     pub fn is_too_many_requests(&self) -> bool {
         self.is(429, "TooManyRequests")
     }
 
     /// Whether the failure does not lie in the request: the server is unreachable or overloaded, or the object changed
     /// meanwhile. The same work may succeed later. Of a refusal, [`REFUSALS`] decides it.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Status { status, .. } => Prospect::of(status) == Passes,
@@ -111,7 +100,6 @@ impl ApiError {
 
     /// The delay that the server requests, by the header or else by the `Status`. It is at most an hour, as with the
     /// reflector.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { status, retry_after, .. } => {
@@ -127,11 +115,8 @@ impl ApiError {
 
     /// Compares the reason or, if the server gives none, the code.
     fn is(&self, code: u16, reason: &str) -> bool {
-        self.status().is_some_and(
-            |status| {
-                if status.reason.is_empty() { status.code == code } else { status.reason == reason }
-            },
-        )
+        let is_it = |it: &Status| if it.reason.is_empty() { it.code == code } else { it.reason == reason };
+        self.status().is_some_and(is_it)
     }
 }
 
@@ -270,7 +255,6 @@ impl RefusalSign {
 
 impl Prospect {
     /// What a refusal may expect.
-    #[must_use]
     pub fn of(status: &Status) -> Self {
         REFUSALS.iter().find(|(sign, _)| sign.is_of(status)).map_or(Lasts, |(_, prospect)| *prospect)
     }
@@ -307,13 +291,11 @@ pub struct ConflictRetry {
 
 impl ConflictRetry {
     /// Five attempts, 10 to 11 ms apart. Clients that collide need different seeds.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { left: 4, wait: Duration::from_millis(10), random: Random::new(seed) }
     }
 
     /// `attempts` in all, `wait` and up to a tenth more apart.
-    #[must_use]
     pub fn with(attempts: u32, wait: Duration, seed: u64) -> Self {
         Self { left: attempts.saturating_sub(1), wait, random: Random::new(seed) }
     }

@@ -76,7 +76,6 @@ pub struct ApiResponse {
 
 impl Method {
     /// The name in the request line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -139,7 +138,6 @@ impl ApiRequest {
     }
 
     /// Method and path.
-    #[must_use]
     pub fn line(&self) -> RequestLine {
         RequestLine { method: self.method, path: self.path.clone() }
     }
@@ -166,7 +164,6 @@ impl fmt::Display for ApiRequest {
 
 impl ApiResponse {
     /// An answer without `Retry-After` and warnings.
-    #[must_use]
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, retry_after: None, warnings: Vec::new(), body: body.into() }
     }
@@ -261,13 +258,11 @@ const MARKS: u128 = 0x8000_8000_0000_0000_0000;
 
 impl ReconcileId {
     /// The id with these bits, six of which say that it is a UUID.
-    #[must_use]
     pub const fn new(bits: u128) -> Self {
         Self(bits & !MARKED | MARKS)
     }
 
     /// The bits. In hexadecimal they are the trace id of the reconcile's requests.
-    #[must_use]
     pub const fn as_u128(self) -> u128 {
         self.0
     }
@@ -315,7 +310,6 @@ pub struct TraceContext {
 
 impl TraceContext {
     /// A request of this reconcile, and the request's own id. Zero, which is no id there, becomes one.
-    #[must_use]
     pub const fn new(id: ReconcileId, parent: u64) -> Self {
         Self { id, parent: if parent == 0 { 1 } else { parent }, is_sampled: false }
     }
@@ -328,13 +322,11 @@ impl TraceContext {
     }
 
     /// The reconcile.
-    #[must_use]
     pub const fn id(&self) -> ReconcileId {
         self.id
     }
 
     /// The names and values of the headers.
-    #[must_use]
     pub fn headers(&self) -> [(&'static str, String); 2] {
         let Self { id, parent, is_sampled } = self;
         let flags = u8::from(*is_sampled);

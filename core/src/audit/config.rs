@@ -72,7 +72,6 @@ impl AuditSchedule {
     pub const SHORTEST: Duration = Duration::from_secs(10);
 
     /// A schedule of this period. The random delays depend on `seed`.
-    #[must_use]
     pub const fn new(period: Duration, seed: u64) -> Self {
         let period = if period.as_nanos() < Self::SHORTEST.as_nanos() { Self::SHORTEST } else { period };
         Self { period, random: Random::new(seed), has_begun: false }

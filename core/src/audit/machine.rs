@@ -94,7 +94,6 @@ enum Phase {
 
 impl Audit {
     /// An audit by a list of `resource`, of metadata only. The selectors have to be those of the store.
-    #[must_use]
     pub fn new(resource: Resource, config: AuditConfig) -> Self {
         let path = Resource::new(resource.path());
         let path = path.with_label_selector(resource.label_selector().unwrap_or_default());
@@ -189,7 +188,6 @@ impl Audit {
     }
 
     /// Whether the list is read for the second time.
-    #[must_use]
     pub fn is_confirming(&self) -> bool {
         matches!(self.phase, Phase::Confirming)
     }

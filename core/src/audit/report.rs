@@ -68,7 +68,6 @@ pub enum Verdict {
 
 impl AuditReport {
     /// The result in a word.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         match self.total() {
             _ if self.is_behind => Verdict::Behind,
@@ -78,7 +77,6 @@ impl AuditReport {
     }
 
     /// How many objects differ, those without a name in [`differences`](Self::differences) too.
-    #[must_use]
     pub fn total(&self) -> usize {
         self.missing + self.extra + self.stale
     }
@@ -97,7 +95,6 @@ impl AuditReport {
 
 impl Difference {
     /// How they differ.
-    #[must_use]
     pub fn kind(&self) -> DifferenceKind {
         match (&self.server, &self.store) {
             (Some(_), None) => DifferenceKind::Missing,
@@ -109,7 +106,6 @@ impl Difference {
 
 impl DifferenceKind {
     /// The word for it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -121,7 +117,6 @@ impl DifferenceKind {
 
 impl Verdict {
     /// The word for it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Clean => "clean",

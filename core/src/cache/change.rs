@@ -47,7 +47,6 @@ pub enum Note<'a, V: Keyed> {
 
 impl<'a, V> Change<'a, V> {
     /// A change by `delta`, at the epoch.
-    #[must_use]
     pub const fn new(delta: &'a Delta<V>, initial: bool) -> Self {
         Self { delta, initial, at: Instant::ZERO, applied: None }
     }

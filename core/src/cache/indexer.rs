@@ -159,13 +159,11 @@ impl<V: Keyed, M: Mem> Drop for Filling<'_, V, M> {
 
 impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// An empty indexer without indexes.
-    #[must_use]
     pub const fn new() -> Self {
         Self::made_with(0, false)
     }
 
     /// An empty indexer whose hashes depend on `seed`, for keys that an adversary may choose. No order depends on it.
-    #[must_use]
     pub const fn with_seed(seed: u64) -> Self {
         Self::made_with(seed, true)
     }
@@ -217,7 +215,6 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     /// The object under `key` (client-go `GetByKey`).
-    #[must_use]
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         V::Key: Borrow<Q>,
@@ -297,7 +294,6 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     /// Whether there is an object under `key`.
-    #[must_use]
     pub fn contains<Q>(&self, key: &Q) -> bool
     where
         V::Key: Borrow<Q>,
@@ -312,13 +308,11 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     /// The number of objects.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
     /// Whether there are no objects.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

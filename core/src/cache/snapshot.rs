@@ -69,25 +69,21 @@ impl<V> Snapshot<V> {
     }
 
     /// The number of objects.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.ends.last().copied().unwrap_or_default()
     }
 
     /// Whether there are no objects.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The first object.
-    #[must_use]
     pub fn first(&self) -> Option<&V> {
         self.get(0)
     }
 
     /// The object at `index`, in the order of the cache.
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<&V> {
         let List { chunks, ends } = &*self.0;
         let at = ends.partition_point(|end| *end <= index);
@@ -96,7 +92,6 @@ impl<V> Snapshot<V> {
     }
 
     /// The objects, in the order of the cache.
-    #[must_use]
     pub fn iter(&self) -> SnapshotIter<'_, V> {
         SnapshotIter { chunk: [].iter(), chunks: self.0.chunks.iter(), left: self.len() }
     }

@@ -87,7 +87,6 @@ pub struct StoreIn<V: Keyed, L: Lock> {
 
 impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
     /// The object under `key` (client-go `Lister.Get`).
-    #[must_use]
     pub fn get<Q>(&self, key: &Q) -> Option<V>
     where
         V::Key: Borrow<Q>,
@@ -118,7 +117,6 @@ impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
 
 impl<V: Keyed, L: Lock> StoreIn<V, L> {
     /// Whether there is an object under `key`.
-    #[must_use]
     pub fn contains<Q>(&self, key: &Q) -> bool
     where
         V::Key: Borrow<Q>,
@@ -128,13 +126,11 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     }
 
     /// The number of objects.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.read(Indexer::len)
     }
 
     /// Whether there are no objects.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -182,14 +178,12 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     }
 
     /// Whether the store has every object of the first list, of every [stream](Self::streams) (client-go `HasSynced`).
-    #[must_use]
     pub fn has_synced(&self) -> bool {
         self.cell.read(Contents::has_synced)
     }
 
     /// The progress of each informer that writes to the store: one, or one for each namespace of
     /// [`split`](super::StoreWriterIn::split), in the order of the namespaces there.
-    #[must_use]
     pub fn streams(&self) -> Vec<StreamProgress> {
         self.cell.read(|contents| contents.streams.iter().map(|stream| stream.progress.clone()).collect())
     }

@@ -178,7 +178,6 @@ impl Desired {
     }
 
     /// What the body names of a raw object: values that are equal as long as these are.
-    #[must_use]
     pub fn view_of_raw(&self, raw: &Value) -> Value {
         let exact = self.exact.iter().map(|place| raw.pointer(place).cloned().unwrap_or_default());
         Value::from_iter([view(Place::Root, &self.body, raw, Lists::Whole)].into_iter().chain(exact))

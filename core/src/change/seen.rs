@@ -31,13 +31,11 @@ pub enum Shows {
 
 impl View {
     /// The values.
-    #[must_use]
     pub fn seen(&self) -> &Value {
         &self.seen
     }
 
     /// How much of it the type shows.
-    #[must_use]
     pub fn shows(&self) -> Shows {
         self.shows
     }
@@ -78,38 +76,32 @@ impl Wish {
     }
 
     /// The wish of a merge patch of this object.
-    #[must_use]
     pub fn of_patch(patch: Value, object: &Value) -> Self {
         Self { found: view(Place::Root, &patch, object, Lists::Whole), wanted: patch }
     }
 
     /// The wish of a body that is applied (server-side apply). Other elements of its lists may be those of others.
-    #[must_use]
     pub fn of_applied(body: Value, object: &Value) -> Self {
         Self { found: view(Place::Root, &body, object, Lists::Named), wanted: body }
     }
 
     /// The merge patch of what is wanted. Of a list, it has what the type shows.
-    #[must_use]
     pub fn patch(&self) -> &Value {
         &self.wanted
     }
 
     /// Whether this is what is left after that patch was sent: the server has taken nothing of it, or a part.
-    #[must_use]
     pub fn is_left_of(&self, patch: &Value) -> bool {
         covers(patch, &self.wanted)
     }
 
     /// Whether a wanted value is absent: it was dropped, or went to a place that is not named, as the `stringData` of a
     /// Secret does. Servers drop empty values and zeros, which say nothing.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         is_lost(&self.wanted, &self.found)
     }
 
     /// The first places that differ, as printable paths. Those of empty values that are absent are none.
-    #[must_use]
     pub fn places(&self) -> Vec<String> {
         let mut places = Vec::new();
         add_places(Place::Root, &self.wanted, &self.found, &mut places);

@@ -151,19 +151,16 @@ pub enum LoopKind {
 
 impl<K: Ord + Clone> LoopDetector<K> {
     /// Follows the writes of this field manager.
-    #[must_use]
     pub fn new(manager: &str) -> Self {
         Self { manager: manager.into(), objects: BTreeMap::new(), found: VecDeque::new() }
     }
 
     /// What the machine needs to know of the next write of this object.
-    #[must_use]
     pub fn attention(&self, now: Instant, object: &K) -> Attention {
         self.objects.get(object).map_or(Attention::Versions, |tracked| tracked.attention(now))
     }
 
     /// Whether this version of the object is that of a write that the machine knows.
-    #[must_use]
     pub fn is_own(&self, object: &K, version: &str) -> bool {
         self.objects.get(object).is_some_and(|tracked| tracked.versions.contains(&hash_of(version)))
     }

@@ -28,7 +28,6 @@ use crate::object::Object;
 ///
 /// Another uid passes even if the generation is the same, because a new object begins at generation 1. If a server
 /// keeps no generation for an object, as for a `ConfigMap`, each change of its version passes.
-#[must_use]
 pub fn generation_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
     match (old.meta.generation(), new.meta.generation()) {
         (0, 0) => version_changed(old, new),
@@ -38,7 +37,6 @@ pub fn generation_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
 
 /// Whether the labels changed: controller-runtime's `LabelChangedPredicate`. Their order does not count. Another uid
 /// passes.
-#[must_use]
 pub fn labels_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
     is_recreated(old, new) || !are_same(old.meta.labels(), new.meta.labels())
 }
@@ -47,7 +45,6 @@ pub fn labels_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
 /// Another uid passes.
 ///
 /// If decoding did not keep the annotations, each change of the version passes.
-#[must_use]
 pub fn annotations_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
     match (old.meta.annotations(), new.meta.annotations()) {
         (Some(before), Some(after)) => is_recreated(old, new) || !are_same(before, after),
@@ -59,7 +56,6 @@ pub fn annotations_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
 /// change is one of a resync or of a relist.
 ///
 /// Without a uid or a version, nothing shows whether an object changed, so each update passes.
-#[must_use]
 pub fn version_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
     !old.meta.is_same_state(&new.meta)
 }

@@ -179,7 +179,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     ///
     /// # Panics
     /// If the item is another reconciler's.
-    #[must_use]
     pub fn key(&self, item: &WorkItem) -> &K {
         self.queue.key(&item.job)
     }
@@ -194,7 +193,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     }
 
     /// The number of further events that woke the item's reconcile.
-    #[must_use]
     pub fn dropped_causes(&self, item: &WorkItem) -> u64 {
         self.find(item.id).map_or(0, |work| work.causes.dropped)
     }
@@ -207,13 +205,11 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
 
     /// When the item's reconcile should have ended. A worker drops a reconcile that takes longer, and gives the item
     /// back with [`Outcome::Retry`](crate::queue::Outcome::Retry).
-    #[must_use]
     pub fn deadline(&self, item: &WorkItem) -> Option<Instant> {
         self.deadline_of(self.find(item.id)?)
     }
 
     /// The number of a key's failures since it last succeeded: client-go's `NumRequeues`.
-    #[must_use]
     pub fn failures(&self, key: &K) -> u32 {
         self.queue.num_requeues(key)
     }
@@ -245,19 +241,16 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     }
 
     /// The stage of the controller's life.
-    #[must_use]
     pub fn lifecycle(&self) -> Lifecycle {
         self.stage.lifecycle()
     }
 
     /// Whether a worker that asks now gets a key.
-    #[must_use]
     pub fn has_item(&self) -> bool {
         self.stage == Stage::Running && !self.queue.is_empty()
     }
 
     /// The latest time that the reconciler was given.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -274,13 +267,11 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     }
 
     /// The counters of the queue. Keys that are debounced are not in the queue yet.
-    #[must_use]
     pub fn stats(&self) -> QueueStats {
         self.queue.stats()
     }
 
     /// The times of the queue; see [`WorkQueueIn::metrics`]. A key that waits for its writes to be seen is not at work.
-    #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
         self.queue.metrics(now)
     }

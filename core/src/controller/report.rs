@@ -14,7 +14,6 @@ pub struct KeyReport<K> {
 
 impl<K: Clone> KeyReport<&K> {
     /// The same of a key of its own.
-    #[must_use]
     pub fn cloned(self) -> KeyReport<K> {
         let Self { key, state, failures } = self;
         KeyReport { key: key.clone(), state, failures }
@@ -66,7 +65,6 @@ pub enum KeyState {
 
 impl KeyState {
     /// Whether the last reconcile has succeeded, and requested the next one.
-    #[must_use]
     pub fn is_requeued(&self) -> bool {
         matches!(self, Self::Delayed { .. })
     }

@@ -71,7 +71,6 @@ pub type Timeouts<'a, K, Lk, C = Cause, W = Write, L = ExponentialBackoff> =
 
 impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, Lk, C, W, L> {
     /// Shares a reconciler. `now` returns the time; it runs under the lock, and must not come back to the reconciler.
-    #[must_use]
     pub fn new(reconciler: Reconciler<K, C, W, L>, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         let dispatch = Dispatch::new(reconciler);
         dispatch.set_clock(now);
@@ -99,13 +98,11 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
     }
 
     /// See [`Reconciler::lifecycle`].
-    #[must_use]
     pub fn lifecycle(&self) -> Lifecycle {
         self.dispatch.read(|reconciler| reconciler.lifecycle())
     }
 
     /// See [`Reconciler::report`].
-    #[must_use]
     pub fn report(&self) -> Vec<KeyReport<K>> {
         self.dispatch.read(|reconciler| reconciler.report().map(KeyReport::cloned).collect())
     }
@@ -129,19 +126,16 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
 
 impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'_, K, Lk, C, W, L> {
     /// The key to reconcile.
-    #[must_use]
     pub fn key(&self) -> &K {
         &self.told.0
     }
 
     /// See [`deadline`](crate::controller::ReconcilerIn::deadline).
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.told.1
     }
 
     /// See [`causes`](crate::controller::ReconcilerIn::causes).
-    #[must_use]
     pub fn causes(&self) -> Vec<(C, Instant)>
     where
         C: Clone,
@@ -150,19 +144,16 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'_, K,
     }
 
     /// The number of the key's failures since it last succeeded.
-    #[must_use]
     pub fn failures(&self) -> u32 {
         self.shared.dispatch.read(|reconciler| reconciler.failures(self.key()))
     }
 
     /// See [`dropped_causes`](crate::controller::ReconcilerIn::dropped_causes).
-    #[must_use]
     pub fn dropped_causes(&self) -> u64 {
         self.read(Reconciler::dropped_causes)
     }
 
     /// See [`late_writes`](crate::controller::ReconcilerIn::late_writes).
-    #[must_use]
     pub fn late_writes(&self) -> Vec<W>
     where
         W: Clone,

@@ -21,7 +21,6 @@ pub struct ProjectedJson<P, const KEY: usize = 128, const ROOM: usize = 2048> {
 
 impl<P: Projection, const KEY: usize, const ROOM: usize> ProjectedJson<P, KEY, ROOM> {
     /// A decoder before its first answer.
-    #[must_use]
     pub const fn new() -> Self {
         const { assert!(ROOM > 0, "no byte could ever come") };
         Self { projector: Projector::new(), room: [0; ROOM], unread: 0..0 }

@@ -48,7 +48,6 @@ pub struct Projector<P, const KEY: usize = 128> {
 
 impl<P: Projection, const KEY: usize> Projector<P, KEY> {
     /// A projector before its first answer. In a constant or a static, it takes no place on the stack.
-    #[must_use]
     pub const fn new() -> Self {
         Self { body: Body::List, outline: Outline::new(LIST), value: Reading::new(), reading: false }
     }

@@ -60,7 +60,6 @@ pub enum ElectionConfigError {
 
 impl ElectionConfig {
     /// The defaults, for a candidate of this name.
-    #[must_use]
     pub fn new(identity: impl Into<String>) -> Self {
         Self {
             identity: identity.into(),

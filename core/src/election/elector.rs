@@ -281,32 +281,27 @@ impl LeaderElector {
     }
 
     /// The token of the term, if a write may be sent now.
-    #[must_use]
     pub fn token(&self, now: Instant) -> Option<&FencingToken> {
         self.term().filter(|term| now.max(self.now) < term.until).map(|term| &term.token)
     }
 
     /// The holder that was seen last. The text comes from the server.
-    #[must_use]
     pub fn leader(&self) -> Option<&str> {
         self.known.as_ref()?.record.holder.as_deref()
     }
 
     /// The end of the term, unless a renewal moves it; `None` if this candidate has no term.
-    #[must_use]
     pub fn term_end(&self) -> Option<Instant> {
         self.term().map(|term| term.until)
     }
 
     /// Whether this candidate has neither ended nor to be started.
-    #[must_use]
     pub fn is_candidate(&self) -> bool {
         !matches!(self.state, Candidacy::Idle | Candidacy::Ended)
     }
 
     /// Whether all goes on in time. False if a term is over by more than `tolerance`, and nobody was told, or work still goes
     /// on.
-    #[must_use]
     pub fn is_on_time(&self, now: Instant, tolerance: Duration) -> bool {
         let over = self.term().map(|term| term.until).or(self.lost_at);
         over.is_none_or(|over| now < over + tolerance)

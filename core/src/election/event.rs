@@ -52,13 +52,11 @@ pub struct FencingToken {
 impl FencingToken {
     /// How many times the lease had gone to another holder (`spec.leaseTransitions`). It starts again if the lease is
     /// deleted.
-    #[must_use]
     pub fn transitions(&self) -> u32 {
         self.transitions
     }
 
     /// The resource version of the lease when the term began.
-    #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }

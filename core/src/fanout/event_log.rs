@@ -91,14 +91,12 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     pub const DEFAULT_LIMIT: usize = DEFAULT_LIMIT;
 
     /// A log that keeps `limit` entries, at least one, for subscribers that follow it.
-    #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self::with_seed(limit, 0)
     }
 
     /// As [`new`](Self::new), with hashes that depend on `seed`, for keys that an adversary may choose. No order
     /// depends on it.
-    #[must_use]
     pub const fn with_seed(limit: usize, seed: u64) -> Self {
         Self {
             limit: Initially::new(if limit == 0 { 1 } else { limit as u64 }),
@@ -166,7 +164,6 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     ///
     /// It is true again when a subscriber has read or has left. In fixed memory, marks can find no room even so: then
     /// [`try_push`](Self::try_push) gives the change back.
-    #[must_use]
     pub fn has_room(&self) -> bool {
         let Some(last) = self.last_overrun() else { return true };
         let mut behind = self.subscribers.iter().filter(|(_, subscriber)| subscriber.cursor <= last);
@@ -235,14 +232,12 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// Whether the subscriber has not unsubscribed.
-    #[must_use]
     pub fn is_subscribed(&self, id: SubscriberId) -> bool {
         self.find(id).is_some()
     }
 
     /// Whether something waits for the subscriber. If it is only changes that cancel out, or that a quiet subscriber is
     /// not told, [`poll_next`](Self::poll_next) gives nothing.
-    #[must_use]
     pub fn has_next(&self, id: SubscriberId) -> bool {
         self.backlog(id) > 0 || self.find(id).is_some_and(|slot| self.is_newly_synced(&self.subscribers[slot]))
     }
@@ -283,7 +278,6 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
 
     /// How many items wait for a subscriber at most: changes that are not folded yet count each. Marks that a fold is
     /// yet to leave are not counted.
-    #[must_use]
     pub fn backlog(&self, id: SubscriberId) -> usize {
         self.find(id).map_or(0, |slot| {
             let subscriber = &self.subscribers[slot];
@@ -293,21 +287,18 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// For how long the oldest item has waited for a subscriber; zero where none waits.
-    #[must_use]
     pub fn lag(&self, id: SubscriberId, now: Instant) -> Duration {
         let oldest = self.find(id).and_then(|slot| self.oldest_of(&self.subscribers[slot]));
         oldest.map_or(Duration::ZERO, |oldest| now.saturating_since(oldest))
     }
 
     /// The number of subscribers.
-    #[must_use]
     pub fn subscribers(&self) -> usize {
         self.subscribers.len()
     }
 
     /// Whether a subscriber has been told every object of the first list (client-go `HasSynced` of a handler's
     /// registration).
-    #[must_use]
     pub fn has_synced(&self, id: SubscriberId) -> bool {
         self.find(id).is_some_and(|slot| self.subscribers[slot].has_synced)
     }

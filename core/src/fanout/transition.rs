@@ -32,7 +32,6 @@ pub enum Transition<V> {
 
 impl<V> Transition<V> {
     /// The object in the state that the change leads to; after a deletion, in its final state.
-    #[must_use]
     pub const fn object(&self) -> &V {
         match self {
             Self::Added { object, .. } | Self::Deleted { object, .. } | Self::Updated { new: object, .. } => object,
@@ -66,7 +65,6 @@ impl<V: Versioned> Transition<V> {
 
 impl<V: Keyed> Transition<V> {
     /// The key that the change is about.
-    #[must_use]
     pub fn key(&self) -> &V::Key {
         self.object().key()
     }

@@ -18,7 +18,6 @@ pub enum Delta<V> {
 
 impl<V> Delta<V> {
     /// The object, in the state that the delta reports.
-    #[must_use]
     pub const fn object(&self) -> &V {
         match self {
             Self::Added(object)
@@ -31,7 +30,6 @@ impl<V> Delta<V> {
     }
 
     /// The object itself.
-    #[must_use]
     pub fn into_object(self) -> V {
         match self {
             Self::Added(object)
@@ -44,7 +42,6 @@ impl<V> Delta<V> {
     }
 
     /// Whether the delta is a deletion, seen or inferred.
-    #[must_use]
     pub const fn is_deletion(&self) -> bool {
         matches!(self, Self::Deleted(_) | Self::Tombstone(_))
     }

@@ -183,7 +183,6 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// The delta that [`pop`](Self::pop) takes next. A consumer applies it in place, so that a panic does not lose it.
-    #[must_use]
     pub fn front(&self) -> Option<&Delta<V>> {
         self.without_nodes().next().or_else(|| self.nodes[self.next()?].delta())
     }
@@ -195,21 +194,18 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// The order in which deltas leave.
-    #[must_use]
     pub fn order(&self) -> Order {
         self.order
     }
 
     /// Whether the initial state has been popped: the first list, or none where a watch event came before any list.
     /// Once true, it stays true.
-    #[must_use]
     pub fn has_synced(&self) -> bool {
         self.populated && self.initial == 0
     }
 
     /// The newest object under `key` that is staged or else queued, whatever its delta says. A listed object that is
     /// the same can be staged as a clone of this handle, so that it is held in memory once.
-    #[must_use]
     pub fn newest(&self, key: &V::Key) -> Option<&V> {
         self.newest_delta(key).map(Delta::object)
     }
@@ -226,19 +222,16 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// The number of the newest arrival. Each queued delta is one, and so is each committed list with all of its
     /// deltas. A change that is merged into a waiting delta counts with that delta.
-    #[must_use]
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
 
     /// The arrival that the oldest waiting delta belongs to: all before it were popped. `None` while nothing waits.
-    #[must_use]
     pub fn oldest(&self) -> Option<u64> {
         self.unfolded.as_ref().map(|unfolded| unfolded.arrival).or_else(|| self.oldest_folded_or_whole())
     }
 
     /// As [`oldest`](Self::oldest), once the next delta is popped.
-    #[must_use]
     pub fn oldest_after_pop(&self) -> Option<u64> {
         if self.unfolded.as_ref().is_some() {
             return self.oldest_folded_or_whole();
@@ -249,7 +242,6 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// The number of deltas that wait; staged ones do not count.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.queued.len() + self.folded + self.without_nodes().count()
     }
@@ -257,19 +249,16 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// About how many bytes the objects of the deltas that wait take ([`Keyed::bytes`]). One that several deltas share
     /// counts for each of them. Those that an informer
     /// has folded have none.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes + self.without_nodes().map(|delta| delta.object().bytes()).sum::<usize>()
     }
 
     /// Whether no delta waits.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.without_nodes().next().is_none() && self.queued.is_empty()
     }
 
     /// Whether fixed memory may have no room for another delta.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.nodes.try_room(|| self.nodes.len() + usize::from(self.alone.as_ref().is_some()) + 1).is_err()
     }
@@ -280,7 +269,6 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// Whether [`close`](Self::close) was called.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
     }

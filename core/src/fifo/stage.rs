@@ -135,7 +135,6 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// Whether nothing is staged.
     #[doc(hidden)]
-    #[must_use]
     pub fn has_no_stage(&self) -> bool {
         self.staged.is_empty()
     }

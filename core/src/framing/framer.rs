@@ -89,7 +89,6 @@ pub struct Framer {
 
 impl Framer {
     /// A framer at the beginning of a body, for frames of at most `limit` bytes.
-    #[must_use]
     pub fn new(framing: Framing, limit: usize) -> Self {
         let layout = match framing {
             Framing::Values => Layout::Events,
@@ -132,7 +131,6 @@ impl Framer {
     }
 
     /// Whether the body is complete if it ends here. A value, and a list, needs all its brackets.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.outline.is_in_gap() || self.outline.is_done()
     }

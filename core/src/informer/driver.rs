@@ -56,7 +56,6 @@ pub enum Pumped {
 
 impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C, M> {
     /// Connects the two. [`InformerIn::start`] starts the informer; see [`informer_mut`](Self::informer_mut).
-    #[must_use]
     pub fn new(informer: InformerIn<D, C, M>, transport: L) -> Self {
         Self { informer, transport, idle_until: None, is_pending: false }
     }
@@ -124,7 +123,6 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C,
     }
 
     /// Whether the transport's last read returned [`Poll::Pending`]. Then only its waker announces more input.
-    #[must_use]
     pub fn is_pending(&self) -> bool {
         self.is_pending
     }
@@ -132,7 +130,6 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C,
 
 impl<D: Decode, L, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C, M> {
     /// The informer.
-    #[must_use]
     pub fn informer(&self) -> &InformerIn<D, C, M> {
         &self.informer
     }
@@ -143,7 +140,6 @@ impl<D: Decode, L, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C, M> {
     }
 
     /// The transport.
-    #[must_use]
     pub fn transport(&self) -> &L {
         &self.transport
     }

@@ -59,7 +59,6 @@ pub enum EventOf<V: Keyed> {
 
 impl<V: Keyed> EventOf<V> {
     /// The object that the event is about.
-    #[must_use]
     pub fn object(&self) -> Option<&V> {
         match self {
             Self::Added { object, .. } | Self::Deleted { object, .. } => Some(object),
@@ -69,7 +68,6 @@ impl<V: Keyed> EventOf<V> {
     }
 
     /// The key to enqueue for this event.
-    #[must_use]
     pub fn key(&self) -> Option<&V::Key> {
         self.object().map(Keyed::key)
     }

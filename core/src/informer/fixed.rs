@@ -80,7 +80,6 @@ impl<P: Projection, const OBJECTS: usize, const QUEUE: usize, const KEY: usize, 
     FixedInformer<P, OBJECTS, QUEUE, KEY, ROOM>
 {
     /// An informer of `resource` that has not begun. Its hashes and its jitter follow from the configuration's seed.
-    #[must_use]
     pub fn fixed(resource: Resource, config: InformerConfig) -> Self {
         Self::with_decoder(resource, config, ProjectedJson::new(), FixedIndexer::new())
     }

@@ -182,7 +182,6 @@ type KeyOf<D> = <<D as Decode>::Object as Keyed>::Key;
 impl<T: FromJson> Informer<T> {
     /// An informer of `resource` with a cache for its owner alone, without a lock. It sends no request before
     /// [`start`](InformerIn::start).
-    #[must_use]
     pub fn new(resource: Resource, config: InformerConfig) -> Self {
         Self::with_cache(resource, config, indexer(config.reflector.seed))
     }
@@ -205,7 +204,6 @@ impl<T: FromJson> Informer<T> {
     /// # Ok::<(), listwatch_core::request::ParseResourceError>(())
     /// ```
     #[cfg(feature = "std")]
-    #[must_use]
     pub fn shared(resource: Resource, config: InformerConfig) -> (SharedInformer<T>, Store<T>) {
         let mut writer = StoreWriter::new(indexer(config.reflector.seed));
         config.reflector.seed.into_iter().for_each(|seed| writer.seed_unless_chosen(seed));
@@ -218,7 +216,6 @@ impl<T: FromJson> Informer<T> {
 impl<T: FromJson, C: Cache<ObjectHandle<T>>> Informer<T, C> {
     /// An informer of `resource` that keeps `cache` up to date. The cache is an [`Indexer`] with indexes, the writer of
     /// a store behind a lock of the caller's choice, or the caller's own [`Cache`].
-    #[must_use]
     pub fn with_cache(resource: Resource, config: InformerConfig, cache: C) -> Self {
         Self::with_decoder(resource, config, Json::new(config.decode), cache)
     }
@@ -227,7 +224,6 @@ impl<T: FromJson, C: Cache<ObjectHandle<T>>> Informer<T, C> {
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// An informer of `resource` that decodes responses with `decoder` and keeps `cache` up to date. The memory `M` of
     /// its queue and that of its cache may differ: in fixed memory, a queue of 16 is enough for a cache of any capacity.
-    #[must_use]
     pub fn with_decoder(resource: Resource, config: InformerConfig, decoder: D, cache: C) -> Self {
         Self {
             reflector: Reflector::new(resource, config.reflector),
@@ -288,7 +284,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     }
 
     /// Whether the transport may read more. If not, back-pressure applies until events are taken.
-    #[must_use]
     pub fn wants_input(&self) -> bool {
         let is_full = self.fifo.len() >= self.limits.deltas || self.fifo.bytes() >= self.limits.bytes;
         // If the staged list alone fills the queue, reading goes on: the list is queued in parts.
@@ -370,7 +365,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     }
 
     /// The cache, for reading. Only the informer writes to it.
-    #[must_use]
     pub fn cache(&self) -> &C {
         &self.cache
     }
@@ -391,7 +385,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// Whether every object of the first list, or of a [restored](Self::restore) state, has been reported and is in the
     /// cache (client-go `HasSynced`).
-    #[must_use]
     pub fn has_synced(&self) -> bool {
         self.fifo.has_synced()
     }
@@ -410,7 +403,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     }
 
     /// How many bytes a list may have ([`InformerConfig::max_list_bytes`]).
-    #[must_use]
     pub fn max_list_bytes(&self) -> usize {
         self.limits.list_bytes
     }
@@ -424,26 +416,22 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     }
 
     /// The phase of the reflector.
-    #[must_use]
     pub fn phase(&self) -> Phase {
         self.reflector.phase()
     }
 
     /// The version up to which every change was received (client-go `LastSyncResourceVersion`). The cache lags by the
     /// queued changes.
-    #[must_use]
     pub fn received_version(&self) -> Option<&str> {
         self.reflector.last_version()
     }
 
     /// How many times the whole state was read, by a list or a watch-list. Those that broke off do not count.
-    #[must_use]
     pub fn lists(&self) -> u32 {
         self.lists
     }
 
     /// The number of queued deltas.
-    #[must_use]
     pub fn queued(&self) -> usize {
         self.fifo.len()
     }

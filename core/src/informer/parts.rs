@@ -73,7 +73,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     ///
     /// A cache of a fixed capacity keeps what fits. [`Failure::DoesNotFit`](crate::reflector::Failure::DoesNotFit) was
     /// reported then, and [`BackoffKind::Room`](crate::reflector::BackoffKind::Room) says when the state is read again.
-    #[must_use]
     pub fn wanted(&self) -> Option<usize> {
         self.reflector.wanted()
     }

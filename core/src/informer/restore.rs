@@ -18,7 +18,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     ///
     /// That is so while the informer watches, if every received change was taken, and none may be missing: an event or an
     /// item without a readable key may have been any change. [`restore`](Self::restore) takes the two back.
-    #[must_use]
     pub fn saveable_version(&self) -> Option<&Version> {
         let is_all_taken = self.fifo.has_synced() && self.fifo.is_empty() && self.undecodable.is_none();
         let is_all_taken = is_all_taken && self.is_all_queued();
@@ -28,27 +27,23 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Whether the cache lacks an object, or has an earlier state of one, because its last state could not be decoded. It is
     /// false again after a list without such an object. A saved state has to say so
     /// ([`relist_restored`](Self::relist_restored)).
-    #[must_use]
     pub fn has_undecodable(&self) -> bool {
         self.has_gap
     }
 
     /// How old the restored state is, while the cache has it and the server has not shown that it is current: until a list,
     /// or until the watch has reached the version that the server had when it was asked.
-    #[must_use]
     pub fn restored_age(&self, now: Instant) -> Option<SavedAge> {
         let (age, at) = self.restored.filter(|_| self.reflector.is_resuming())?;
         Some(age.later(now.saturating_since(at)))
     }
 
     /// Whether the state goes back to a restored one: no list has replaced that.
-    #[must_use]
     pub fn is_restored(&self) -> bool {
         self.restored.is_some()
     }
 
     /// Whether the informer waits for [`confirm`](Self::confirm), and for nothing else.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         self.reflector.is_held()
     }
@@ -151,7 +146,6 @@ pub enum SavedAge {
 
 impl SavedAge {
     /// The age at `now` of a state that was saved at `then`.
-    #[must_use]
     pub fn between(then: WallTime, now: WallTime) -> Self {
         if now < then { Self::Unknown } else { Self::Known(now.saturating_since(then)) }
     }

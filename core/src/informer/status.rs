@@ -87,7 +87,6 @@ pub enum InformerStatus {
 
 impl InformerStatus {
     /// Whether the cache has a state, which may be an old one.
-    #[must_use]
     pub fn is_synced(&self) -> bool {
         match self {
             Self::Synced { .. } | Self::Restored { .. } => true,
@@ -97,7 +96,6 @@ impl InformerStatus {
     }
 
     /// The status in a word, such as `listing`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -195,7 +193,6 @@ impl fmt::Display for InformerStatus {
 
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// The status at `now`.
-    #[must_use]
     pub fn status(&self, now: Instant) -> InformerStatus {
         let elapsed = now.saturating_since(self.reflector.began());
         let (items, synced) = (self.list.items, self.fifo.has_synced());
@@ -241,7 +238,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// The version up to which [`poll_event`](Self::poll_event) has returned every change, so that the cache has them.
     /// It is that of the last event or bookmark before the oldest queued delta. If the queue is empty, it is
     /// [`received_version`](Self::received_version).
-    #[must_use]
     pub fn applied_version(&self) -> Option<&str> {
         self.progress.applied.as_deref()
     }

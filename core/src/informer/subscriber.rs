@@ -119,7 +119,6 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
 
     /// Whether the subscriber has been told every object of the first list (client-go `HasSynced` of a handler's
     /// registration).
-    #[must_use]
     pub fn has_synced(&self) -> bool {
         self.store.cell.read(|contents| contents.log.has_synced(self.id))
     }
@@ -133,13 +132,11 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
 
     /// How many items wait at most. Changes that are not coalesced yet count each, and so do those that the filter
     /// leaves out. Marks that coalescing is yet to leave are not counted.
-    #[must_use]
     pub fn backlog(&self) -> usize {
         self.store.cell.read(|contents| contents.log.backlog(self.id)) + usize::from(self.read.is_some())
     }
 
     /// For how long the oldest item has waited; zero where none waits.
-    #[must_use]
     pub fn lag(&self, now: Instant) -> Duration {
         self.store.cell.read(|contents| contents.log.lag(self.id, now))
     }

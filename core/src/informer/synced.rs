@@ -78,7 +78,6 @@ struct Awaited {
 
 impl<Lk: Lock> SyncTracker<Lk> {
     /// A tracker of an informer that has not started.
-    #[must_use]
     pub fn new(now: Instant) -> Self {
         let (synced, status, subscribers) = (Poll::Pending, InformerStatus::Idle, Wakers::default());
         Self { state: Arc::new(Shared::new(Awaited { synced, status, at: now, failure: None, subscribers })) }
@@ -90,7 +89,6 @@ impl<Lk: Lock> SyncTracker<Lk> {
     }
 
     /// Whether there is a first state: client-go's `HasSynced`. Further updates change nothing then.
-    #[must_use]
     pub fn has_synced(&self) -> bool {
         self.state.read(Awaited::has_synced)
     }
@@ -137,7 +135,6 @@ impl<Lk: Lock> Drop for SyncTracker<Lk> {
 
 impl<Lk: Lock> Synced<Lk> {
     /// The error of a caller that stops waiting at `now`.
-    #[must_use]
     pub fn not_synced(&self, now: Instant) -> NotSynced {
         self.state.read(|state| state.not_synced(state.status.clone().later(now.saturating_since(state.at))))
     }

@@ -67,7 +67,6 @@ impl Condition {
     }
 
     /// Whether the condition holds.
-    #[must_use]
     pub fn is_true(&self) -> bool {
         self.status == ConditionStatus::True
     }
@@ -150,14 +149,12 @@ impl Conditions {
     }
 
     /// The condition of this type (`meta.FindStatusCondition`).
-    #[must_use]
     #[doc(alias = "FindStatusCondition")]
     pub fn find(&self, type_: &str) -> Option<&Condition> {
         self.0.iter().find(|condition| condition.type_ == type_)
     }
 
     /// Whether there is a condition of this type, and it is true (`meta.IsStatusConditionTrue`).
-    #[must_use]
     #[doc(alias = "IsStatusConditionTrue")]
     pub fn is_true(&self, type_: &str) -> bool {
         self.find(type_).is_some_and(Condition::is_true)

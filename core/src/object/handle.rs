@@ -32,31 +32,26 @@ pub struct ObjectHandle<T>(Arc<Object<T>>);
 
 impl<T> ObjectHandle<T> {
     /// The metadata: key, uid, version, labels, owners.
-    #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.0.meta
     }
 
     /// The key, `namespace/name`, which a handler enqueues.
-    #[must_use]
     pub fn key(&self) -> &Key {
         self.0.meta.key()
     }
 
     /// The metadata and the value together.
-    #[must_use]
     pub fn as_object(&self) -> &Object<T> {
         &self.0
     }
 
     /// Whether both handles share one object in memory. Two decodings of one state do not.
-    #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The object, taken out of the handle; a copy where other handles share it. To change an object, change this.
-    #[must_use]
     pub fn into_object(self) -> Object<T>
     where
         T: Clone,

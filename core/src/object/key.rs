@@ -23,7 +23,6 @@ pub struct Key(Arc<str>);
 
 impl Key {
     /// The key of `name` in `namespace`. An empty namespace counts as none.
-    #[must_use]
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
             None | Some("") => Self(name.into()),
@@ -32,13 +31,11 @@ impl Key {
     }
 
     /// The namespace, if the object has one.
-    #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.0.get(..self.slash()?)
     }
 
     /// The name without the namespace.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.slash().and_then(|slash| self.0.get(slash + 1..)).unwrap_or(&self.0)
     }
@@ -57,7 +54,6 @@ impl Key {
     }
 
     /// The whole key, as displayed.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -66,52 +66,44 @@ pub struct OwnerReference<'a> {
 
 impl Meta {
     /// `namespace/name`, or the name where there are no namespaces (client-go `MetaNamespaceKeyFunc`).
-    #[must_use]
     pub fn key(&self) -> &Key {
         &self.key
     }
 
     /// The namespace; `None` for a cluster-scoped object.
-    #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.key.namespace()
     }
 
     /// The name.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.key.name()
     }
 
     /// The uid, which is new each time an object is created, also under an old name. `None` where the server sent none.
-    #[must_use]
     pub fn uid(&self) -> Option<Uid> {
         self.uid.clone()
     }
 
     /// The resource version, as opaque as the server wrote it; see
     /// [`compare_versions`](crate::object::compare_versions).
-    #[must_use]
     pub fn resource_version(&self) -> &str {
         Strings(&self.text).next_or_empty()
     }
 
     /// Whether both are of one state of one object: uid and resource version agree, and both are there. An object
     /// without them can change unnoticed.
-    #[must_use]
     pub fn is_same_state(&self, other: &Self) -> bool {
         let version = self.resource_version();
         self.uid.is_some() && self.uid == other.uid && !version.is_empty() && version == other.resource_version()
     }
 
     /// The generation, which grows with each change of the desired state; zero where the server keeps none.
-    #[must_use]
     pub fn generation(&self) -> i64 {
         self.generation
     }
 
     /// The time at which deletion was requested, while finalizers or a grace period keep the object.
-    #[must_use]
     pub fn deletion_timestamp(&self) -> Option<&str> {
         Strings(&self.text).nth(1).filter(|time| !time.is_empty())
     }
@@ -122,7 +114,6 @@ impl Meta {
     }
 
     /// The value of one label.
-    #[must_use]
     pub fn label(&self, name: &str) -> Option<&str> {
         let mut labels = Strings(&self.shape).nested();
         while let Some(label) = labels.next() {
@@ -158,7 +149,6 @@ impl Meta {
         feature = "json",
         doc = "[`DecodeOptions::annotations`](crate::decode::DecodeOptions::annotations) keeps them."
     )]
-    #[must_use]
     pub fn annotations(&self) -> Option<impl Iterator<Item = (&str, &str)>> {
         self.annotations_kept.then(|| self.lists().nested().pairs())
     }
@@ -171,7 +161,6 @@ impl Meta {
     }
 
     /// The length of the JSON that the object was decoded from, in bytes; zero where it was not decoded.
-    #[must_use]
     pub fn json_len(&self) -> usize {
         self.json_len as usize
     }

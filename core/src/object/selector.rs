@@ -75,7 +75,6 @@ impl LabelSelector {
     }
 
     /// Whether the selector is empty, so that it selects every object (client-go `Selector.Empty`).
-    #[must_use]
     pub fn selects_all(&self) -> bool {
         self.requirements.is_empty()
     }

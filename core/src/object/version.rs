@@ -35,7 +35,6 @@ const SHORT: usize = 22;
 
 impl Version {
     /// The version of this text; `None` if it is too long and there is no heap.
-    #[must_use]
     pub fn copied(text: &str) -> Option<Self> {
         let mut short = [0; SHORT];
         match (short.get_mut(..text.len()), u8::try_from(text.len())) {
@@ -48,7 +47,6 @@ impl Version {
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             // The bytes were a text, so the default is never taken.

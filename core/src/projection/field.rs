@@ -58,13 +58,11 @@ pub struct Text<const N: usize>(heapless::String<N, u16>);
 
 impl<const N: usize> Text<N> {
     /// No text.
-    #[must_use]
     pub const fn new() -> Self {
         Self(heapless::String::new())
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -116,13 +114,11 @@ pub struct Beginning<const N: usize> {
 
 impl<const N: usize> Beginning<N> {
     /// What was kept of the text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Whether the text was longer.
-    #[must_use]
     pub fn is_cut(&self) -> bool {
         self.cut
     }

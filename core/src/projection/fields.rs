@@ -67,7 +67,6 @@ static PROTOCOL: [Path; PROJECTED as usize] = [
 ///
 /// # Panics
 /// If there are too many, or one leads through the value of another one, or of a field that is always read.
-#[must_use]
 pub const fn checked(paths: &'static [Path]) -> &'static [Path] {
     assert!(paths.len() <= MOST, "a projection has too many fields");
     let mut at = 0;

@@ -107,31 +107,26 @@ pub struct Projected<P, const KEY: usize = 128> {
 
 impl<P, const KEY: usize> Projected<P, KEY> {
     /// `namespace/name`, or the name of an object without a namespace.
-    #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
     /// The namespace, if the object has one.
-    #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.key.split_once('/').map(|(namespace, _)| namespace)
     }
 
     /// The name without the namespace.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.key.split_once('/').map_or(&*self.key, |(_, name)| name)
     }
 
     /// `metadata.uid`; empty where the object has none.
-    #[must_use]
     pub fn uid(&self) -> &str {
         &self.uid
     }
 
     /// `metadata.resourceVersion`; empty where the object has none.
-    #[must_use]
     pub fn resource_version(&self) -> &str {
         &self.version
     }

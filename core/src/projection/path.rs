@@ -60,7 +60,6 @@ impl Path {
     /// # Panics
     /// If the text is no path. If it has more than [`MAX_STEPS`](Self::MAX_STEPS) steps, more than 255 bytes, or an
     /// element behind the 65,535th. If it leads to `kind` or `apiVersion`, which the items of a list lack.
-    #[must_use]
     pub const fn new(text: &'static str) -> Self {
         assert!(text.len() <= u8::MAX as usize, "the path is too long");
         let mut path = Self { text, steps: [Packed::NOTHING; Self::MAX_STEPS], len: 0 };
@@ -89,7 +88,6 @@ impl Path {
     }
 
     /// The text of the path.
-    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         self.text
     }

@@ -35,19 +35,16 @@ impl Status {
 
     /// Whether the requested version or continue token has expired: `410`, by code or by reason (client-go
     /// `isExpiredError`).
-    #[must_use]
     pub fn is_expired(&self) -> bool {
         self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone")
     }
 
     /// Whether the requested version is newer than the server's (client-go `isTooLargeResourceVersionError`).
-    #[must_use]
     pub fn is_version_too_large(&self) -> bool {
         self.too_large.is_cut() || self.reason == "Timeout" && names_version(self.message.as_bytes())
     }
 
     /// The delay that the server requests (`details.retryAfterSeconds`); `None` where it is zero or absent.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         (self.retry_after > 0).then(|| Duration::from_secs(self.retry_after.into()))
     }

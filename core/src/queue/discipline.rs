@@ -137,7 +137,6 @@ pub enum Priority {
 
 impl<K> Lanes<K> {
     /// Priorities that age by 16 keys, and no groups.
-    #[must_use]
     pub const fn new() -> Self {
         Self { aging: Initially::new(16), group: None }
     }

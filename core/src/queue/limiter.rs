@@ -45,7 +45,6 @@ impl ExponentialBackoff {
     pub const DEFAULT: Self = Self::new(Duration::from_millis(5), Duration::from_secs(1000));
 
     /// Delays from `base` to `max`. A longer time than 584 years counts as 584 years.
-    #[must_use]
     pub const fn new(base: Duration, max: Duration) -> Self {
         Self { base_nanos: Initially::new(nanos(base)), max_nanos: Initially::new(nanos(max)) }
     }
@@ -78,7 +77,6 @@ pub struct FastSlow {
 
 impl FastSlow {
     /// A delay of `fast` for the first `max_fast` failures of a key, and of `slow` for all further ones.
-    #[must_use]
     pub const fn new(fast: Duration, slow: Duration, max_fast: u32) -> Self {
         Self { fast, slow, max_fast }
     }
@@ -128,7 +126,6 @@ impl TokenBucket {
     ///
     /// If `period` is zero, every failure has its token at once. If `tokens` is zero, only the first `burst` failures
     /// have one. A burst of zero counts as one.
-    #[must_use]
     pub const fn new(tokens: u32, period: Duration, burst: u32) -> Self {
         let burst = if burst == 0 { 1 } else { burst };
         Self {
@@ -141,7 +138,6 @@ impl TokenBucket {
     }
 
     /// As client-go's `rate.NewLimiter(qps, burst)`.
-    #[must_use]
     pub const fn per_second(qps: u32, burst: u32) -> Self {
         Self::new(qps, Duration::from_secs(1), burst)
     }
@@ -199,7 +195,6 @@ pub type DefaultControllerRateLimiter = MaxOf<ExponentialBackoff, TokenBucket>;
 impl MaxOf<ExponentialBackoff, TokenBucket> {
     /// From 5 ms to 1000 s for a key, and 10 retries a second, 100 at once, for all together: client-go's
     /// `DefaultTypedControllerRateLimiter`.
-    #[must_use]
     pub const fn default_controller() -> Self {
         Self(ExponentialBackoff::DEFAULT, TokenBucket::DEFAULT)
     }

@@ -175,7 +175,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     /// The number of the key's failures since it was last forgotten: client-go's `NumRequeues`.
-    #[must_use]
     #[doc(alias = "NumRequeues")]
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.records.find(key).map_or(0, |slot| self.records[slot].failures)
@@ -221,7 +220,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     ///
     /// # Panics
     /// If the job is another queue's.
-    #[must_use]
     pub fn key(&self, job: &Job) -> &K {
         let record = self.records.get(job.slot).filter(|record| record.is_run_by(job));
         &record.expect("a job stays with the queue that it came from").key
@@ -234,26 +232,22 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     /// The number of ready keys: client-go's `Len`. Delayed and running keys do not count.
-    #[must_use]
     pub fn len(&self) -> usize {
         D::len(&self.ready)
     }
 
     /// Whether no key is ready.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The counters.
-    #[must_use]
     pub fn stats(&self) -> QueueStats {
         QueueStats { depth: self.len() + self.deferred, ..self.stats }
     }
 
     /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics),
     /// which only a queue on the heap has. The cost grows with the number of known keys.
-    #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
         let Stopwatch { latency, work, .. } = self.stopwatch.get()?.as_ref()?;
         let mut metrics = QueueMetrics { latency: *latency, work: *work, ..QueueMetrics::default() };

@@ -45,7 +45,6 @@ pub enum RecorderConfigError {
 
 impl RecorderConfig {
     /// The defaults, for a process of a controller.
-    #[must_use]
     pub fn new(controller: impl Into<String>, instance: impl Into<String>) -> Self {
         Self {
             controller: controller.into(),

@@ -156,7 +156,6 @@ impl EventRecorder {
     }
 
     /// Whether all is written or given up, after a [`stop`](Self::stop).
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.is_stopping && self.queue.is_empty() && self.calls.len() == 0
     }
@@ -220,7 +219,6 @@ impl EventRecorder {
     }
 
     /// What became of the occurrences.
-    #[must_use]
     pub fn counts(&self) -> RecorderCounts {
         self.counts
     }

@@ -262,7 +262,6 @@ impl RetryDelays {
 
 impl Backoff {
     /// The delays of one client. Clients with different seeds wait for different times.
-    #[must_use]
     pub fn delays(self, seed: u64) -> RetryDelays {
         RetryDelays::new(self, seed)
     }

@@ -210,7 +210,6 @@ impl FailureClass {
 
     /// Whether retries alone cannot succeed: credentials, RBAC rules, the request, limits or the server need a manual
     /// change.
-    #[must_use]
     pub fn requires_intervention(self) -> bool {
         matches!(
             self,
@@ -270,7 +269,6 @@ impl Failure {
     }
 
     /// The class of the failure.
-    #[must_use]
     pub fn class(&self) -> FailureClass {
         match self {
             Self::Status(status) => FailureClass::of_status(status),
@@ -290,7 +288,6 @@ impl Failure {
     }
 
     /// The server's status, where the server sent one.
-    #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status(status) | Self::StreamError(status) => Some(status),
@@ -307,7 +304,6 @@ impl Failure {
     }
 
     /// The delay that the server requests (`retryAfterSeconds`).
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.status()?.retry_after()
     }

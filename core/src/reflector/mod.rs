@@ -136,7 +136,6 @@ enum Then {
 
 impl Reflector {
     /// An idle reflector of `resource`. It sends nothing before [`Input::Start`].
-    #[must_use]
     pub fn new(resource: Resource, config: ReflectorConfig) -> Self {
         Self {
             config,
@@ -207,19 +206,16 @@ impl Reflector {
     }
 
     /// Whether [`poll_failure`](Self::poll_failure) has something.
-    #[must_use]
     pub fn has_failure(&self) -> bool {
         self.report.is_some()
     }
 
     /// The query of the request `id`; `None` unless that request is open.
-    #[must_use]
     pub fn open_query(&self, id: RequestId) -> Option<Query> {
         self.call().filter(|call| call.is_sent_as(id)).map(|call| call.request.query())
     }
 
     /// The current phase.
-    #[must_use]
     pub fn phase(&self) -> Phase {
         match &self.activity {
             Activity::Idle => Phase::Idle,
@@ -236,7 +232,6 @@ impl Reflector {
 
     /// The version of the last list, or the newest one of an event or bookmark since, from which the next watch resumes
     /// (client-go `LastSyncResourceVersion`). `None` before the first list, and after a list without a version.
-    #[must_use]
     pub fn last_version(&self) -> Option<&str> {
         self.versions.reached.as_deref()
     }

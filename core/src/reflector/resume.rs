@@ -48,7 +48,6 @@ impl Reflector {
     }
 
     /// Whether only [`Input::Confirmed`](super::Input::Confirmed) is missing for the watch from a saved version.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self.activity, Activity::Held)
     }

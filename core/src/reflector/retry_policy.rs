@@ -43,7 +43,6 @@ pub enum BackoffKind {
 
 impl Failure {
     /// The first reaction to this failure; see [`RETRY_POLICY`].
-    #[must_use]
     pub fn reaction(&self, operation: Operation) -> Reaction {
         RetryRule::of(operation, self.class()).reaction
     }
@@ -70,7 +69,6 @@ impl RetryRule {
     }
 
     /// The rule for a failure.
-    #[must_use]
     pub fn of(operation: Operation, class: FailureClass) -> &'static Self {
         let covers = |rule: &&Self| rule.operations.contains(&operation) && rule.classes.contains(&class);
         // There is always one, as a test shows.

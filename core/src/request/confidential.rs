@@ -12,7 +12,6 @@ use alloc::vec::Vec;
 /// assert!(is_confidential("/api/v1/namespaces/web/secrets/a?watch=1"));
 /// assert!(!is_confidential("/api/v1/namespaces/secrets/pods"));
 /// ```
-#[must_use]
 pub fn is_confidential(target: &str) -> bool {
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     let segments: Vec<Vec<u8>> =

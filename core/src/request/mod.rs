@@ -86,7 +86,6 @@ pub enum Query {
 
 impl Request {
     /// The kind of the request.
-    #[must_use]
     pub fn query(&self) -> Query {
         match self.verb {
             Verb::List { .. } => Query::List,
@@ -96,7 +95,6 @@ impl Request {
     }
 
     /// The token of the requested page; `None` for the first page and for a watch.
-    #[must_use]
     pub fn continue_token(&self) -> Option<&str> {
         match &self.verb {
             Verb::List { continue_token, .. } => continue_token.as_deref(),
@@ -116,7 +114,6 @@ impl Request {
     /// let (metadata, _) = request.accept().split_once(',').unwrap();
     /// assert_eq!(metadata, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
     /// ```
-    #[must_use]
     pub fn accept(&self) -> &'static str {
         match (self.resource.is_metadata_only(), self.resource.is_table(), self.query()) {
             (false, false, _) => "application/json",

@@ -4,7 +4,6 @@ use core::fmt::{self, Write};
 
 /// Decodes the `%XX` and `+` of a query; invalid escapes stay as they are. Bytes that are no UTF-8 become U+FFFD.
 #[cfg(feature = "alloc")]
-#[must_use]
 pub fn percent_decode(text: &str) -> String {
     String::from_utf8_lossy(&percent_decode_bytes(text)).into_owned()
 }
@@ -17,7 +16,6 @@ pub fn percent_decode(text: &str) -> String {
 /// assert_eq!(percent_decode_bytes("a%20b+c%FF%"), b"a b c\xff%");
 /// ```
 #[cfg(feature = "alloc")]
-#[must_use]
 pub fn percent_decode_bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

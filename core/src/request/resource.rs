@@ -78,43 +78,36 @@ impl Resource {
     }
 
     /// The path without a query.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// The kind of the objects, such as `Deployment`, if the resource is [of a kind](Self::of).
-    #[must_use]
     pub fn kind(&self) -> Option<&'static str> {
         self.kind.map(|kind| kind.name)
     }
 
     /// Whether the objects have a namespace, if the resource is [of a kind](Self::of).
-    #[must_use]
     pub fn is_namespaced(&self) -> Option<bool> {
         self.kind.map(|kind| kind.is_namespaced)
     }
 
     /// The label selector.
-    #[must_use]
     pub fn label_selector(&self) -> Option<&str> {
         self.labels.as_deref()
     }
 
     /// The field selector.
-    #[must_use]
     pub fn field_selector(&self) -> Option<&str> {
         self.fields.as_deref()
     }
 
     /// Whether only metadata is requested.
-    #[must_use]
     pub fn is_metadata_only(&self) -> bool {
         self.metadata_only
     }
 
     /// Whether a Table is requested.
-    #[must_use]
     pub fn is_table(&self) -> bool {
         self.as_table
     }

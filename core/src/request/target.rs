@@ -19,7 +19,6 @@ use core::time::Duration;
 #[cfg(feature = "alloc")]
 impl Request {
     /// Parses a request target. Unknown parameters are ignored.
-    #[must_use]
     pub fn parse(target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let value = |name: &str| {

@@ -65,7 +65,6 @@ pub struct InMemory {
 
 impl InMemory {
     /// The last whole state. Empty if there is none.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.last
     }

@@ -39,7 +39,6 @@ pub struct Saver {
 
 impl Saver {
     /// Nothing is saved yet. Two saves begin `every` apart at least.
-    #[must_use]
     pub fn new(every: Duration) -> Self {
         Self { every, saved: None, saving: None, next: Instant::ZERO, due: None }
     }
@@ -93,7 +92,6 @@ impl Saver {
 
     /// Whether the last whole state is of another version, or there is none. At its end, a program saves then, however
     /// soon that is after the save before.
-    #[must_use]
     pub fn is_unsaved(&self, version: &str) -> bool {
         self.saved.as_deref() != Some(version)
     }

@@ -28,7 +28,6 @@ const PIECE: usize = 64 << 10;
 
 impl<T: ToJson> Writing<T> {
     /// The state of `version`, as it was at `date`.
-    #[must_use]
     pub fn new(origin: &Origin, version: &str, date: WallTime, objects: Vec<ObjectHandle<T>>) -> Self {
         let head = Head {
             origin: origin.clone(),

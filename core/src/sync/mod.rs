@@ -73,7 +73,6 @@ pub struct Shared<T, L: Lock> {
 
 impl<T, L: Lock> Shared<T, L> {
     /// Puts a lock around `value`.
-    #[must_use]
     pub fn new(value: T) -> Self {
         Self { cell: L::new(value) }
     }
@@ -93,7 +92,6 @@ impl<T, L: Lock> Shared<T, L> {
 #[cfg(feature = "critical-section")]
 impl<T> Shared<T, CriticalSectionLock> {
     /// As [`new`](Self::new), for a `static`.
-    #[must_use]
     pub const fn const_new(value: T) -> Self {
         Self { cell: critical_section::Mutex::new(core::cell::RefCell::new(value)) }
     }
@@ -102,7 +100,6 @@ impl<T> Shared<T, CriticalSectionLock> {
 #[cfg(feature = "spin")]
 impl<T> Shared<T, SpinLock> {
     /// As [`new`](Self::new), for a `static`.
-    #[must_use]
     pub const fn const_new(value: T) -> Self {
         Self { cell: spin::RwLock::new(value) }
     }

@@ -71,7 +71,6 @@ pub type Delays<'a, K, Lk, L = ExponentialBackoff, D = Fifo> = Follower<'a, Shar
 
 impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// Shares a queue.
-    #[must_use]
     pub fn new(queue: WorkQueue<K, L, D>) -> Self {
         let seed = queue.seed();
         Self { dispatch: Dispatch::new(queue), seed }
@@ -137,7 +136,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
     }
 
     /// See [`WorkQueue::num_requeues`].
-    #[must_use]
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.dispatch.read(|queue| queue.num_requeues(key))
     }
@@ -159,26 +157,22 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
     }
 
     /// See [`WorkQueue::len`].
-    #[must_use]
     pub fn len(&self) -> usize {
         self.dispatch.read(|queue| queue.len())
     }
 
     /// See [`WorkQueue::is_empty`].
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.dispatch.read(|queue| queue.is_empty())
     }
 
     /// See [`WorkQueue::stats`].
-    #[must_use]
     pub fn stats(&self) -> QueueStats {
         self.dispatch.read(|queue| queue.stats())
     }
 
     /// See [`WorkQueue::metrics`]. Each addition and each job is stamped with the latest `now` that the queue was
     /// given, unless it has a [clock](Self::set_clock).
-    #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
         self.dispatch.read(|queue| queue.metrics(now))
     }
@@ -195,13 +189,11 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
     }
 
     /// See [`WorkQueue::drained`].
-    #[must_use]
     pub fn drained(&self) -> Option<Drained> {
         self.dispatch.read(|queue| queue.drained())
     }
 
     /// See [`WorkQueue::is_drained`].
-    #[must_use]
     pub fn is_drained(&self) -> bool {
         self.dispatch.read(|queue| queue.is_drained())
     }
@@ -218,7 +210,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
     }
 
     /// Whether the program's code [panicked](crate::sync) in the queue. Its keys are lost, and it is shut down.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.dispatch.read(|queue| queue.has_failed())
     }
@@ -245,7 +236,6 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'
 
 impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, K, Lk, L, D> {
     /// The key to work on.
-    #[must_use]
     pub fn key(&self) -> &K {
         &self.told
     }

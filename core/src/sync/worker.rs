@@ -48,7 +48,6 @@ impl<'a, S: Shares> Wait<'a, S> {
     }
 
     /// The result of the `finish`, once the first poll has taken back a job with its outcome.
-    #[must_use]
     pub fn finished(&self) -> Option<FinishedOf<S>> {
         self.finished
     }

@@ -24,13 +24,11 @@ enum Form {
 
 impl SharedText {
     /// The text of a constant.
-    #[must_use]
     pub const fn constant(text: &'static str) -> Self {
         Self(Form::Constant(text))
     }
 
     /// A copy of a text; `None` if there is no heap for it.
-    #[must_use]
     pub fn copied(text: &str) -> Option<Self> {
         #[cfg(feature = "alloc")]
         return Some(text.into());
@@ -42,7 +40,6 @@ impl SharedText {
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Form::Constant(text) => text,

@@ -143,7 +143,6 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 /// let (until, answered) = ("Fri, 20 Nov 2026 10:44:07 GMT", "Fri, 20 Nov 2026 10:43:37 GMT");
 /// assert_eq!(retry_after(until, Some(answered)), Some(Duration::from_secs(30)));
 /// ```
-#[must_use]
 pub fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
     let value = value.trim_ascii();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -32,19 +32,16 @@ impl Instant {
     pub const ZERO: Self = Self(0);
 
     /// The moment `nanos` nanoseconds after the epoch.
-    #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// Nanoseconds since the epoch.
-    #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// The time since `earlier`; zero if `earlier` is later.
-    #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -96,7 +93,6 @@ pub(crate) const fn eighths(duration: Duration, number: u32) -> Duration {
 }
 
 /// The earlier of two deadlines, where `None` is never.
-#[must_use]
 pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -110,7 +106,6 @@ pub struct Span(pub Duration);
 
 impl Span {
     /// The duration rounded up to whole seconds, so that time that is left never reads as zero.
-    #[must_use]
     pub fn rounded_up(duration: Duration) -> Self {
         let part = Duration::from_secs(u64::from(duration.subsec_nanos() > 0));
         Self(Duration::from_secs(duration.as_secs()).saturating_add(part))

@@ -40,7 +40,6 @@ impl WallTime {
     pub const UNIX_EPOCH: Self = Self(0);
 
     /// The time that is `micros` microseconds after [`UNIX_EPOCH`](Self::UNIX_EPOCH).
-    #[must_use]
     pub const fn from_unix_micros(micros: i64) -> Self {
         if micros < Self::MIN.0 {
             return Self::MIN;
@@ -49,31 +48,26 @@ impl WallTime {
     }
 
     /// The time that is `millis` milliseconds after [`UNIX_EPOCH`](Self::UNIX_EPOCH).
-    #[must_use]
     pub const fn from_unix_millis(millis: i64) -> Self {
         Self::from_unix_micros(millis.saturating_mul(1_000))
     }
 
     /// The time that is `seconds` seconds after [`UNIX_EPOCH`](Self::UNIX_EPOCH).
-    #[must_use]
     pub const fn from_unix_seconds(seconds: i64) -> Self {
         Self::from_unix_micros(seconds.saturating_mul(MICROS))
     }
 
     /// Microseconds since [`UNIX_EPOCH`](Self::UNIX_EPOCH); negative before it.
-    #[must_use]
     pub const fn as_unix_micros(self) -> i64 {
         self.0
     }
 
     /// Whole milliseconds since [`UNIX_EPOCH`](Self::UNIX_EPOCH), rounded down; negative before it.
-    #[must_use]
     pub const fn as_unix_millis(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
     /// Whole seconds since [`UNIX_EPOCH`](Self::UNIX_EPOCH), rounded down; negative before it.
-    #[must_use]
     pub const fn as_unix_seconds(self) -> i64 {
         self.0.div_euclid(MICROS)
     }
@@ -85,7 +79,6 @@ impl WallTime {
     }
 
     /// The time since `earlier`; zero if `earlier` is later.
-    #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
@@ -186,12 +179,6 @@ mod json {
             serializer.collect_str(self)
         }
     }
-
-    impl<'de> Deserialize<'de> for MicroTime {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            WallTime::deserialize(deserializer).map(Self)
-        }
-    }
 }
 
 #[cfg(feature = "std")]
@@ -209,6 +196,7 @@ impl From<std::time::SystemTime> for WallTime {
 /// A [`WallTime`] that is written with its microseconds, as apimachinery's `metav1.MicroTime`: the times of a `Lease`
 /// and of an `Event` of `events.k8s.io`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Deserialize), serde(transparent))]
 pub struct MicroTime(pub WallTime);
 
 impl fmt::Display for MicroTime {

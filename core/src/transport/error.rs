@@ -65,7 +65,6 @@ impl TransportErrorKind {
 
 impl TransportError {
     /// An error of this kind.
-    #[must_use]
     pub fn new(kind: TransportErrorKind, detail: impl Into<SharedText>) -> Self {
         Self {
             kind,
@@ -85,7 +84,6 @@ impl TransportError {
 
     /// The single request that failed, such as `GET /api/v1/pods`, if that is known.
     #[cfg(feature = "alloc")]
-    #[must_use]
     pub fn request(&self) -> Option<&str> {
         self.request.as_deref().map(|request| &**request)
     }
@@ -140,7 +138,6 @@ impl TransportError {
     /// let error = TransportError::of_connection(&ErrorKind::ConnectionRefused);
     /// assert_eq!(error.kind, TransportErrorKind::Refused);
     /// ```
-    #[must_use]
     pub fn of_connection(error: &impl Error) -> Self {
         #[cfg(feature = "alloc")]
         let detail = alloc::string::ToString::to_string(error);

@@ -67,10 +67,7 @@ impl Pending {
 
     /// Waits until `until`. It is no sleep of a reconcile that is witnessed: its requests are.
     fn poll_timer(&mut self, until: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
-        #[cfg(feature = "file")]
-        return crate::witness::with(None, || self.clock.poll_at(&mut self.sleep, until, cx));
-        #[cfg(not(feature = "file"))]
-        self.clock.poll_at(&mut self.sleep, until, cx)
+        crate::witness::with(None, || self.clock.poll_at(&mut self.sleep, until, cx))
     }
 
     /// Aborts the request from another task. `None` if it is over.

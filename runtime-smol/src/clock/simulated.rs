@@ -1,5 +1,4 @@
 use crate::mutex::Mutex;
-use core::fmt;
 use core::task::Waker;
 use core::time::Duration;
 use listwatch_core::Instant;
@@ -173,8 +172,4 @@ impl Drop for Entered<'_> {
     }
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Simulated").field("now", &self.now).field("sleepers", &self.sleepers.len()).finish()
-    }
-}
+listwatch_core::summary!("Simulated" for State, |it| { now: it.now, sleepers: it.sleepers.len() });

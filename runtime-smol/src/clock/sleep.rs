@@ -29,7 +29,6 @@ impl Sleep {
     }
 
     /// The moment at which the sleep ends.
-    #[must_use]
     pub fn at(&self) -> Instant {
         self.at
     }
@@ -59,7 +58,6 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let is_over = self.source.now() >= self.at || self.poll_timer(cx).is_ready();
-        #[cfg(feature = "file")]
         if is_over && let Some(witness) = crate::witness::present() {
             witness.on_awake();
         }

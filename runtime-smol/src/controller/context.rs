@@ -77,7 +77,6 @@ impl Context {
     /// Under a simulated clock each run has the same ids, and the replay of a tape has those of the tape.
     ///
     /// [`TraceContext`]: crate::api::TraceContext
-    #[must_use]
     pub fn id(&self) -> ReconcileId {
         self.0.sender.id()
     }
@@ -85,20 +84,17 @@ impl Context {
     /// The client of the controller's world, whose requests carry the [id](Self::id).
     ///
     /// If the controller has an [election](super::Reconciler::lead_by), it sends changes only while this replica leads.
-    #[must_use]
     pub fn client(&self) -> &Client {
         &self.0.client
     }
 
     /// The clock of the controller's world.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.state.clock
     }
 
     /// The token of the term, for writes whose receiver compares terms. `None` if the term is over, or if the controller has
     /// no [election](super::Reconciler::lead_by). The replay of a tape has none, so writes that carry a token differ there.
-    #[must_use]
     pub fn fencing_token(&self) -> Option<FencingToken> {
         self.0.state.leadership.as_ref()?.token()
     }
@@ -178,14 +174,12 @@ impl Context {
     }
 
     /// The key that is reconciled.
-    #[must_use]
     pub fn key(&self) -> &Key {
         &self.0.key
     }
 
     /// The events that woke this reconcile, and for how long each waited. They are the newest 16, the oldest first. A
     /// retry has those of the reconcile that failed; the repetition of one that succeeded has none.
-    #[must_use]
     pub fn causes(&self) -> &[(Cause, Duration)] {
         &self.0.causes
     }
@@ -194,7 +188,6 @@ impl Context {
     /// to each reconcile of the key. The key waits for it after three reconciles. After that the write is
     /// [reported](super::Report::Warning) as `WriteNotShown`, delays and wakes the key no more, and is forgotten after
     /// half an hour.
-    #[must_use]
     pub fn timed_out_writes(&self) -> &[Write] {
         &self.0.timed_out
     }
@@ -213,7 +206,6 @@ impl Context {
     /// A delay from `period` to 1.1 × `period`. Beside a tape it depends on the reconcile alone, so that its replay draws
     /// the same, whatever others draw.
     fn jittered(&self, period: Duration) -> Duration {
-        #[cfg(feature = "file")]
         if let Some(witness) = crate::witness::present() {
             let hash = self.hash().number(witness.reconcile());
             let hash = hash.number(period.as_secs()).number(period.subsec_nanos().into());
@@ -387,7 +379,6 @@ pub struct Live<'a>(&'a Context);
 impl Context {
     /// Reads from the server, past the cache. A reconcile that must not act on an old state does so, for example before
     /// it deletes.
-    #[must_use]
     pub fn live(&self) -> Live<'_> {
         Live(self)
     }

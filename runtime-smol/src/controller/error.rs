@@ -79,19 +79,16 @@ impl Error {
     }
 
     /// Whether the key is not retried.
-    #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
     /// The delay that the server requests, if it does; see [`ApiError::retry_after`].
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.find::<ApiError>().and_then(ApiError::retry_after)
     }
 
     /// The error as any other.
-    #[must_use]
     pub fn as_dyn(&self) -> &(dyn StdError + Send + Sync + 'static) {
         &*self.cause
     }
@@ -229,7 +226,6 @@ impl ActError {
     }
 
     /// The object.
-    #[must_use]
     pub fn key(&self) -> &Key {
         match self {
             Self::Api { key, .. }
@@ -242,7 +238,6 @@ impl ActError {
     }
 
     /// The error of the request, if there was one.
-    #[must_use]
     pub fn api(&self) -> Option<&ApiError> {
         match self {
             Self::Api { error, .. } => Some(error),
@@ -251,19 +246,16 @@ impl ActError {
     }
 
     /// Whether the object to create exists (409 `AlreadyExists`).
-    #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.api().is_some_and(ApiError::is_already_exists)
     }
 
     /// Whether the server has another version of the object (409 `Conflict`).
-    #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.api().is_some_and(ApiError::is_conflict)
     }
 
     /// Whether the server has no such object (404).
-    #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.api().is_some_and(ApiError::is_not_found)
     }

@@ -294,7 +294,6 @@ pub struct AddedSource {
 
 impl AddedSource {
     /// The path of the source's resource.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }

@@ -83,26 +83,22 @@ impl ControllerHandle {
 
     /// Each key that is not done, and how it stands; nothing unless the controller runs. The cost grows with the number
     /// of keys.
-    #[must_use]
     pub fn report(&self) -> Vec<KeyReport<Key>> {
         self.state().map_or_else(Vec::new, |state| state.machine.report())
     }
 
     /// The keys that are [parked](super::Reconciler::park_after): they are reconciled when they change.
-    #[must_use]
     pub fn parked(&self) -> Vec<Key> {
         self.state().map_or_else(Vec::new, |state| state.machine.read(|it| it.parked().cloned().collect::<Vec<_>>()))
     }
 
     /// The counters of the controller's queue; `None` before and after its life. Keys that are
     /// [debounced](super::Reconciler::debounce) are not in the queue yet.
-    #[must_use]
     pub fn stats(&self) -> Option<QueueStats> {
         self.state().map(|state| state.machine.read(|it| it.stats()))
     }
 
     /// The times of the controller's queue, as client-go's `workqueue_*` metrics; `None` before and after its life.
-    #[must_use]
     pub fn metrics(&self) -> Option<QueueMetrics> {
         let state = self.state()?;
         state.machine.read(|it| it.metrics(state.clock.now()))
@@ -110,13 +106,11 @@ impl ControllerHandle {
 
     /// How far the controller is with each source that it follows, in the order in which they were added; nothing
     /// unless the controller runs.
-    #[must_use]
     pub fn sources(&self) -> Vec<SourceStatus> {
         self.state().map_or_else(Vec::new, |state| state.sources.status(state.clock.now()))
     }
 
     /// The stage of the controller's life; `None` before and after it.
-    #[must_use]
     pub fn lifecycle(&self) -> Option<Lifecycle> {
         self.state().map(|state| state.machine.lifecycle())
     }
@@ -137,7 +131,6 @@ impl ControllerHandle {
     /// }
     /// assert_eq!(line(&ControllerHandle::default()), "no election");
     /// ```
-    #[must_use]
     pub fn election(&self) -> Option<ElectionStatus> {
         Some(self.state()?.leadership.as_ref()?.status())
     }

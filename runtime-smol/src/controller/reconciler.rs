@@ -33,7 +33,6 @@ pub struct Controller {
 impl Controller {
     /// A controller of this name, which reports and threads show. Its informers are those of a
     /// [`World`](crate::World), such as a cluster; or, with `&informers`, it shares them with others.
-    #[must_use]
     pub fn new(name: &str, informers: impl Into<Informers>) -> Self {
         Self { name: name.to_owned(), informers: informers.into(), reads: Reads::default() }
     }
@@ -58,9 +57,7 @@ impl Controller {
         &self,
         select: impl FnOnce(Resource) -> Resource,
     ) -> InformerHandle<T> {
-        let informer = self.informers.informer_where(select);
-        self.reads.add(&informer);
-        informer
+        self.read(self.informers.informer_where(select))
     }
 
     /// The informer of the objects of a kind in these namespaces, each with a list-and-watch of its own; see
@@ -78,9 +75,7 @@ impl Controller {
         &self,
         namespaces: impl IntoIterator<Item: Into<String>>,
     ) -> InformerHandle<T> {
-        let informer = self.informers.informer_in(Resource::of::<T>(), namespaces);
-        self.reads.add(&informer);
-        informer
+        self.read(self.informers.informer_in(Resource::of::<T>(), namespaces))
     }
 
     /// The informer of a resource: `"apps/v1/deployments"`, or a [`Resource`] with a namespace or selectors. `T` is any
@@ -95,11 +90,7 @@ impl Controller {
         resource: impl TryInto<Resource, Error: fmt::Display>,
     ) -> InformerHandle<T> {
         match resource.try_into() {
-            Ok(resource) => {
-                let informer = self.informers.informer_of(resource);
-                self.reads.add(&informer);
-                informer
-            }
+            Ok(resource) => self.read(self.informers.informer_of(resource)),
             Err(error) => {
                 self.reads.on_mistake(error.to_string());
                 // Nothing runs these informers, so no request is made.
@@ -121,13 +112,15 @@ impl Controller {
     where
         T: FromJson + ToJson + Send + Sync + 'static,
     {
-        let informer = self.informers.informer_saved_to(resource, save);
+        self.read(self.informers.informer_saved_to(resource, save))
+    }
+
+    fn read<T: Send + Sync + 'static>(&self, informer: InformerHandle<T>) -> InformerHandle<T> {
         self.reads.add(&informer);
         informer
     }
 
     /// The informers that the controller has, for others that share them.
-    #[must_use]
     pub fn informers(&self) -> &Informers {
         &self.informers
     }

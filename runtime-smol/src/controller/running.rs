@@ -109,7 +109,6 @@ impl<'a> Running<'a> {
     }
 
     /// Reaches this controller from outside. The handle of a controller whose own was refused reaches none.
-    #[must_use]
     pub fn handle(&self) -> ControllerHandle {
         self.handle.clone()
     }
@@ -319,7 +318,6 @@ pub struct Started {
 
 impl Started {
     /// Reaches the controller.
-    #[must_use]
     pub fn handle(&self) -> ControllerHandle {
         self.handle.clone()
     }

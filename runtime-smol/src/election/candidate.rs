@@ -38,13 +38,11 @@ pub struct Candidate {
 
 impl Candidate {
     /// How it stands.
-    #[must_use]
     pub fn leadership(&self) -> Leadership {
         self.leadership.clone()
     }
 
     /// What it does after it has lost its term.
-    #[must_use]
     pub fn when_lost(&self) -> WhenLost {
         self.when_lost
     }

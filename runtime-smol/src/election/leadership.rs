@@ -5,7 +5,6 @@ use crate::client::{Client, Gate, OpenWrite};
 use crate::clock::Clock;
 use crate::mutex::Mutex;
 use crate::waiting::Waiting;
-use core::fmt;
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::api::SendGate;
@@ -93,13 +92,11 @@ impl Leadership {
     }
 
     /// The namespace and the name of the lease: `web/controller`.
-    #[must_use]
     pub fn lease(&self) -> &str {
         &self.0.lease
     }
 
     /// The name of this candidate in the lease.
-    #[must_use]
     pub fn identity(&self) -> &str {
         &self.0.identity
     }
@@ -144,19 +141,16 @@ impl Leadership {
     ///
     /// A program that asks for nothing but this calls no [`stopped`](Self::stopped): after a loss, the candidate applies
     /// again, and after [`stop`](Self::stop) it releases the lease at once.
-    #[must_use]
     pub fn token(&self) -> Option<FencingToken> {
         self.lock().elector.token(self.0.clock.now()).cloned()
     }
 
     /// The holder that was seen last. The text comes from the server.
-    #[must_use]
     pub fn leader(&self) -> Option<String> {
         self.lock().elector.leader().map(str::to_owned)
     }
 
     /// How this candidate stands, as of one moment.
-    #[must_use]
     pub fn status(&self) -> ElectionStatus {
         let (now, machine) = (self.clock().now(), self.lock());
         let (elector, has_ended) = (&machine.elector, machine.has_ended());
@@ -174,7 +168,6 @@ impl Leadership {
     }
 
     /// Whether all goes on in time, for a health check: see [`LeaderElector::is_on_time`].
-    #[must_use]
     #[doc(alias = "HealthzAdaptor")]
     pub fn is_on_time(&self, tolerance: Duration) -> bool {
         self.lock().elector.is_on_time(self.0.clock.now(), tolerance)
@@ -421,12 +414,7 @@ impl Machine {
     }
 }
 
-impl fmt::Debug for Leadership {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { lease, identity, .. } = &*self.0;
-        f.debug_struct("Leadership").field("lease", lease).field("identity", identity).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Leadership" for Leadership, |it| { lease: it.0.lease, identity: it.0.identity });
 
 /// How a candidate stands in its election, as [`Leadership::status`] read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -448,7 +436,6 @@ pub struct ElectionStatus {
 
 impl ElectionStatus {
     /// Whether this candidate may write now (`IsLeader` of client-go).
-    #[must_use]
     pub fn is_leading(&self) -> bool {
         self.token.is_some()
     }

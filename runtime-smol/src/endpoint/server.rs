@@ -99,7 +99,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

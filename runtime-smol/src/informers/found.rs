@@ -47,19 +47,16 @@ impl<T> Found<T> {
     }
 
     /// The metadata: key, uid, version, labels, owners, finalizers.
-    #[must_use]
     pub fn meta(&self) -> &Meta {
         self.object.meta()
     }
 
     /// The key, `namespace/name`.
-    #[must_use]
     pub fn key(&self) -> &Key {
         self.object.key()
     }
 
     /// The object alone, without its informer.
-    #[must_use]
     pub fn object(&self) -> &ObjectHandle<T> {
         &self.object
     }
@@ -75,21 +72,18 @@ impl<T> Found<T> {
     }
 
     /// Whether the object is being deleted: it has a deletion timestamp, and is gone once its finalizers are.
-    #[must_use]
     pub fn is_terminating(&self) -> bool {
         self.meta().deletion_timestamp().is_some()
     }
 
     /// Whether `owner` is the object's controller: the owner reference with `controller: true` has its uid (client-go
     /// `metav1.IsControlledBy`).
-    #[must_use]
     pub fn is_controlled_by<O>(&self, owner: &Found<O>) -> bool {
         let Some(uid) = owner.meta().uid() else { return false };
         self.controller().is_some_and(|reference| reference.uid == Some(uid))
     }
 
     /// The owner reference with `controller: true`, if there is one (client-go `metav1.GetControllerOf`).
-    #[must_use]
     pub fn controller(&self) -> Option<OwnerReference<'_>> {
         self.meta().owner_references().find(|reference| reference.controller)
     }
@@ -98,7 +92,6 @@ impl<T> Found<T> {
 /// Reads of the cache. Each object is a [`Found`]; the same reads of [`InformerHandle::store`] return the object alone.
 impl<T> InformerHandle<T> {
     /// The object under `key` (client-go `Lister.Get`).
-    #[must_use]
     pub fn get<Q>(&self, key: &Q) -> Option<Found<T>>
     where
         Key: Borrow<Q>,

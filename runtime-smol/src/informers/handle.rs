@@ -55,7 +55,6 @@ impl<T> InformerHandle<T> {
     }
 
     /// The kind of the objects, such as `Foo`, if it is known.
-    #[must_use]
     pub fn kind(&self) -> Option<&str> {
         self.0.kind.get().map(|kind| &**kind)
     }
@@ -71,7 +70,6 @@ impl<T> InformerHandle<T> {
     }
 
     /// The group and version of the objects, such as `apps/v1`.
-    #[must_use]
     pub fn api_version(&self) -> String {
         Collection::of(self.0.resource.path()).map_or_else(String::new, |collection| collection.api_version())
     }
@@ -83,7 +81,6 @@ impl<T> InformerHandle<T> {
     }
 
     /// The cache, for code that takes a store. A clone of it does not keep the informer running.
-    #[must_use]
     pub fn store(&self) -> &Store<T> {
         &self.0.store
     }
@@ -114,7 +111,6 @@ impl<T> InformerHandle<T> {
     }
 
     /// Whether the first state of every stream is in the cache (client-go `HasSynced`).
-    #[must_use]
     pub fn has_synced(&self) -> bool {
         self.0.boards.iter().all(|board| board.has_synced())
     }
@@ -168,7 +164,6 @@ impl<T> InformerHandle<T> {
     }
 
     /// What each list-and-watch of this informer does now: one for each namespace, in the order of their names.
-    #[must_use]
     pub fn streams(&self) -> Vec<StreamStatus> {
         self.0.boards.iter().map(|board| board.status()).collect()
     }
@@ -313,7 +308,6 @@ impl<T> Subscriber<T> {
 
     /// Whether the subscriber has been told every object of the first list (client-go `HasSynced` of a handler's
     /// registration).
-    #[must_use]
     pub fn has_synced(&self) -> bool {
         self.subscriber.has_synced()
     }
@@ -324,13 +318,11 @@ impl<T> Subscriber<T> {
     }
 
     /// How many items wait at most.
-    #[must_use]
     pub fn backlog(&self) -> usize {
         self.subscriber.backlog()
     }
 
     /// For how long the oldest item has waited; zero where none waits.
-    #[must_use]
     pub fn lag(&self) -> Duration {
         self.subscriber.lag(self.clock.now())
     }

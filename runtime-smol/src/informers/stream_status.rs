@@ -66,7 +66,6 @@ pub struct StreamStatus {
 impl StreamStatus {
     /// What an operator can do, where the server denies the request or does not know the resource: the command that
     /// checks the RBAC rules, or lists the resources.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         let report = self.failure.as_ref().filter(|_| self.is_failing())?;
         self.name.help(report.failure.class(), report.operation)

@@ -388,13 +388,11 @@ impl World {
     }
 
     /// The clock of every wait.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
     /// The client for single requests.
-    #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
     }

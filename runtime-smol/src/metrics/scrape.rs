@@ -39,7 +39,6 @@ type Encode = dyn Fn(&mut String) -> fmt::Result + Send + Sync;
 
 impl Metrics {
     /// Measures nothing yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -89,7 +88,6 @@ impl Metrics {
 
     /// The text of OpenMetrics 1.0, for a response of type
     /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
-    #[must_use]
     pub fn encode(&self) -> String {
         let (mut registry, mut encoded) = (Registry::default(), String::new());
         registry.register_collector(Box::new(self.clone()));

@@ -47,7 +47,6 @@ impl Recorder {
     }
 
     /// What became of the occurrences.
-    #[must_use]
     pub fn counts(&self) -> RecorderCounts {
         self.0.machine.lock().counts()
     }
@@ -67,10 +66,7 @@ impl Recorder {
     /// The moment, and the date. They are no reads of a reconcile that is witnessed: a replay records no Event.
     fn times(&self) -> (listwatch_core::Instant, listwatch_core::time::WallTime) {
         let clock = &self.0.clock;
-        #[cfg(feature = "file")]
-        return crate::witness::with(None, || (clock.now(), clock.wall()));
-        #[cfg(not(feature = "file"))]
-        (clock.now(), clock.wall())
+        crate::witness::with(None, || (clock.now(), clock.wall()))
     }
 }
 

@@ -166,13 +166,11 @@ const LONG: usize = 4096;
 impl Findings {
     /// Whether the controller made the writes of the tape, and no others. Writes that
     /// [were not compared](Self::secrets_not_compared) may be others.
-    #[must_use]
     pub fn is_same(&self) -> bool {
         self.total() == 0 && self.secrets_not_compared == 0
     }
 
     /// All differences, with those that follow from others.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.missing + self.additional + self.different + self.outcomes + self.follows
     }

@@ -167,13 +167,11 @@ impl Findings {
 
 impl WritesError {
     /// The name of the program, as [`Writes::from_file`] got it.
-    #[must_use]
     pub fn program(&self) -> &str {
         &self.name
     }
 
     /// The reason, without the program.
-    #[must_use]
     pub fn why(&self) -> &str {
         &self.why
     }

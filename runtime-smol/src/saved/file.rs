@@ -25,7 +25,6 @@ pub struct SavedFile {
 
 impl SavedFile {
     /// The file at `path`, which need not be there. Its folder has to be.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { next: beside(&path, ".new"), path, lock: None, read: None, written: None }
@@ -53,7 +52,6 @@ impl SavedFile {
     }
 
     /// The path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

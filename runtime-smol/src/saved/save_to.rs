@@ -90,7 +90,6 @@ impl SaveTo {
     }
 
     /// The path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

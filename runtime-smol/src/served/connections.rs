@@ -175,7 +175,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
 /// Whether a request names this server by an address, or as `localhost`. A page that turns its own name to this address
 /// (DNS rebinding) does not, and other pages send `Origin`.
-#[must_use]
 pub fn is_for_this_server(headers: &HeaderMap, uri: &Uri) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or_else(|| uri.host());
     host.is_some_and(is_own_name) && !headers.contains_key(ORIGIN)

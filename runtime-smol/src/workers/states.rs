@@ -60,7 +60,6 @@ pub struct Unfinished<K> {
 
 impl<K> Unfinished<K> {
     /// Whether every reconcile that began has finished, and the queue has not failed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.dropped.is_empty() && self.blocked.is_empty() && !self.failed
     }

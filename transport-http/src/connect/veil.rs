@@ -6,7 +6,6 @@ use super::wire::{Stream, Wire};
 use crate::exchange::{self, Part, ProtocolError};
 use crate::lock::Lock;
 use listwatch_core::api::SendGate;
-use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,11 +76,7 @@ impl Veil {
     }
 }
 
-impl fmt::Debug for Veil {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Veil")
-    }
-}
+listwatch_core::summary!("Veil" for Veil);
 
 /// A connection as ureq sees it.
 pub(crate) struct VeiledTransport {

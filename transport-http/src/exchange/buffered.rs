@@ -3,7 +3,7 @@ use super::error::{ExchangeError, ProtocolError};
 use super::get::Get;
 use super::head::Head;
 use super::response::Response;
-use core::fmt::{self, Display};
+use core::fmt::Display;
 use core::ops::Range;
 
 /// One exchange after another over a connection of the firmware, which it passes to each call.
@@ -40,14 +40,12 @@ pub enum Received {
 
 impl<const N: usize> Exchange<N> {
     /// Without a request. It can be a `static`.
-    #[must_use]
     pub const fn new() -> Self {
         const { assert!(N > 0, "an exchange needs a buffer") };
         Self { buffer: [0; N], unread: 0..0, response: Response::new(), sent: 0 }
     }
 
     /// Whether the answer has ended, and the connection can carry another request.
-    #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.unread.is_empty() && self.response.is_reusable()
     }
@@ -134,14 +132,10 @@ impl<const N: usize> Exchange<N> {
     }
 }
 
-/// Without the bytes of the buffer, which may be those of a token.
-impl<const N: usize> fmt::Debug for Exchange<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { unread, response, sent, buffer: _ } = self;
-        let mut shown = f.debug_struct("Exchange");
-        shown.field("unread", unread).field("response", response).field("sent", sent).finish_non_exhaustive()
-    }
-}
+// Without the bytes of the buffer, which may be those of a token.
+listwatch_core::summary!(impl[const N: usize] "Exchange" for Exchange<N>, |it| {
+    unread: it.unread, response: it.response, sent: it.sent,
+});
 
 impl<const N: usize> Default for Exchange<N> {
     fn default() -> Self {

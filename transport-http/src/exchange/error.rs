@@ -59,7 +59,6 @@ pub enum ProtocolError {
 
 impl ProtocolError {
     /// Whether the connection ended too early: another one may bring the whole answer.
-    #[must_use]
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::ClosedBeforeAnswer | Self::ClosedInHead | Self::ClosedInBody)
     }

@@ -45,18 +45,12 @@ impl<'a> Endpoint<'a> {
     ///
     /// A `listwatch_core::request::Request` is a target, and has the media types. Bytes that a URL must not have are
     /// written as `%XX`; a `%` stays as it is.
-    #[must_use]
     pub const fn get<T: fmt::Display>(&self, target: T, accept: &'a str) -> Get<'a, T> {
         Get { target, accept, endpoint: *self, closes: false }
     }
 }
 
-impl fmt::Debug for Endpoint<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, user_agent, token: _ } = self;
-        f.debug_struct("Endpoint").field("host", host).field("user_agent", user_agent).finish_non_exhaustive()
-    }
-}
+listwatch_core::summary!("Endpoint" for Endpoint<'_>, |it| { host: it.host, user_agent: it.user_agent });
 
 /// A GET request, which any buffer can carry in pieces. Made by [`Endpoint::get`].
 ///

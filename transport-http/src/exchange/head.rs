@@ -17,19 +17,16 @@ pub struct Head {
 
 impl Head {
     /// The status code: 200 to 999, without 1xx.
-    #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
     }
 
     /// The delay that the server requests (`Retry-After`). A date counts from the answer's own `Date`.
-    #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
     /// The media type, in lower case and without parameters; 48 bytes of it at most.
-    #[must_use]
     pub fn content_type(&self) -> Option<&str> {
         self.media_type.as_ref().map(Short::as_str)
     }

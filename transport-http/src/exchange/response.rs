@@ -46,7 +46,6 @@ enum Section {
 
 impl Response {
     /// Begins with the first byte of an answer.
-    #[must_use]
     pub const fn new() -> Self {
         Self { section: Section::Head(HeadReader::new()), is_persistent: false }
     }
@@ -118,13 +117,11 @@ impl Response {
     }
 
     /// Whether the head is complete. Then all bytes belong to the body.
-    #[must_use]
     pub fn is_in_body(&self) -> bool {
         matches!(self.section, Section::Body(_) | Section::Over)
     }
 
     /// Whether the answer has ended, and the connection can carry another request.
-    #[must_use]
     pub fn is_reusable(&self) -> bool {
         matches!(self.section, Section::Over) && self.is_persistent
     }

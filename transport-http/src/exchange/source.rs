@@ -118,7 +118,6 @@ impl<'a, C, const N: usize> HttpSource<'a, C, N> {
     }
 
     /// The connection.
-    #[must_use]
     pub fn connection(&self) -> &C {
         &self.connection
     }

@@ -53,7 +53,6 @@ pub struct Discovery {
 
 impl Discovery {
     /// A discovery that has sent no request.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             wanted: ["/api", "/apis"].map(str::to_owned).into(),
@@ -100,20 +99,17 @@ impl Discovery {
     }
 
     /// All kinds, in the server's order of preference.
-    #[must_use]
     pub fn resources(&self) -> &[ApiResource] {
         &self.resources
     }
 
     /// The paths that could not be read, with their errors, such as those of aggregated servers that are down.
-    #[must_use]
     pub fn unavailable(&self) -> &[(String, ApiError)] {
         &self.unavailable
     }
 
     /// Finds a kind by its plural, singular, kind or short name, in any case. `NAME.GROUP`, `NAME.VERSION.GROUP` and
     /// `GROUP/VERSION/NAME` name the group too. If several fit, the first in the server's order of preference counts.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&ApiResource> {
         let wanted = Wanted::of(name);
         let by_name = |kind: &&ApiResource| wanted.fits(kind) && kind.is_named(wanted.name);

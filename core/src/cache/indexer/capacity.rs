@@ -52,7 +52,6 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// assert_eq!(pods.lacking(&Pod(3, "n-2")), Some(Capacity::Values));
     /// assert_eq!(pods.lacking(&Pod(4, "node-2")), Some(Capacity::Text));
     /// ```
-    #[must_use]
     pub fn lacking(&self, object: &V) -> Option<Capacity> {
         self.lacking_at(self.objects.find(object.key()), object)
     }

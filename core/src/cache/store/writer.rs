@@ -60,14 +60,12 @@ const NO_STREAM: usize = usize::MAX;
 
 impl<V: Versioned<Key: Clone> + Clone, L: Lock> StoreWriterIn<V, L> {
     /// Puts a lock around `indexer`, which may have objects and indexes already.
-    #[must_use]
     pub fn new(indexer: Indexer<V>) -> Self {
         Self::with_log_limit(indexer, EventLog::<V>::DEFAULT_LIMIT)
     }
 
     /// As [`new`](Self::new), with a log of `limit` changes, at least one. A subscriber that is further behind is told
     /// one change for each key, or holds the informer back; see [`WhenBehind`](crate::fanout::WhenBehind).
-    #[must_use]
     pub fn with_log_limit(indexer: Indexer<V>, limit: usize) -> Self {
         let cell = Arc::new(Shared::new(Contents::new(indexer, limit)));
         Self::of(StoreIn { cell, observer: None }, 0, None)
@@ -76,13 +74,11 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> StoreWriterIn<V, L> {
 
 impl<V: Keyed, L: Lock> StoreWriterIn<V, L> {
     /// The reading half, for any number of readers.
-    #[must_use]
     pub fn store(&self) -> StoreIn<V, L> {
         self.store.clone()
     }
 
     /// The namespace that this writer covers; `None` if it covers every object.
-    #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.scope.as_ref().map(|scope| &*scope.namespace)
     }

@@ -64,7 +64,6 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     }
 
     /// Whether the key of this hold still waits for writes.
-    #[must_use]
     pub fn is_held(&self, hold: HoldId) -> bool {
         self.find(hold).is_some_and(|work| matches!(work.phase, Phase::Held(_)))
     }

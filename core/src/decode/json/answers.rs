@@ -11,7 +11,6 @@ use crate::request::Query;
 use crate::transport::ResponseHead;
 use alloc::format;
 use alloc::vec::Vec;
-use core::fmt;
 use core::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
@@ -29,14 +28,12 @@ pub struct Json<T: FromJson> {
 
 impl<T: FromJson> Json<T> {
     /// A decoder of `T` with these options.
-    #[must_use]
     pub fn new(options: DecodeOptions) -> Self {
         Self::with_state(options, T::State::default())
     }
 
     /// A decoder of `T` with these options, and with a state of the caller's: for [`Packed`](super::Packed), a
     /// [`Packer`](super::Packer).
-    #[must_use]
     pub fn with_state(options: DecodeOptions, state: T::State) -> Self {
         let frames = Frames::new(Framing::List, options.frame_limit);
         Self { frames, decoder: Decoder::new(options), state, target: PhantomData }
@@ -84,12 +81,7 @@ impl<T: FromJson> Decode for Json<T> {
     }
 }
 
-impl<T: FromJson> fmt::Debug for Json<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { frames, decoder, .. } = self;
-        f.debug_struct("Json").field("frames", frames).field("decoder", decoder).finish_non_exhaustive()
-    }
-}
+summary!(impl[T: FromJson] "Json" for Json<T>, |it| { frames: it.frames, decoder: it.decoder });
 
 /// A type that [`Json`] decodes objects into: every serde type that owns its data, and
 /// [`Packed`](super::Packed).

@@ -45,7 +45,6 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder with these options.
-    #[must_use]
     pub fn new(keep: DecodeOptions) -> Self {
         Self { metadata: Metadata::new(keep) }
     }

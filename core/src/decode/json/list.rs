@@ -39,13 +39,11 @@ impl ListMeta {
     }
 
     /// The version of the list; empty where it has none, as in lists that kubectl prints.
-    #[must_use]
     pub fn resource_version(&self) -> &str {
         &self.version
     }
 
     /// The token of the next page; empty on the last page.
-    #[must_use]
     pub fn continue_token(&self) -> &str {
         &self.token
     }

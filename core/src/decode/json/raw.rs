@@ -30,7 +30,6 @@ pub struct MetadataOnly;
 
 impl Raw {
     /// The JSON text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -73,7 +73,6 @@ fn text(value: Option<&RawValue>) -> String {
 
 impl Status {
     /// A status that has only a code, for a response without a readable body.
-    #[must_use]
     pub fn of_code(code: u16) -> Self {
         Self { code, ..Self::default() }
     }
@@ -100,7 +99,6 @@ impl Status {
 
     /// Reads the body of a response, or the object of an error event, where the response has `code`. If the body is no
     /// status (a proxy's page, for example), its first 200 characters without markup become the message.
-    #[must_use]
     pub fn read(code: u16, body: &[u8]) -> Self {
         let status = str::from_utf8(body).map_or_else(|_| Self::default(), Self::parse);
         match status.code {
@@ -142,13 +140,11 @@ impl Status {
 
     /// Whether the requested version or continue token has expired: `410`, by code or by reason (client-go
     /// `isExpiredError`).
-    #[must_use]
     pub fn is_expired(&self) -> bool {
         self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone")
     }
 
     /// Whether the requested version is newer than the server's (client-go `isTooLargeResourceVersionError`).
-    #[must_use]
     pub fn is_version_too_large(&self) -> bool {
         let causes = &self.causes;
         let said = causes.iter().map(|cause| &cause.message).chain([&self.message]);
@@ -157,25 +153,21 @@ impl Status {
     }
 
     /// The name of the object that the status is about (`details.name`).
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         Some(self.name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// The uid of the object that the status is about (`details.uid`); the answer to a deletion has it, for example.
-    #[must_use]
     pub fn uid(&self) -> Option<Uid> {
         Some(self.uid.as_str()).filter(|uid| !uid.is_empty()).map(Uid::from)
     }
 
     /// Whether one of the causes (`details.causes`) has this reason, such as `FieldManagerConflict`.
-    #[must_use]
     pub fn has_cause(&self, reason: &str) -> bool {
         self.causes.iter().any(|cause| cause.reason == reason)
     }
 
     /// The delay that the server requests (`details.retryAfterSeconds`); `None` where it is zero or absent.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.retry_after_seconds;
         (seconds > 0).then(|| Duration::from_secs(seconds))

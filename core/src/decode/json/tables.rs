@@ -81,14 +81,12 @@ impl<T> Row<T> {
     }
 
     /// The columns at the time of the row. Rows of one answer share them. Empty if the server has no Tables.
-    #[must_use]
     pub fn columns(&self) -> &Arc<[Column]> {
         &self.columns
     }
 
     /// The cells, one for each column: strings, numbers, booleans, null, or nested values. Empty if the server sent none,
     /// or not as many as there are columns.
-    #[must_use]
     pub fn cells(&self) -> Vec<Value> {
         let cells: Vec<Value> = serde_json::from_str(&self.cells).unwrap_or_default();
         if cells.len() == self.columns.len() { cells } else { Vec::new() }
@@ -107,7 +105,6 @@ const CELLS_LIMIT: usize = 64 * 1024;
 
 impl<T> Tables<T> {
     /// A decoder of rows of `T` with these options.
-    #[must_use]
     pub fn new(options: DecodeOptions) -> Self {
         let frames = Frames::new(Framing::Table, options.frame_limit);
         let reader = Reader { decoder: Decoder::new(options), columns: Arc::from([]) };

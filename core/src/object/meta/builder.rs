@@ -143,13 +143,11 @@ impl MetaBuilder {
     }
 
     /// The resource version collected so far; empty while there is none.
-    #[must_use]
     pub fn resource_version(&self) -> &str {
         &self.version
     }
 
     /// The key collected so far; `None` while there is no name.
-    #[must_use]
     pub fn key(&self) -> Option<Key> {
         (!self.name.is_empty()).then(|| Key::new(Some(&self.namespace), &self.name))
     }

@@ -56,7 +56,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     /// Whether the queue is shut down, with or without a drain.
-    #[must_use]
     pub fn is_shutting_down(&self) -> bool {
         self.closing != Closing::Open
     }
@@ -65,14 +64,12 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// out again.
     ///
     /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for ready keys.
-    #[must_use]
     pub fn is_drained(&self) -> bool {
         self.is_shutting_down() && self.is_empty() && self.running + self.stats.held == 0
     }
 
     /// The keys that were left undone, once the queue [is drained](Self::is_drained) or the drain's deadline has
     /// passed.
-    #[must_use]
     pub fn drained(&self) -> Option<Drained> {
         let is_over = self.closing == Closing::Over || self.is_drained();
         is_over.then_some(Drained { running: self.running, ..self.left })

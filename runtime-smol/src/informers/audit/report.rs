@@ -32,19 +32,16 @@ pub struct StreamAudit {
 
 impl StreamAudit {
     /// Whether the store had what the server had.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.verdict() == Some(Verdict::Clean)
     }
 
     /// The result in a word: that of the [`Verdict`], or `failed`.
-    #[must_use]
     pub fn result_name(&self) -> &'static str {
         self.verdict().map_or("failed", Verdict::name)
     }
 
     /// What an operator can do, unless the store is clean.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         let check = |class| self.name.help(class, Operation::List);
         match (&self.result, self.verdict()) {
@@ -134,7 +131,6 @@ pub enum AuditFailure {
 
 impl AuditFailure {
     /// The failure of a request, if one failed.
-    #[must_use]
     pub fn request(&self) -> Option<&ApiError> {
         match self {
             Self::NotRead(AuditError::Failed(error)) => Some(error),

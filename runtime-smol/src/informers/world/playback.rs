@@ -199,7 +199,6 @@ impl World {
 
     /// What the replay of a tape has found up to now in the reconciles of a controller; `None` for a world that replays
     /// none.
-    #[must_use]
     pub fn findings(&self, controller: &str) -> Option<Findings> {
         self.replay.as_ref().map(|replay| replay.findings(controller))
     }

@@ -99,7 +99,6 @@ impl World {
     }
 
     /// The tape that the world is recorded on.
-    #[must_use]
     pub fn tape(&self) -> Option<&Tape> {
         self.tape.as_ref()
     }

@@ -71,7 +71,6 @@ pub struct CodecError(Cow<'static, str>);
 
 impl CodecError {
     /// An error with this cause.
-    #[must_use]
     pub fn new(cause: impl Into<Cow<'static, str>>) -> Self {
         Self(cause.into())
     }

@@ -67,13 +67,11 @@ impl<C: Codec> Packed<C> {
     }
 
     /// How many bytes the packed text takes.
-    #[must_use]
     pub fn packed_len(&self) -> usize {
         self.block.len()
     }
 
     /// How many bytes the text has.
-    #[must_use]
     pub fn text_len(&self) -> usize {
         self.len
     }

@@ -24,13 +24,11 @@ pub struct Packer<C> {
 
 impl<C: Codec> Packer<C> {
     /// A packer that chooses its dictionaries itself.
-    #[must_use]
     pub fn new(codec: C) -> Self {
         Self { succession: Some(Succession::default()), ..Self::with_dictionary(codec, &[]) }
     }
 
     /// A packer with a dictionary of the caller's, which stays: for example the text of typical objects.
-    #[must_use]
     pub fn with_dictionary(codec: C, dictionary: &[u8]) -> Self {
         let dictionary = Arc::new(Dictionary::new(codec, dictionary));
         Self { dictionary, succession: None, block: Vec::new() }

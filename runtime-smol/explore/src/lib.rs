@@ -70,7 +70,7 @@
 //! # In a plain test
 //!
 //! A test that knows its incident needs no exploration: a cluster takes the [`Network`] of one process. Here, the program
-//! dies at its second write, its watches of Secrets are late, and its server is older than its first write.
+//! dies at its second write, its watches of Secrets are late, and the ConfigMaps reach its API server late.
 //!
 //! ```
 //! use listwatch::testing::{LAG, Network, Passage, Sent, SimulatedCluster};
@@ -96,8 +96,8 @@
 //!     fn told_at(&self, _now: Instant, resource: &str, changed: Instant) -> Instant {
 //!         changed + if resource == "v1/secrets" { Duration::from_secs(10) } else { LAG }
 //!     }
-//!     fn version_shown(&self, _resource: &str, current: u64) -> u64 {
-//!         current.min(3)
+//!     fn cached_at(&self, _now: Instant, resource: &str, _version: u64, changed: Instant) -> Instant {
+//!         changed + Duration::from_secs(if resource == "v1/configmaps" { 2 } else { 0 })
 //!     }
 //! }
 //! # fn keep(world: World) -> Result<(), RunError> {

@@ -83,6 +83,8 @@ struct State {
     timer: Option<Instant>,
     waker: Option<Waker>,
     fault: Option<Fault>,
+    /// Whether the scenario was given up.
+    is_given_up: bool,
 }
 
 /// Which process of the program acts.
@@ -131,6 +133,7 @@ pub(crate) struct Traces {
     pub(crate) idlest: Option<(String, u32)>,
     pub(crate) created: BTreeSet<String>,
     pub(crate) failing: BTreeSet<String>,
+    pub(crate) is_given_up: bool,
 }
 
 impl Course {
@@ -152,6 +155,7 @@ impl Course {
             timer: None,
             waker: None,
             fault: None,
+            is_given_up: false,
         };
         Self { plan, cluster, bounds, state: Mutex::new(state) }
     }
@@ -339,6 +343,24 @@ impl Course {
         state.come_up();
     }
 
+    /// The scenario failed because an object was gone or changed. True if it is given up without a fault, because something
+    /// in the plan may have done that.
+    pub(crate) fn give_up(&self, why: &str) -> bool {
+        let mut state = self.lock();
+        let fired = self.plan.disturbances.iter().zip(&state.fired).filter(|(_, fired)| **fired);
+        if fired.map(|(one, _)| &one.trouble).all(|trouble| !trouble.may_take_an_object()) {
+            return false;
+        }
+        state.tell(&format!("the scenario is given up: {why}"));
+        state.is_given_up = true;
+        true
+    }
+
+    /// Whether the scenario was given up.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.lock().is_given_up
+    }
+
     /// Whether the end can be judged.
     pub(crate) fn is_at_end(&self) -> bool {
         let mut state = self.lock();
@@ -490,6 +512,7 @@ impl Course {
             idlest: state.writes.idlest(),
             created: core::mem::take(&mut state.writes.created),
             failing: state.failing.for_ever().clone(),
+            is_given_up: state.is_given_up,
         }
     }
 }

@@ -54,6 +54,16 @@
 //!
 //! The same seed finds the same, on any number of threads. `LISTWATCH_SEED=7 cargo test` gives another one.
 //!
+//! # Servers that lag
+//!
+//! A restarted program, or one whose connections break, may reach an API server whose watch caches are behind for ten
+//! seconds. [`SimulatedCluster::at_servers`] says what it shows. By default, the first list of an informer is up to date on
+//! each server, and its watch is late. One with [`Consistency::Any`], as in client-go, begins with an old state, and so does
+//! a request with `resourceVersion=0`.
+//!
+//! [`Consistency::Any`]: listwatch::reflector::Consistency::Any
+//! [`SimulatedCluster::at_servers`]: listwatch::testing::SimulatedCluster::at_servers
+//!
 //! # What is a fault
 //!
 //! - An invariant does not hold after a change, or a requirement in the end.
@@ -63,6 +73,10 @@
 //! - The program ends, panics or comes to a standstill. One that loses its election, or does not sync, is started again.
 //! - It writes without an end, or repeats a write that changes nothing although its caches show it.
 //! - A key fails again and again up to the end, although all is well again.
+//!
+//! A step of the scenario that fails is a fault, too. It is none where the plan may have taken its object: if another
+//! client writes, or if the scenario goes on while the program is down or late. Such a step fails with the [`ApiError`] of
+//! a 404 or a 409. The scenario is then given up, and the end is not compared; the rest of this list holds.
 //!
 //! A [`Failure`] is printed as a story, with a [`Plan`] for [`Exploration::replay`]. [`Exploration::tape`] records it for
 //! `listwatch replay` and `listwatch serve`.
@@ -124,6 +138,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`ApiError`]: listwatch::api::ApiError
 //! [`Network`]: listwatch::testing::Network
 //!
 //! # What it cannot see

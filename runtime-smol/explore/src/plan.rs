@@ -129,6 +129,21 @@ impl Trouble {
         matches!(self, Self::Paused | Self::PausedLong)
     }
 
+    /// Whether it may be why a step of the scenario finds no object, or another one: a client writes, or the scenario goes on
+    /// before the program does.
+    pub(crate) fn may_take_an_object(&self) -> bool {
+        matches!(
+            self,
+            Self::Touched
+                | Self::Deleted
+                | Self::Recreated
+                | Self::PausedLong
+                | Self::StalledLong(_)
+                | Self::KilledBefore(Back::Later)
+                | Self::KilledAfter(Back::Later)
+        )
+    }
+
     /// Whether it can happen at a place, with a process of the program or without one.
     pub(crate) fn can_meet(&self, place: &Place, has_process: bool) -> bool {
         let is_step = place.verb() == "STEP";

@@ -3,9 +3,10 @@
 use crate::faults::{MAPS, SECRETS, fixture, informers};
 use listwatch::api::Api;
 use listwatch::controller::{Controller, Outcome, RunError};
+use listwatch::reflector::Consistency;
 use listwatch::testing::{Fault, Lag};
 use listwatch::time::Instant;
-use listwatch::{Resource, World};
+use listwatch::{InformerConfig, Resource, World};
 use listwatch_explore::Exploration;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -15,9 +16,11 @@ use std::time::Duration;
 type Seen = Arc<Mutex<Vec<(u64, String, String)>>>;
 
 /// Reads a ConfigMap each second from the cache, and from the server.
-fn reads(world: World, seen: &Seen) -> Result<(), RunError> {
+fn reads(world: World, consistency: Consistency, seen: &Seen) -> Result<(), RunError> {
     let controller = Controller::new("reads", world);
-    let (maps, _) = informers(&controller);
+    let mut config = InformerConfig::default();
+    config.reflector.consistency = consistency;
+    let maps = controller.informers().informer_with::<Value>(Resource::named(MAPS).unwrap(), [""; 0], config);
     controller.reconciles(&maps).run(async |cx, key| {
         let x = |map: &Value| map["data"]["x"].as_str().unwrap_or_default().to_owned();
         let seconds = cx.clock().now().saturating_since(Instant::ZERO).as_secs();
@@ -53,13 +56,35 @@ fn an_informer_on_an_older_server_does_not_go_back_and_a_live_read_is_up_to_date
     let lines = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&lines);
     let world = world.try_until(scenario).on_report_line(move |line| told.lock().unwrap().push(line.to_owned()));
-    reads(world, &seen).unwrap();
+    reads(world, Consistency::default(), &seen).unwrap();
     let (seen, lines) = (seen.lock().unwrap(), lines.lock().unwrap());
     assert_eq!(lines.iter().filter(|line| line.contains("version too large (status 504)")).count(), 3, "{lines:#?}");
     assert!(seen.windows(2).all(|two| two[0].1 <= two[1].1), "the cache goes back: {seen:?}");
     let cached = |second: u64| seen.iter().find(|(at, ..)| *at == second).map(|(_, cached, _)| cached.as_str());
     assert_eq!([cached(3), cached(5), cached(23), cached(40)], [Some("2"), Some("2"), Some("2"), Some("3")]);
     assert!(seen.iter().all(|(at, _, live)| *at < 5 || live == "3"), "{seen:?}");
+}
+
+#[test]
+fn a_program_begins_with_an_old_state_only_where_it_asks_for_any() {
+    let cached = |consistency| {
+        let (cluster, seen) = (fixture(), Seen::default());
+        cluster.patch(MAPS, "default/a", json!({ "data": { "x": "2" } })).unwrap();
+        cluster.lag_server(1, Lag::Changes(1));
+        let world = World::from(cluster.at_servers(&[1]));
+        let clock = world.clock().clone();
+        let scenario = async move {
+            clock.sleep(Duration::from_secs(10)).await;
+            cluster.lag_server(1, None);
+            clock.sleep(Duration::from_secs(20)).await;
+        };
+        reads(world.until(scenario), consistency, &seen).unwrap();
+        let mut cached: Vec<String> = seen.lock().unwrap().iter().map(|(_, cached, _)| cached.clone()).collect();
+        cached.dedup();
+        cached
+    };
+    assert_eq!(cached(Consistency::Any), ["1", "2"], "the watch tells what is between");
+    assert_eq!(cached(Consistency::NotOlderThan), ["2"]);
 }
 
 /// Makes a Secret where a list has none, and looks again every five seconds. With version 0, any server answers the list

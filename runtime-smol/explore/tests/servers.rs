@@ -36,20 +36,20 @@ fn an_informer_on_an_older_server_does_not_go_back_and_a_live_read_is_up_to_date
     let (cluster, seen) = (fixture(), Seen::default());
     cluster.lag_server(1, Lag::Time(Duration::from_secs(20)));
     let world = World::from(cluster.at_servers(&[0, 1]));
-    let (clock, it) = (world.clock().clone(), cluster.clone());
+    let clock = world.clock().clone();
     let patch = |x: &'static str| json!({ "data": { "x": x } });
     let scenario = async move {
         clock.sleep(Duration::from_secs(2)).await;
-        it.patch(MAPS, "default/a", patch("2"))?;
+        cluster.patch(MAPS, "default/a", patch("2"))?;
         clock.sleep(Duration::from_secs(2)).await;
         // The watch goes on from version 3, on a server that has it at 22 s.
-        it.disconnect();
-        it.patch(MAPS, "default/a", patch("3"))?;
+        cluster.disconnect();
+        cluster.patch(MAPS, "default/a", patch("3"))?;
         clock.sleep(Duration::from_secs(2)).await;
         // The list that follows asks the same server for nothing older.
-        it.fail_next("WATCH /api/v1/configmaps", Fault::Refused(410))?;
-        it.disconnect();
-        it.disconnect();
+        cluster.fail_next("WATCH /api/v1/configmaps", Fault::Refused(410))?;
+        cluster.disconnect();
+        cluster.disconnect();
         clock.sleep(Duration::from_secs(40)).await;
         Ok(())
     };

@@ -83,6 +83,8 @@ struct State {
     timer: Option<Instant>,
     waker: Option<Waker>,
     fault: Option<Fault>,
+    /// Whether the scenario was given up.
+    is_given_up: bool,
 }
 
 /// Which process of the program acts.
@@ -131,6 +133,7 @@ pub(crate) struct Traces {
     pub(crate) idlest: Option<(String, u32)>,
     pub(crate) created: BTreeSet<String>,
     pub(crate) failing: BTreeSet<String>,
+    pub(crate) is_given_up: bool,
 }
 
 impl Course {
@@ -152,6 +155,7 @@ impl Course {
             timer: None,
             waker: None,
             fault: None,
+            is_given_up: false,
         };
         Self { plan, cluster, bounds, state: Mutex::new(state) }
     }
@@ -184,14 +188,11 @@ impl Course {
     /// The process that was killed is back.
     pub(crate) fn restart(&self) {
         let mut state = self.lock();
-        let until = state.now() + SHORT;
-        let (changes, resource) = match core::mem::replace(&mut state.process, Process::First) {
-            Process::Killed(Back::Behind(changes)) => (changes, None),
-            Process::Killed(Back::BehindOf(changes, resource)) => (changes, Some(resource)),
-            _ => return,
-        };
-        let version = state.writes.version_before(changes, resource.as_deref());
-        state.ongoing.lag(Behind { version, resource, until });
+        match core::mem::replace(&mut state.process, Process::First) {
+            Process::Killed(Back::Behind(changes)) => state.reach_older(changes, None),
+            Process::Killed(Back::BehindOf(changes, resource)) => state.reach_older(changes, Some(resource)),
+            _ => {}
+        }
     }
 
     /// The time of the cluster, as one of the present clock.
@@ -261,12 +262,13 @@ impl Course {
     pub(crate) fn on_ambient(&self, place: &Place, trouble: &Trouble) {
         match trouble {
             Trouble::Touched | Trouble::Deleted | Trouble::Recreated => return self.meddle(place, trouble),
-            Trouble::Cut => return self.cluster.disconnect(),
-            Trouble::Compacted => {
-                self.cluster.compact();
-                return self.cluster.disconnect();
-            }
+            Trouble::Compacted => self.cluster.compact(),
+            // The cluster asks for the lag under its lock.
+            Trouble::Older(changes) => self.lock().reach_older(*changes, None),
             _ => {}
+        }
+        if matches!(trouble, Trouble::Cut | Trouble::Compacted | Trouble::Older(_)) {
+            return self.cluster.disconnect();
         }
         let mut state = self.lock();
         let now = state.now();
@@ -318,9 +320,8 @@ impl Course {
         self.lock().ongoing.told_at(now, resource, changed)
     }
 
-    pub(crate) fn version_shown(&self, resource: &str, current: u64) -> u64 {
-        let state = self.lock();
-        state.ongoing.version_shown(state.now(), resource, current)
+    pub(crate) fn cached_at(&self, now: Instant, resource: &str, version: u64, changed: Instant) -> Instant {
+        self.lock().ongoing.cached_at(now, resource, version, changed)
     }
 
     /// A step of the scenario is over if nothing was written since for a while: `Err` with the next time to look.
@@ -340,6 +341,24 @@ impl Course {
         let mut state = self.lock();
         state.stage = Stage::Done(state.now());
         state.come_up();
+    }
+
+    /// The scenario failed because an object was gone or changed. True if it is given up without a fault, because something
+    /// in the plan may have done that.
+    pub(crate) fn give_up(&self, why: &str) -> bool {
+        let mut state = self.lock();
+        let fired = self.plan.disturbances.iter().zip(&state.fired).filter(|(_, fired)| **fired);
+        if fired.map(|(one, _)| &one.trouble).all(|trouble| !trouble.may_take_an_object()) {
+            return false;
+        }
+        state.tell(&format!("the scenario is given up: {why}"));
+        state.is_given_up = true;
+        true
+    }
+
+    /// Whether the scenario was given up.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.lock().is_given_up
     }
 
     /// Whether the end can be judged.
@@ -493,6 +512,7 @@ impl Course {
             idlest: state.writes.idlest(),
             created: core::mem::take(&mut state.writes.created),
             failing: state.failing.for_ever().clone(),
+            is_given_up: state.is_given_up,
         }
     }
 }
@@ -500,6 +520,13 @@ impl Course {
 impl State {
     fn now(&self) -> Instant {
         self.clock.now() + self.base
+    }
+
+    /// The program reaches an API server that lacks the last changes for a while.
+    fn reach_older(&mut self, changes: u32, resource: Option<String>) {
+        let version = self.writes.version_before(changes, resource.as_deref());
+        let until = self.now() + SHORT;
+        self.ongoing.lag(Behind { version, resource, until });
     }
 
     /// When nothing goes wrong any more, once the scenario is done.

@@ -118,7 +118,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
     }
 
     /// Leaves a kind of trouble out, by its name in a [`Plan`]: `paused`, `deleted`, `refused 409`, `killed stored`; `behind`
-    /// is a restart against a server that lags.
+    /// is a restart against an API server that lags, and `older` is a new connection to one.
     pub fn without(mut self, trouble: &str) -> Self {
         self.settings.without.insert(trouble.to_owned());
         self

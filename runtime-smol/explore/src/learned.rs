@@ -141,7 +141,7 @@ impl<S: Send + Sync + 'static> Learned<S> {
             return Some(Fault::Idle(at.clone()));
         }
         let differences = self.expected.differences(&outcome.end);
-        if !differences.is_empty() {
+        if !differences.is_empty() && !outcome.traces.is_given_up {
             return Some(Fault::End(differences));
         }
         outcome.traces.failing.iter().find(|key| !self.failing.contains(*key)).map(|key| Fault::Failing(key.clone()))

@@ -54,6 +54,16 @@
 //!
 //! The same seed finds the same, on any number of threads. `LISTWATCH_SEED=7 cargo test` gives another one.
 //!
+//! # Servers that lag
+//!
+//! A restarted program, or one whose connections break, may reach an API server whose watch caches are behind for ten
+//! seconds. [`SimulatedCluster::at_servers`] says what it shows. By default, the first list of an informer is up to date on
+//! each server, and its watch is late. One with [`Consistency::Any`], as in client-go, begins with an old state, and so does
+//! a request with `resourceVersion=0`.
+//!
+//! [`Consistency::Any`]: listwatch::reflector::Consistency::Any
+//! [`SimulatedCluster::at_servers`]: listwatch::testing::SimulatedCluster::at_servers
+//!
 //! # What is a fault
 //!
 //! - An invariant does not hold after a change, or a requirement in the end.
@@ -64,13 +74,17 @@
 //! - It writes without an end, or repeats a write that changes nothing although its caches show it.
 //! - A key fails again and again up to the end, although all is well again.
 //!
+//! A step of the scenario that fails is a fault, too. It is none where the plan may have taken its object: if another
+//! client writes, or if the scenario goes on while the program is down or late. Such a step fails with the [`ApiError`] of
+//! a 404 or a 409. The scenario is then given up, and the end is not compared; the rest of this list holds.
+//!
 //! A [`Failure`] is printed as a story, with a [`Plan`] for [`Exploration::replay`]. [`Exploration::tape`] records it for
 //! `listwatch replay` and `listwatch serve`.
 //!
 //! # In a plain test
 //!
 //! A test that knows its incident needs no exploration: a cluster takes the [`Network`] of one process. Here, the program
-//! dies at its second write, its watches of Secrets are late, and its server is older than its first write.
+//! dies at its second write, its watches of Secrets are late, and the ConfigMaps reach its API server late.
 //!
 //! ```
 //! use listwatch::testing::{LAG, Network, Passage, Sent, SimulatedCluster};
@@ -96,8 +110,8 @@
 //!     fn told_at(&self, _now: Instant, resource: &str, changed: Instant) -> Instant {
 //!         changed + if resource == "v1/secrets" { Duration::from_secs(10) } else { LAG }
 //!     }
-//!     fn version_shown(&self, _resource: &str, current: u64) -> u64 {
-//!         current.min(3)
+//!     fn cached_at(&self, _now: Instant, resource: &str, _version: u64, changed: Instant) -> Instant {
+//!         changed + Duration::from_secs(if resource == "v1/configmaps" { 2 } else { 0 })
 //!     }
 //! }
 //! # fn keep(world: World) -> Result<(), RunError> {
@@ -124,6 +138,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`ApiError`]: listwatch::api::ApiError
 //! [`Network`]: listwatch::testing::Network
 //!
 //! # What it cannot see

@@ -17,10 +17,10 @@ pub(crate) struct Ongoing {
     over_long: Instant,
 }
 
-/// What a server that lags shows.
+/// What the watch caches of an API server that lags have.
 #[derive(Debug)]
 pub(crate) struct Behind {
-    /// The newest version that it shows.
+    /// The newest version that they have.
     pub(crate) version: u64,
     /// Of this resource; `None` for all.
     pub(crate) resource: Option<String>,
@@ -77,15 +77,15 @@ impl Ongoing {
     /// When a watch tells of a change.
     pub(crate) fn told_at(&self, now: Instant, resource: &str, changed: Instant) -> Instant {
         let stalls = self.stalls.iter().filter(|(stalled, _)| stalled == resource).map(|(_, until)| *until);
-        let behind = self.behind.iter().filter(|behind| behind.is_of(resource)).map(|behind| behind.until);
         let late = self.late.iter().filter(|(late, _)| late == resource).map(|(_, late)| *late).max();
         let due = changed + late.unwrap_or(LAG);
-        stalls.chain(behind).filter(|until| now < *until).fold(due, Instant::max)
+        stalls.filter(|until| now < *until).fold(due, Instant::max)
     }
 
-    pub(crate) fn version_shown(&self, now: Instant, resource: &str, current: u64) -> u64 {
+    /// When a watch cache has a change.
+    pub(crate) fn cached_at(&self, now: Instant, resource: &str, version: u64, changed: Instant) -> Instant {
         let behind = self.behind.as_ref().filter(|behind| now < behind.until && behind.is_of(resource));
-        behind.map_or(current, |behind| behind.version.min(current))
+        behind.filter(|behind| version > behind.version).map_or(changed, |behind| behind.until)
     }
 }
 

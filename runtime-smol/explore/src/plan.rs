@@ -68,6 +68,8 @@ pub enum Trouble {
     Cut,
     /// All connections break, and no watch goes on from an old version.
     Compacted,
+    /// All connections break, and those after it reach an API server whose watch caches lack so many changes for ten seconds.
+    Older(u32),
     /// All requests of this resource are refused with 403 for 20 s.
     Forbidden,
 }
@@ -79,10 +81,9 @@ pub enum Back {
     AtOnce,
     /// When the scenario has made its next step.
     Later,
-    /// At once, at a server that shows the state before so many changes for ten seconds.
+    /// At once, at an API server whose watch caches lack so many changes for ten seconds.
     Behind(u32),
-    /// At once, at a server that shows this resource as it was before so many of its changes for ten seconds, and others as
-    /// they are.
+    /// At once, at an API server whose watch cache of this resource lacks so many of its changes for ten seconds.
     BehindOf(u32, String),
 }
 
@@ -117,6 +118,7 @@ impl Trouble {
             Self::StalledLong(resource) => vec![Self::Stalled(resource.clone())],
             Self::Recreated => vec![Self::Deleted],
             Self::Compacted => vec![Self::Cut],
+            Self::Older(changes) => core::iter::once(Self::Cut).chain((1..*changes).map(Self::Older)).collect(),
             Self::PausedLong => vec![Self::Paused],
             _ => Vec::new(),
         }
@@ -127,11 +129,27 @@ impl Trouble {
         matches!(self, Self::Paused | Self::PausedLong)
     }
 
+    /// Whether it may be why a step of the scenario finds no object, or another one: a client writes, or the scenario goes on
+    /// before the program does.
+    pub(crate) fn may_take_an_object(&self) -> bool {
+        matches!(
+            self,
+            Self::Touched
+                | Self::Deleted
+                | Self::Recreated
+                | Self::PausedLong
+                | Self::StalledLong(_)
+                | Self::KilledBefore(Back::Later)
+                | Self::KilledAfter(Back::Later)
+        )
+    }
+
     /// Whether it can happen at a place, with a process of the program or without one.
     pub(crate) fn can_meet(&self, place: &Place, has_process: bool) -> bool {
         let is_step = place.verb() == "STEP";
         match self {
-            Self::KilledBefore(_) | Self::KilledAfter(_) | Self::Paused | Self::PausedLong | Self::Cut => has_process,
+            Self::KilledBefore(_) | Self::KilledAfter(_) | Self::Paused | Self::PausedLong => has_process,
+            Self::Cut | Self::Older(_) => has_process,
             Self::Stalled(_) | Self::StalledLong(_) | Self::Late(..) | Self::Compacted => true,
             Self::Refused(_) | Self::Lost => !is_step,
             Self::Failed => place.verb() == "CALL",
@@ -177,6 +195,9 @@ impl Trouble {
             Self::Late(resource, millis) => format!("the watches of {resource} are {millis} ms late from {at} on"),
             Self::Cut => format!("all connections break at {at}"),
             Self::Compacted => format!("all connections break at {at}, and old versions expire"),
+            Self::Older(changes) => {
+                format!("all connections break at {at}, and the program reaches {}", lagging(*changes))
+            }
             Self::Forbidden => format!("the server forbids {} for 20 s from {at} on", place.resource()),
         }
     }
@@ -196,13 +217,17 @@ impl Back {
         match self {
             Self::AtOnce => "restarts at once".to_owned(),
             Self::Later => "restarts when the scenario has made its next step".to_owned(),
-            Self::Behind(1) => "restarts against a server that lags by one change".to_owned(),
-            Self::Behind(changes) => format!("restarts against a server that lags by {changes} changes"),
+            Self::Behind(changes) => format!("restarts against {}", lagging(*changes)),
             Self::BehindOf(changes, resource) => {
-                format!("restarts against a server that has not seen the last {changes} changes of {resource}")
+                format!("restarts against an API server that has not seen the last {changes} changes of {resource}")
             }
         }
     }
+}
+
+fn lagging(changes: u32) -> String {
+    let changes = if changes == 1 { "one change".to_owned() } else { format!("{changes} changes") };
+    format!("an API server that lags by {changes} for 10 s")
 }
 
 fn described(place: &Place) -> String {
@@ -250,6 +275,7 @@ impl fmt::Display for Trouble {
             Self::Late(resource, millis) => write!(f, "late {resource} {millis}"),
             Self::Cut => f.write_str("cut"),
             Self::Compacted => f.write_str("compacted"),
+            Self::Older(changes) => write!(f, "older {changes}"),
             Self::Forbidden => f.write_str("forbidden"),
         }
     }
@@ -290,7 +316,7 @@ impl FromStr for Trouble {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-        let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is no number, in {text:?}"));
+        let number = |word: &str| word.parse::<u32>().map_err(|_| format!("{word:?} is no number, in {text:?}"));
         Ok(match words[..] {
             ["killed", "before", "back", ref back @ ..] => Self::KilledBefore(read_back(back, text)?),
             ["killed", "stored", "back", ref back @ ..] => Self::KilledAfter(read_back(back, text)?),
@@ -308,9 +334,10 @@ impl FromStr for Trouble {
             ["recreated"] => Self::Recreated,
             ["stalled", resource] => Self::Stalled(resource.to_owned()),
             ["stalled-long", resource] => Self::StalledLong(resource.to_owned()),
-            ["late", resource, millis] => Self::Late(resource.to_owned(), number(millis)?),
+            ["late", resource, millis] => Self::Late(resource.to_owned(), number(millis)?.into()),
             ["cut"] => Self::Cut,
             ["compacted"] => Self::Compacted,
+            ["older", changes] => Self::Older(number(changes)?),
             ["forbidden"] => Self::Forbidden,
             _ => return Err(format!("{text:?} is no trouble")),
         })
@@ -355,6 +382,7 @@ mod tests {
             Trouble::Late(pods(), 200),
             Trouble::Cut,
             Trouble::Compacted,
+            Trouble::Older(2),
             Trouble::Forbidden,
         ] {
             let place = Place { at: "PATCH v1/pods web/a/status".into(), nth: 2 };

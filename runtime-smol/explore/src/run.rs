@@ -297,6 +297,9 @@ impl<S: Send + Sync + 'static> Run<S> {
         match catch_unwind(AssertUnwindSafe(|| scenario.as_mut().poll(cx))) {
             Ok(Poll::Pending) => *self.scenario.lock().unwrap_or_else(PoisonError::into_inner) = Some(scenario),
             Ok(Poll::Ready(Ok(()))) => self.course().on_done(),
+            Ok(Poll::Ready(Err(error))) if is_lost(&error) && self.course().give_up(&error.to_string()) => {
+                self.course().on_done();
+            }
             Ok(Poll::Ready(Err(error))) => {
                 self.course().fail(Fault::Required(format!("the scenario failed: {error}")));
             }
@@ -351,6 +354,9 @@ impl<S: Send + Sync + 'static> Run<S> {
         if let Some(fault) = self.course().fault() {
             return Some(fault);
         }
+        if self.course().is_given_up() {
+            return None;
+        }
         let wrong = self.parts.in_the_end.iter().find_map(|required| asked(|| required(&self.it)).err());
         wrong.map(Fault::Required)
     }
@@ -364,6 +370,11 @@ impl Tapes {
     fn made(&self) -> Vec<PathBuf> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Whether a step failed because its object was gone or changed.
+fn is_lost(error: &Failed) -> bool {
+    error.downcast_ref::<ApiError>().is_some_and(|error| error.is_not_found() || error.is_conflict())
 }
 
 /// Whether a program may end so, and starts again.

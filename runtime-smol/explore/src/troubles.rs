@@ -26,7 +26,7 @@ pub(crate) struct Troubles {
 }
 
 /// The names of all troubles, as a test leaves them out.
-pub(crate) const NAMES: [&str; 20] = [
+pub(crate) const NAMES: [&str; 21] = [
     "behind",
     "compacted",
     "cut",
@@ -36,6 +36,7 @@ pub(crate) const NAMES: [&str; 20] = [
     "killed before",
     "killed stored",
     "lost",
+    "older",
     "paused",
     "paused-long",
     "recreated",
@@ -122,7 +123,7 @@ impl Troubles {
             troubles.extend([Trouble::Stalled(resource.clone()), Trouble::StalledLong(resource.clone())]);
         }
         troubles.extend(backs.into_iter().map(Trouble::KilledAfter));
-        troubles.extend([Trouble::Cut, Trouble::Compacted, Trouble::Paused]);
+        troubles.extend([Trouble::Older(1), Trouble::Older(3), Trouble::Cut, Trouble::Compacted, Trouble::Paused]);
         troubles
     }
 
@@ -143,7 +144,8 @@ impl Troubles {
         troubles.extend(
             backs.into_iter().flat_map(|back| [Trouble::KilledAfter(back.clone()), Trouble::KilledBefore(back)]),
         );
-        troubles.extend([Trouble::Forbidden, Trouble::Slow, Trouble::Refused(429), Trouble::Cut, Trouble::Compacted]);
+        troubles.extend([Trouble::Forbidden, Trouble::Slow, Trouble::Refused(429), Trouble::Older(1)]);
+        troubles.extend([Trouble::Cut, Trouble::Compacted]);
         troubles
     }
 }

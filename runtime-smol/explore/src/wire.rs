@@ -156,8 +156,8 @@ impl Network for Wired {
         self.0.course.told_at(now, resource, changed)
     }
 
-    fn version_shown(&self, resource: &str, current: u64) -> u64 {
-        self.0.course.version_shown(resource, current)
+    fn cached_at(&self, now: Instant, resource: &str, version: u64, changed: Instant) -> Instant {
+        self.0.course.cached_at(now, resource, version, changed)
     }
 }
 

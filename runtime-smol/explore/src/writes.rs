@@ -13,7 +13,8 @@ pub(crate) struct Writes {
     pub(crate) requests: u32,
     /// When the last change of what is work was stored.
     pub(crate) last: Instant,
-    /// How often each request has changed nothing, while nothing disturbed the program.
+    /// How often each request has changed nothing, while nothing disturbed the program. It is compared with the undisturbed
+    /// run; the `LoopDetector` of core has one limit for all programs, and sees the writes of its own controller alone.
     idle: BTreeMap<String, u32>,
     /// What the program has created.
     pub(crate) created: BTreeSet<String>,

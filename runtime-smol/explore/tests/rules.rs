@@ -202,3 +202,36 @@ fn a_path_that_no_run_has_is_an_error() {
     assert_eq!(told, "no run has what may vary: \"v1/secret default/a\"");
     assert!(exploration(keep).may_vary("v1/secrets default/a data x").run(1).is_ok());
 }
+
+/// Keeps a Secret for each ConfigMap, or gives up at the first refusal.
+fn keep_or_give_up(world: World) -> Result<(), RunError> {
+    let controller = Controller::new("keep", world);
+    let (maps, secrets) = informers(&controller);
+    controller.reconciles(&maps).owns(&secrets).run(async |cx, key| {
+        if let Some(map) = maps.get(&key) {
+            _ = cx.ensure(&secrets, &key, &json!({ "stringData": map["data"] })).owned_by(&map).await;
+        }
+        Ok(Outcome::Done)
+    })
+}
+
+#[test]
+fn a_step_that_lacks_its_object_is_a_fault_unless_the_plan_may_have_taken_it() {
+    let labels = |program: fn(World) -> Result<(), RunError>| {
+        let exploration = Exploration::of(program).cluster(fixture).scenario(async |it| {
+            it.settled().await;
+            it.patch(SECRETS, "default/a", json!({ "metadata": { "labels": { "x": "y" } } }))?;
+            it.settled().await;
+            Ok(())
+        });
+        exploration.in_the_end(|it| match it.get(SECRETS, "default/a") {
+            Ok(secret) if secret["metadata"]["labels"]["x"] == "y" => Ok(()),
+            other => Err(format!("{other:?}")),
+        })
+    };
+    labels(keep).replay(&plan("POST v1/secrets default/a 1: killed before, back later")).unwrap();
+    let refused = plan("POST v1/secrets default/a 1: refused 500");
+    labels(keep).replay(&refused).unwrap();
+    let found = labels(keep_or_give_up).replay(&refused).expect_err("nobody else has taken the Secret");
+    assert!(matches!(&found.fault, Fault::Required(why) if why.contains("the scenario failed: ")), "{found}");
+}

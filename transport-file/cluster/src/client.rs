@@ -27,6 +27,8 @@ enum Open {
     Going(Instant, ApiRequest),
     /// Held up on its way.
     Late(Instant, ApiRequest),
+    /// Waiting for the cache that it reads.
+    Waiting(Instant, ApiRequest),
     /// The answer, or the failure, is on its way back.
     Coming(Instant, Reply),
     Silent,
@@ -44,7 +46,8 @@ impl ClusterClient {
         }
         match open {
             Open::Going(due, request) if due <= now => self.arrive(now, request),
-            Open::Late(due, request) if due <= now => self.answered(now, &request, None),
+            Open::Late(due, request) if due <= now => self.asked(now, request),
+            Open::Waiting(due, request) if due <= now => self.answered(now, &request, None),
             open => open,
         }
     }
@@ -61,10 +64,18 @@ impl ClusterClient {
         let target = request.to_string();
         let passage = self.line.passage(now, Some(request.method), &call(&request, &target));
         match passage {
-            Passage::Open => self.answered(now, &request, None),
+            Passage::Open => self.asked(now, request),
             Passage::Late(time) => Open::Late(now + time, request),
             Passage::Fails(fault) => self.answered(now, &request, Some(fault)),
             Passage::Never => Open::Silent,
+        }
+    }
+
+    fn asked(&self, now: Instant, request: ApiRequest) -> Open {
+        let target = request.to_string();
+        match self.line.waits(now, &call(&request, &target)) {
+            Some(time) => Open::Waiting(now + time, request),
+            None => self.answered(now, &request, None),
         }
     }
 
@@ -96,7 +107,7 @@ impl ApiTransport for ClusterClient {
         let open = if self.line.is_dead() { Open::Silent } else { self.advance(turn.now, open) };
         let until = match open {
             Open::Coming(due, reply) if due <= turn.now => return Poll::Ready(reply),
-            Open::Going(due, _) | Open::Late(due, _) | Open::Coming(due, _) => Some(due),
+            Open::Going(due, _) | Open::Late(due, _) | Open::Waiting(due, _) | Open::Coming(due, _) => Some(due),
             Open::Asked(_) | Open::Silent => None,
         };
         self.open.insert(id, open);

@@ -1,6 +1,7 @@
 //! The cluster that a test fills, disturbs and asks.
 
 use crate::admission::{AdmissionRequest, Denial, Review};
+use crate::cache::Lag;
 use crate::client::ClusterClient;
 use crate::fault::Fault;
 use crate::kinds::ServedKind;
@@ -64,6 +65,7 @@ use std::sync::Arc;
 /// | namespaces | one that is deleted goes with its contents, and takes no new ones |
 /// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
 /// | watches | from a version, with initial events (watch-list), bookmarks each minute, `timeoutSeconds`, 410 |
+/// | API servers | any number, whose watch caches may be behind ([`at_servers`](Self::at_servers)) |
 /// | dry runs | change nothing |
 /// | definitions | a CustomResourceDefinition adds its versions, and becomes `Established` unless another one has its names; it goes with its objects |
 /// | schemas | custom resources are pruned, get defaults, and are checked with a server's messages and causes: types, formats, lists and maps, alternatives, embedded objects; what was wrong before an update may stay |
@@ -131,7 +133,8 @@ impl SimulatedCluster {
     /// A cluster without objects, whose date is `origin` at [`Instant::ZERO`].
     #[must_use]
     pub fn starting_at(origin: WallTime) -> Self {
-        let line = Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO, user: None, network: None };
+        let shared = Shared::new(Server::new(origin));
+        let line = Line { shared, base: Duration::ZERO, user: None, network: None, servers: Arc::default() };
         Self { line }
     }
 
@@ -361,6 +364,47 @@ impl SimulatedCluster {
         self.through(Asking(passage))
     }
 
+    /// Lets the watch caches of an API server be so far behind etcd from now on; `None` for no more. All servers are up to
+    /// date otherwise. Number 0 is that of clients that are not [`at_servers`](Self::at_servers).
+    pub fn lag_server(&self, server: usize, lag: impl Into<Option<Lag>>) {
+        self.shared().lag(server, lag.into());
+    }
+
+    /// The same cluster for clients that reach the API servers of these numbers: at first the first one, and after each
+    /// [`disconnect`](Self::disconnect) the next one.
+    ///
+    /// As on Kubernetes 1.31 and later, writes, reads of an object and lists without a version are up to date on each server,
+    /// and watches and reads with a version are those of its watch cache. Version 0 is any state of it. For another version, a
+    /// read waits three seconds, and gets a 504 then (`ResourceVersionTooLarge`); a watch from a version is held until the
+    /// cache has it. The initial events of a watch-list without a version wait so for the newest one. A list without a version
+    /// waits, too, but is answered by etcd after three seconds.
+    ///
+    /// What is answered at once, by [`ApiClient`] and [`handle`](Self::handle), does not wait.
+    ///
+    /// ```
+    /// use listwatch_core::Resource;
+    /// use listwatch_core::api::{Api, ApiClient, ApiRequest};
+    /// use listwatch_simulated_cluster::{Lag, SimulatedCluster};
+    /// use serde_json::{Value, json};
+    ///
+    /// let cluster = SimulatedCluster::new();
+    /// cluster.lag_server(1, Lag::Changes(1));
+    /// cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } }))?;
+    /// let behind = cluster.at_servers(&[1]);
+    /// let maps = Api::<Value>::new(&Resource::named("v1/configmaps")?);
+    /// assert_eq!(maps.list().send(&behind)?.items.len(), 1, "a list without a version is up to date");
+    /// let any = maps.list().map_request(|mut request| {
+    ///     request.query.push(("resourceVersion", "0".to_owned()));
+    ///     request
+    /// });
+    /// assert_eq!(any.send(&behind)?.items.len(), 0, "the watch cache lacks the last change");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn at_servers(&self, servers: &[usize]) -> Self {
+        Self { line: Line { servers: servers.into(), ..self.line.clone() } }
+    }
+
     /// Lets a function change the writes of clients to these resources, by a merge patch (RFC 7386), or refuse them.
     ///
     /// All functions that change come before those of [`admit_validating`](Self::admit_validating). They are called under
@@ -449,7 +493,7 @@ impl SimulatedCluster {
     /// Answers a request that came over a wire.
     #[must_use]
     pub fn handle(&self, now: Instant, call: &Call<'_>) -> Answer {
-        self.line.answer(now, call)
+        self.line.answer(now, call, Duration::ZERO)
     }
 
     /// Enters a step of a recording, in the version that was recorded. If the collection has a newer one, which another
@@ -504,7 +548,7 @@ impl ApiClient for SimulatedCluster {
         let (method, accept) = (request.method.name(), request.accept);
         let call = Call { method, target: &target, accept, content_type, body: &request.body };
         let now = self.shared().now();
-        let mut answer = self.line.answer(now, &call);
+        let mut answer = self.line.answer(now, &call, Duration::ZERO);
         if let Some(mut watch) = answer.watch {
             // A piece is told at a time.
             let mut told = usize::MAX;

@@ -9,6 +9,7 @@ mod admission;
 mod applied;
 mod apply;
 mod built_in;
+mod cache;
 mod client;
 mod cluster;
 mod collector;
@@ -47,6 +48,7 @@ mod watch;
 mod write;
 
 pub use admission::{AdmissionRequest, Denial};
+pub use cache::Lag;
 pub use client::ClusterClient;
 pub use cluster::SimulatedCluster;
 pub use fault::Fault;

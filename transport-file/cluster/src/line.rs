@@ -1,5 +1,6 @@
 //! The line between a client and the server: how long each way takes, and what gets lost on it.
 
+use super::cache::Reach;
 use super::fault::{Fault, refusal};
 use super::network::{LAG, Network, Passage, Sent};
 use super::permissions::User;
@@ -27,6 +28,8 @@ pub(super) struct Line {
     pub(super) user: Option<Arc<User>>,
     /// What disturbs the process of the client; none disturbs it.
     pub(super) network: Option<Arc<dyn Network>>,
+    /// The numbers of the API servers that it reaches, one after the other; none for the first one.
+    pub(super) servers: Arc<[usize]>,
 }
 
 /// What comes back over the line.
@@ -56,9 +59,23 @@ impl Line {
         self.shared.with(|inside| inside.disconnections)
     }
 
-    /// Answers a request of the user, at the server's time.
-    pub(super) fn answer(&self, now: Instant, call: &Call<'_>) -> Answer {
-        self.shared.handle(now, call, self.user.as_deref(), None)
+    /// Answers a request of the user, at the server's time. Changes are so long on their way to a watch.
+    pub(super) fn answer(&self, now: Instant, call: &Call<'_>, way: Duration) -> Answer {
+        self.shared.handle(now, call, self.user.as_deref(), &self.reach(), way)
+    }
+
+    /// How long a read waits for the cache that it reads.
+    pub(super) fn waits(&self, now: Instant, call: &Call<'_>) -> Option<Duration> {
+        let (now, reach) = (self.there(now), self.reach());
+        let until = self.shared.look(now, |server| server.waits(now, call, &reach))?;
+        Some(until.saturating_since(now))
+    }
+
+    /// The caches that it reads: after each break of all connections, those of its next server.
+    fn reach(&self) -> Reach {
+        let turn = usize::try_from(self.disconnections()).unwrap_or_default();
+        let server = turn.checked_rem(self.servers.len()).map_or(0, |turn| self.servers[turn]);
+        Reach { server, network: self.network.clone() }
     }
 
     /// Whether the process of the client is gone.
@@ -91,9 +108,7 @@ impl Line {
             if let Err(refusal) = self.shared.with(|inside| inside.server.follow(call.target, is_namespaced)) {
                 return refused(&refusal);
             }
-            let mut answer = self.shared.handle(self.there(now), call, self.user.as_deref(), self.network.as_ref());
-            answer.watch.iter_mut().for_each(|watch| watch.set_line(LAG, self.network.clone()));
-            answer
+            self.answer(self.there(now), call, LAG)
         })
     }
 
@@ -102,7 +117,7 @@ impl Line {
         let mut outcome = ClientOutcome::Dropped;
         let mut way_back = Passage::Open;
         let returned = self.returned(fault, || {
-            let answer = self.answer(self.there(now), call);
+            let answer = self.answer(self.there(now), call, LAG);
             outcome = ClientOutcome::Lost(answer.head.status);
             if let Some(network) = &self.network {
                 way_back = network.on_answer(&self.sent(now, Some(method), call), answer.head.status);

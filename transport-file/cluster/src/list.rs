@@ -1,10 +1,11 @@
 //! Lists: of a version, by pages.
 
+use super::cache::Cache;
 use super::form::Form;
 use super::options;
 use super::refusal::Refusal;
 use super::selector::Selection;
-use super::store::{State, Store};
+use super::store::State;
 use super::target::Target;
 use crate::kinds::ServedKind;
 use base64::Engine;
@@ -14,29 +15,20 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The answer to a list.
-pub(super) fn list(
-    store: &Store,
-    kind: &ServedKind,
-    target: &Target,
-    form: &Form,
-    shown: Option<u64>,
-) -> Result<Vec<u8>, Refusal> {
+pub(super) fn list(cache: &Cache<'_>, kind: &ServedKind, target: &Target, form: &Form) -> Result<Vec<u8>, Refusal> {
     options::check_read(target)?;
     let selection = Selection::of(target, kind)?;
-    let name = kind.name();
-    let newest = store.version_of(&name);
-    let current = shown.map_or(newest, |shown| shown.min(newest));
-    let page = match target.parameter("continue") {
-        Some(token) => Page::parse(token)?,
-        None => Page { version: first_version(target, current)?, start: String::new() },
-    };
-    let revision = page.version.unwrap_or(current);
-    if revision > current {
-        // No server gave this token.
-        return Err(expired(&page));
+    let (wanted, start) = Wanted::of(target)?;
+    if let Some(least) = wanted.least().filter(|least| !cache.has(*least)) {
+        return Err(Refusal::too_large(least, cache.version()));
     }
-    let state = store.collection(&name).state(revision).map_err(|_| expired(&page))?;
-    let (items, rest) = cut(&state, &selection, &page.start, limit(target)?);
+    let revision = match wanted {
+        Wanted::Newest => cache.newest,
+        Wanted::NotOlderThan(_) => cache.version(),
+        Wanted::Exact(version) => version,
+    };
+    let state = cache.collection.state(revision).map_err(|_| expired(&start))?;
+    let (items, rest) = cut(&state, &selection, &start, limit(target)?);
     let rest = rest.map(|(start, count)| {
         let remaining = (!selection.is_filtered()).then_some(count);
         (Page { version: Some(revision), start }.token(), remaining)
@@ -51,20 +43,39 @@ fn limit(target: &Target) -> Result<usize, Refusal> {
     Ok(limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX))
 }
 
-/// The version of a list's first page; `None` for the current one.
-fn first_version(target: &Target, current: u64) -> Result<Option<u64>, Refusal> {
-    let invalid = |why| Refusal::bad_request(format!("invalid resource version: {why}"));
-    let Some(asked) = version(target).map_err(invalid)? else { return Ok(None) };
-    let is_exact = match target.parameter("resourceVersionMatch") {
-        Some("Exact") => true,
-        Some("NotOlderThan") => false,
-        // As before there was a match rule.
-        _ => target.parameter("limit").is_some() && asked > 0,
-    };
-    if asked > current {
-        return Err(Refusal::too_large(asked, current));
+/// The version that a list is to have.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    Newest,
+    NotOlderThan(u64),
+    Exact(u64),
+}
+
+impl Wanted {
+    /// The version that a list is to have, and the key of the last item before it.
+    pub(super) fn of(target: &Target) -> Result<(Self, String), Refusal> {
+        if let Some(token) = target.parameter("continue") {
+            let page = Page::parse(token)?;
+            return Ok((page.version.map_or(Self::Newest, Self::Exact), page.start));
+        }
+        let invalid = |why| Refusal::bad_request(format!("invalid resource version: {why}"));
+        let wanted = match (version(target).map_err(invalid)?, target.parameter("resourceVersionMatch")) {
+            (None, _) => Self::Newest,
+            (Some(asked), Some("Exact")) => Self::Exact(asked),
+            // As before there was a match rule.
+            (Some(asked), None) if asked > 0 && target.parameter("limit").is_some() => Self::Exact(asked),
+            (Some(asked), _) => Self::NotOlderThan(asked),
+        };
+        Ok((wanted, String::new()))
     }
-    Ok(is_exact.then_some(asked))
+
+    /// The version that the cache has to have.
+    pub(super) fn least(self) -> Option<u64> {
+        match self {
+            Self::Newest => None,
+            Self::NotOlderThan(version) | Self::Exact(version) => Some(version),
+        }
+    }
 }
 
 /// The version that is asked for, or what is wrong with it.
@@ -148,8 +159,8 @@ impl Page {
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
 /// The version of a page is forgotten. The token that is offered goes on with what there is.
-fn expired(page: &Page) -> Refusal {
-    if page.start.is_empty() {
+fn expired(start: &str) -> Refusal {
+    if start.is_empty() {
         let message = "The resourceVersion for the provided list is too old.";
         return Refusal::new(410, "Expired", message);
     }
@@ -160,7 +171,7 @@ fn expired(page: &Page) -> Refusal {
                    now may show up in the list.";
     let mut refusal = Refusal::new(410, "Expired", message);
     if let Some(status) = &mut refusal.status {
-        status["metadata"]["continue"] = json!(Page { version: None, start: page.start.clone() }.token());
+        status["metadata"]["continue"] = json!(Page { version: None, start: start.to_owned() }.token());
     }
     refusal
 }

@@ -39,10 +39,11 @@ pub trait Network: fmt::Debug + Send + Sync {
         changed + LAG
     }
 
-    /// The version that a list shows, or that a watch without a version begins with, where the newest is `current`.
-    fn version_shown(&self, resource: &str, current: u64) -> u64 {
-        _ = resource;
-        current
+    /// When the watch cache of the API server has a change of this version, which was made at `changed`:
+    /// [`SimulatedCluster::at_servers`](crate::SimulatedCluster::at_servers) says which reads show it then.
+    fn cached_at(&self, now: Instant, resource: &str, version: u64, changed: Instant) -> Instant {
+        _ = (now, resource, version);
+        changed
     }
 }
 

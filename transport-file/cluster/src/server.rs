@@ -9,11 +9,12 @@ mod single;
 
 use super::admission::{self, Admission, AdmissionRequest};
 use super::apply::FieldOwners;
+use super::cache::{Cache, Lag, Reach};
 use super::collector::{Collector, NAMESPACES};
 use super::custom::{Version, Versions};
 use super::events;
 use super::form::Form;
-use super::list::list;
+use super::list::{Wanted, list, version};
 use super::options::check_write;
 use super::patch::PatchType;
 use super::place::{Id, Place};
@@ -94,8 +95,8 @@ struct Asked<'a> {
     actor: Actor,
     /// The version of a custom resource that it names, if a definition has it.
     version: Option<&'a Arc<Version>>,
-    /// The newest version that lists and watches show, if it is not the current one.
-    shown: Option<u64>,
+    /// The caches that it reads.
+    reach: &'a Reach,
     caller: &'a Caller<'a>,
 }
 
@@ -160,6 +161,8 @@ pub(super) struct Server {
     collector: Collector,
     /// What a test lets change or refuse writes.
     admission: Admission,
+    /// How far API servers are behind, by their numbers.
+    lags: BTreeMap<usize, Lag>,
 }
 
 impl Server {
@@ -173,6 +176,7 @@ impl Server {
             owners: BTreeMap::new(),
             collector: Collector::default(),
             admission: Admission::default(),
+            lags: BTreeMap::new(),
         }
     }
 
@@ -197,8 +201,34 @@ impl Server {
         self.origin + now.saturating_since(Instant::ZERO)
     }
 
-    /// Answers a request of a client, to which lists and watches show no newer version than this one.
-    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, shown: Option<u64>, caller: &Caller<'_>) -> Reply {
+    pub(super) fn lags(&mut self) -> &mut BTreeMap<usize, Lag> {
+        &mut self.lags
+    }
+
+    /// The cache of a collection, as a client reads it.
+    pub(super) fn cache<'s>(&'s self, now: Instant, collection: &'s str, reach: &'s Reach) -> Cache<'s> {
+        Cache::new(now, &self.store, collection, self.lags.get(&reach.server).copied(), reach)
+    }
+
+    /// When a read is answered that waits for its cache; `None` for one that does not.
+    pub(super) fn waits(&self, now: Instant, call: &Call<'_>, reach: &Reach) -> Option<Instant> {
+        let target = Target::parse(call.target).filter(|it| call.method == "GET" && !it.flag("watch"))?;
+        let name = match self.versions.of(&target.collection) {
+            Some(version) => version.kind.name(),
+            None if self.has_events_of(&target.collection) => events::STORED.to_owned(),
+            None => target.collection.clone(),
+        };
+        let cache = self.cache(now, &name, reach);
+        let least = if target.name.is_empty() {
+            Wanted::of(&target).ok()?.0.least().unwrap_or(cache.newest)
+        } else {
+            version(&target).ok()??
+        };
+        (!cache.has(least)).then(|| cache.answers(least, now))
+    }
+
+    /// Answers a request of a client, which reads these caches.
+    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, reach: &Reach, caller: &Caller<'_>) -> Reply {
         let actor = Actor::Client;
         let moment = Moment { now, wall: self.wall(now) };
         let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
@@ -212,7 +242,7 @@ impl Server {
                 form: &form,
                 actor,
                 version: version.as_ref(),
-                shown,
+                reach,
                 caller,
             })
         });
@@ -238,7 +268,7 @@ impl Server {
             form: &form,
             actor,
             version,
-            shown: None,
+            reach: &Reach::default(),
             caller: &Caller::default(),
         };
         let reply = self.answer(&asked);
@@ -312,14 +342,17 @@ impl Server {
             check_write(target, options)?;
         }
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
-            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form, asked.shown)
-                .map(|watch| Reply::Watch(Box::new(watch)));
+            let (now, name) = (asked.moment.now, kind.name());
+            let cache = self.cache(now, &name, asked.reach);
+            return WatchState::begin(now, &cache, &kind, target, form).map(|watch| Reply::Watch(Box::new(watch)));
         }
         let (namespace, name) = (target.namespace.clone(), target.name.clone());
         let place = Place { kind, namespace, name, version: asked.version.cloned() };
         match (call.method, target.name.is_empty()) {
             ("GET", true) => {
-                list(&self.store, &place.kind, target, form, asked.shown).map(|body| Reply::Whole { code: 200, body })
+                let name = place.kind.name();
+                let cache = self.cache(asked.moment.now, &name, asked.reach);
+                list(&cache, &place.kind, target, form).map(|body| Reply::Whole { code: 200, body })
             }
             ("GET", false) => self.read(asked, &place),
             ("POST", true) => self.create(asked, place),

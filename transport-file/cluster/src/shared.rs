@@ -1,7 +1,8 @@
 //! A server behind a lock, and the tasks that wait for its changes.
 
+use super::cache::{Lag, Reach};
 use super::fault::Faults;
-use super::network::{Commit, Network};
+use super::network::Commit;
 use super::permissions::User;
 use super::refusal::Refusal;
 use super::requests::Requests;
@@ -30,6 +31,8 @@ pub(super) struct Inside {
     pub(super) faults: Faults,
     /// How often all connections were broken.
     pub(super) disconnections: u64,
+    /// How often an API server got another lag.
+    relagged: u64,
     /// The newest time that it was told.
     latest: Instant,
     /// The clock by which it lives, if it has one.
@@ -65,6 +68,11 @@ pub struct Answer {
 pub struct WatchStream {
     shared: Arc<Shared>,
     state: Box<WatchState>,
+    /// The name of its collection.
+    resource: String,
+    reach: Reach,
+    /// How long a change is on its way.
+    way: Duration,
     number: u64,
 }
 
@@ -75,6 +83,7 @@ impl Shared {
             requests: Requests::default(),
             faults: Faults::default(),
             disconnections: 0,
+            relagged: 0,
             latest: Instant::ZERO,
             clock: None,
             observers: Vec::new(),
@@ -112,28 +121,37 @@ impl Shared {
         act(turn.inside.as_mut().expect("the turn gives it up at its end"))
     }
 
-    /// Answers a client, as far as its user may do what it asks for, and as far as its network shows the objects.
+    /// Answers a client, as far as its user may do what it asks for, by the caches that it reads.
     pub(super) fn handle(
         self: &Arc<Self>,
         now: Instant,
         call: &Call<'_>,
         user: Option<&User>,
-        network: Option<&Arc<dyn Network>>,
+        reach: &Reach,
+        way: Duration,
     ) -> Answer {
-        self.answer(now, |server, now| {
+        let mut answer = self.answer(now, |server, now| {
             if let Some(refusal) = user.and_then(|user| user.refusal(server.store(), call)) {
                 return Reply::Refused(refusal);
             }
-            let shown = network.and_then(|network| {
-                let resource = call.collection()?;
-                let shown = network.version_shown(&resource, server.store().version_of(&resource));
-                Some(shown.max(server.store().collection(&resource).compacted()))
-            });
             let create = Call { method: "POST", ..*call };
             let creator = user.filter(|_| ["PUT", "PATCH"].contains(&call.method));
             let no_creation = creator.and_then(|user| user.refusal(server.store(), &create));
-            server.handle(now, call, shown, &Caller { name: user.map_or("", User::name), no_creation })
-        })
+            server.handle(now, call, reach, &Caller { name: user.map_or("", User::name), no_creation })
+        });
+        answer.watch.iter_mut().for_each(|watch| (watch.reach, watch.way) = (reach.clone(), way));
+        answer
+    }
+
+    /// Lets an API server be so far behind from now on.
+    pub(super) fn lag(&self, server: usize, lag: Option<Lag>) {
+        self.with(|inside| {
+            inside.relagged += 1;
+            match lag {
+                Some(lag) => _ = inside.server.lags().insert(server, lag),
+                None => _ = inside.server.lags().remove(&server),
+            }
+        });
     }
 
     /// Looks at the server at a time.
@@ -155,7 +173,9 @@ impl Shared {
             Reply::Whole { code, body } => Answer { head: head(code, "application/json", None), body, watch: None },
             Reply::Refused(refusal) => refused(&refusal),
             Reply::Watch(state) => {
-                let watch = WatchStream { shared: Arc::clone(self), state, number };
+                let (shared, resource) = (Arc::clone(self), state.collection().to_owned());
+                let (reach, way) = (Reach::default(), Duration::ZERO);
+                let watch = WatchStream { shared, state, resource, reach, way, number };
                 Answer { head: head(200, "application/json", None), body: Vec::new(), watch: Some(watch) }
             }
         }
@@ -180,7 +200,7 @@ impl Shared {
 
 /// A turn at the server. At its end, by a panic too, the tasks that wait for a change are woken.
 struct Turn<'s> {
-    before: (u64, u64),
+    before: (u64, u64, u64),
     inside: Option<MutexGuard<'s, Inside>>,
 }
 
@@ -200,8 +220,8 @@ impl Drop for Turn<'_> {
 
 impl Inside {
     /// Changes with each change that a task may wait for.
-    fn progress(&self) -> (u64, u64) {
-        (self.server.store().steps(), self.disconnections)
+    fn progress(&self) -> (u64, u64, u64) {
+        (self.server.store().steps(), self.disconnections, self.relagged)
     }
 
     /// Takes the time, does what is due by it, and returns the newest time.
@@ -215,10 +235,11 @@ impl Inside {
 impl WatchStream {
     /// Appends what is due to `out`. Where nothing is, the waker is called when something changes.
     pub fn poll(&mut self, now: Instant, cx: &Context<'_>, out: &mut Vec<u8>) -> WatchProgress {
-        let Self { shared, state, number } = self;
+        let Self { shared, state, resource, reach, way, number } = self;
         let (progress, _waker) = shared.with(|inside| {
             inside.tick(now);
-            let progress = match state.advance(now, inside.server.store(), out) {
+            let cache = inside.server.cache(now, resource, reach);
+            let progress = match state.advance(now, &cache, *way, out) {
                 WatchProgress::Open(until) => WatchProgress::Open(earliest(until, inside.server.poll_timeout())),
                 WatchProgress::Over => WatchProgress::Over,
             };
@@ -227,11 +248,6 @@ impl WatchStream {
             (progress, waits.then(|| inside.waiting.insert(*number, cx.waker().clone())))
         });
         progress
-    }
-
-    /// Each change is told so much later from now on, or when the network says.
-    pub(super) fn set_line(&mut self, lag: Duration, network: Option<Arc<dyn Network>>) {
-        self.state.set_line(lag, network);
     }
 }
 

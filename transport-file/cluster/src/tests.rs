@@ -4,6 +4,7 @@ mod admission;
 mod definitions;
 mod hostile;
 mod permissions;
+mod servers;
 
 use super::*;
 use crate::kinds::{Kinds, ServedKind};

@@ -39,6 +39,8 @@ enum Stage {
     Going(Instant),
     /// Held up on its way.
     Late(Instant),
+    /// Waiting for the cache that it reads.
+    Waiting(Instant),
     /// The answer is on its way back.
     Coming(Instant, Answer),
     Failing(Instant, TransportErrorKind),
@@ -73,7 +75,8 @@ impl Open {
             match std::mem::replace(&mut self.stage, Stage::Silent) {
                 Stage::Asked => self.stage = Stage::Going(now + WAY),
                 Stage::Going(due) if due <= now => self.stage = self.arrive(line, is_namespaced, now),
-                Stage::Late(due) if due <= now => self.stage = self.answered(line, is_namespaced, now, None),
+                Stage::Late(due) if due <= now => self.stage = self.asked(line, is_namespaced, now),
+                Stage::Waiting(due) if due <= now => self.stage = self.answered(line, is_namespaced, now, None),
                 Stage::Coming(due, answer) if due <= now => {
                     let head = answer.head.clone();
                     self.stage = Stage::Body(answer, 0);
@@ -89,9 +92,11 @@ impl Open {
                 }
                 stage => {
                     let until = match &stage {
-                        Stage::Going(due) | Stage::Late(due) | Stage::Coming(due, _) | Stage::Failing(due, _) => {
-                            Some(*due)
-                        }
+                        Stage::Going(due)
+                        | Stage::Late(due)
+                        | Stage::Waiting(due)
+                        | Stage::Coming(due, _)
+                        | Stage::Failing(due, _) => Some(*due),
                         _ => None,
                     };
                     self.stage = stage;
@@ -102,7 +107,7 @@ impl Open {
     }
 
     fn is_broken(&self, line: &Line) -> bool {
-        let has_arrived = matches!(self.stage, Stage::Coming(..) | Stage::Body(..) | Stage::Silent);
+        let has_arrived = matches!(self.stage, Stage::Waiting(_) | Stage::Coming(..) | Stage::Body(..) | Stage::Silent);
         has_arrived && self.disconnections != line.disconnections()
     }
 
@@ -110,10 +115,19 @@ impl Open {
         self.disconnections = line.disconnections();
         let target = self.request.to_string();
         match line.passage(now, None, &self.call(&target)) {
-            Passage::Open => self.answered(line, is_namespaced, now, None),
+            Passage::Open => self.asked(line, is_namespaced, now),
             Passage::Late(time) => Stage::Late(now + time),
             Passage::Fails(fault) => self.answered(line, is_namespaced, now, Some(fault)),
             Passage::Never => Stage::Silent,
+        }
+    }
+
+    fn asked(&mut self, line: &Line, is_namespaced: Option<bool>, now: Instant) -> Stage {
+        self.disconnections = line.disconnections();
+        let target = self.request.to_string();
+        match line.waits(now, &self.call(&target)) {
+            Some(time) => Stage::Waiting(now + time),
+            None => self.answered(line, is_namespaced, now, None),
         }
     }
 

@@ -1,13 +1,13 @@
 //! Watches: what there is and what changes, from a version on.
 
+use super::cache::Cache;
 use super::form::Form;
 use super::list::version;
 use super::metadata::metadata_of;
-use super::network::Network;
 use super::options;
 use super::refusal::Refusal;
 use super::selector::Selection;
-use super::store::{Change, Collection, Forgotten, Store};
+use super::store::{Change, Forgotten};
 use super::target::Target;
 use crate::kinds::ServedKind;
 use core::time::Duration;
@@ -38,12 +38,12 @@ pub(super) struct WatchState {
     initial: Vec<Arc<Value>>,
     /// Whether the end of the initial events is still to be marked.
     marks_end: bool,
+    /// The version that it goes on from.
+    from: u64,
     /// The number of the next change.
     next: u64,
-    /// How late a change is told.
-    lag: Duration,
-    /// What says so instead.
-    network: Option<Arc<dyn Network>>,
+    /// The version that the cache has to have before anything is told, and since when.
+    awaited: Option<(u64, Instant)>,
     /// The version that all was told up to.
     told: u64,
     bookmark: Option<Instant>,
@@ -66,22 +66,16 @@ impl WatchState {
     /// Begins a watch.
     pub(super) fn begin(
         now: Instant,
-        store: &Store,
+        cache: &Cache<'_>,
         kind: &ServedKind,
         target: &Target,
         form: &Form,
-        shown: Option<u64>,
     ) -> Result<Self, Refusal> {
         options::check_read(target)?;
-        let (selection, collection) = (Selection::of(target, kind)?, kind.name());
+        let selection = Selection::of(target, kind)?;
         // As a server answers, which reads this version late.
         let asked = version(target).map_err(|why| Refusal::without_reason(500, &why))?;
         let wants_initial = target.flag("sendInitialEvents");
-        let newest = store.version_of(&collection);
-        let current = shown.map_or(newest, |shown| shown.min(newest));
-        if wants_initial && asked.is_some_and(|asked| asked > current) {
-            return Err(Refusal::too_large(asked.unwrap_or_default(), current));
-        }
         let bookmarks = target.flag("allowWatchBookmarks");
         let seconds: Option<u32> = target.parameter("timeoutSeconds").and_then(|seconds| seconds.parse().ok());
         // As a server takes it, 0 is no limit of the client's.
@@ -93,54 +87,77 @@ impl WatchState {
             form: form.clone(),
             initial: Vec::new(),
             marks_end: wants_initial && bookmarks,
+            from: 0,
             next: 0,
-            lag: Duration::ZERO,
-            network: None,
-            told: current,
+            awaited: wants_initial.then(|| (asked.unwrap_or(cache.newest), now)),
+            told: 0,
             bookmark: bookmarks.then(|| now + BOOKMARKS),
             end: now + lasts,
             expired: None,
             is_over: false,
-            collection,
+            collection: kind.name(),
         };
-        watch.position(store.collection(&watch.collection), asked.filter(|asked| *asked > 0 && !wants_initial));
+        match asked.filter(|asked| *asked > 0) {
+            _ if watch.awaited.is_some_and(|(version, _)| !cache.has(version)) => {}
+            Some(from) if !wants_initial => watch.go_on_from(cache, from),
+            _ => watch.begin_with_state(cache),
+        }
         Ok(watch)
     }
 
-    /// The line of the watch: the lag of each change from now on, unless a network says another.
-    pub(super) fn set_line(&mut self, lag: Duration, network: Option<Arc<dyn Network>>) {
-        (self.lag, self.network) = (lag, network);
+    /// The name of the collection.
+    pub(super) fn collection(&self) -> &str {
+        &self.collection
     }
 
-    fn position(&mut self, collection: &Collection, from: Option<u64>) {
-        let Some(from) = from else {
-            let is_behind = self.told < collection.newest();
-            let begun = if is_behind { collection.state(self.told) } else { Err(Forgotten) };
-            if let (Ok(state), Ok(next)) = (begun, collection.position(self.told)) {
-                let selected = state.into_values().filter(|object| self.selection.matches(object));
-                (self.initial, self.next) = (selected.rev().cloned().collect(), next);
-                return;
-            }
-            let selected = collection.objects().values().filter(|object| self.selection.matches(object));
-            self.initial = selected.rev().cloned().collect();
-            self.next = collection.end();
-            return;
-        };
-        self.told = from;
-        match collection.position(from) {
+    fn begin_with_state(&mut self, cache: &Cache<'_>) {
+        self.awaited = None;
+        let (version, state) = cache.state();
+        let selected = state.into_values().filter(|object| self.selection.matches(object));
+        self.initial = selected.rev().cloned().collect();
+        self.go_on_from(cache, version);
+    }
+
+    fn go_on_from(&mut self, cache: &Cache<'_>, version: u64) {
+        (self.from, self.told) = (version, version);
+        match cache.collection.position(version) {
             Ok(next) => self.next = next,
-            Err(Forgotten) => self.expired = Some(from),
+            Err(Forgotten) => self.expired = Some(version),
         }
     }
 
-    /// Writes what is due.
-    pub(super) fn advance(&mut self, now: Instant, store: &Store, out: &mut Vec<u8>) -> WatchProgress {
+    /// Waits for a version in the cache.
+    fn wait(&mut self, now: Instant, cache: &Cache<'_>, out: &mut Vec<u8>) -> Option<WatchProgress> {
+        let (version, since) = self.awaited?;
+        if cache.has(version) {
+            self.begin_with_state(cache);
+            return None;
+        }
+        let until = cache.answers(version, since);
+        if until > now {
+            return Some(WatchProgress::Open(Some(until)));
+        }
+        self.tell_error(&Refusal::too_large(version, cache.version()), out);
+        Some(WatchProgress::Over)
+    }
+
+    /// Writes what is due. Changes are so long on their way.
+    pub(super) fn advance(
+        &mut self,
+        now: Instant,
+        cache: &Cache<'_>,
+        way: Duration,
+        out: &mut Vec<u8>,
+    ) -> WatchProgress {
         if self.is_over {
             return WatchProgress::Over;
         }
+        if let Some(waiting) = self.wait(now, cache, out) {
+            return waiting;
+        }
         let full = out.len() + PIECE;
         self.tell_initial(full, out);
-        let next = self.tell_changes(now, store.collection(&self.collection), full, out);
+        let next = self.tell_changes(now, cache, way, full, out);
         if self.is_over {
             return WatchProgress::Over;
         }
@@ -152,7 +169,9 @@ impl WatchState {
             return WatchProgress::Over;
         }
         if self.bookmark.is_some_and(|due| due <= now) {
-            self.tell_bookmark(false, out);
+            if cache.has(self.told) {
+                self.tell_bookmark(false, out);
+            }
             self.bookmark = Some(now + BOOKMARKS);
         }
         WatchProgress::Open(earliest(earliest(next, self.bookmark), Some(self.end)))
@@ -172,21 +191,21 @@ impl WatchState {
     fn tell_changes(
         &mut self,
         now: Instant,
-        collection: &Collection,
+        cache: &Cache<'_>,
+        way: Duration,
         full: usize,
         out: &mut Vec<u8>,
     ) -> Option<Instant> {
         while out.len() < full {
-            let change = match collection.change(self.next) {
+            let change = match cache.collection.change(self.next) {
                 Ok(change) if self.expired.is_none() => change?,
                 _ => {
                     let from = self.expired.unwrap_or(self.told);
-                    self.tell_error(&Refusal::too_old(from, collection.compacted()), out);
+                    self.tell_error(&Refusal::too_old(from, cache.collection.compacted()), out);
                     return None;
                 }
             };
-            let network = self.network.as_ref();
-            let due = network.map_or(change.at + self.lag, |it| it.told_at(now, &self.collection, change.at));
+            let due = cache.told_at(self.next, change, way)?;
             if due > now {
                 return Some(due);
             }
@@ -195,7 +214,10 @@ impl WatchState {
                 self.tell_error(&Refusal::too_old(self.told, revision), out);
                 return None;
             }
-            self.tell_change(change, out);
+            // A watch may ask for a version to come.
+            if change.revision > self.from {
+                self.tell_change(change, out);
+            }
             (self.next, self.told) = (self.next + 1, self.told.max(change.revision));
         }
         None

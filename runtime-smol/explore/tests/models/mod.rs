@@ -18,9 +18,10 @@ mod stale_scale;
 mod status_loop;
 
 use listwatch::api::{ApiError, DeleteOptions};
-use listwatch::controller::{Context, RunError};
+use listwatch::controller::{Context, Controller, RunError};
+use listwatch::reflector::Consistency;
 use listwatch::testing::{ClientOutcome, ClientRequest, SimulatedCluster};
-use listwatch::{Found, InformerHandle, Key, World};
+use listwatch::{Found, InformerConfig, InformerHandle, Key, Resource, World};
 use serde_json::{Value, json};
 
 /// A bug, and what shows it.
@@ -75,6 +76,13 @@ fn serving(kinds: &[(&str, &str)]) -> SimulatedCluster {
 /// An object of a user, in the namespace `web`.
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({ "apiVersion": "example.com/v1", "kind": kind, "metadata": { "name": name, "namespace": "web" }, "spec": spec })
+}
+
+/// An informer that begins as one of client-go does: with any state that its server has.
+fn as_client_go(controller: &Controller, resource: &str, kind: &str) -> InformerHandle<Value> {
+    let mut config = InformerConfig::default();
+    config.reflector.consistency = Consistency::Any;
+    controller.informers().informer_with(Resource::named(resource).unwrap(), [""; 0], config).with_kind(kind)
 }
 
 /// The objects of a resource that are not being deleted.

@@ -1,6 +1,6 @@
 //! A volume is deleted after a restart onto a server that still has the deletion of an earlier namesake.
 
-use super::{Model, Step, delete_by_name, ensure, is_owned, is_stored, living, object, serving};
+use super::{Model, Step, as_client_go, delete_by_name, ensure, is_owned, is_stored, living, object, serving};
 use listwatch::api::Patch;
 use listwatch::controller::{Context, Controller, Error, Outcome, RunError};
 use listwatch::testing::SimulatedCluster;
@@ -28,8 +28,8 @@ pub(super) const MODEL: Model = Model {
 
 pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let controller = Controller::new("cassandra", world);
-    let centers = controller.informer_of::<Value>(CENTERS).with_kind("Datacenter");
-    let volumes = controller.informer_of::<Value>(VOLUMES).with_kind("Volume");
+    let centers = as_client_go(&controller, CENTERS, "Datacenter");
+    let volumes = as_client_go(&controller, VOLUMES, "Volume");
     controller.reconciles(&centers).owns(&volumes).run(async |cx, key| {
         let Some(center) = centers.get(&key) else { return Ok(Outcome::Done) };
         if center.is_terminating() {
@@ -46,8 +46,8 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
 
 pub(crate) fn fixed(world: World) -> Result<(), RunError> {
     let controller = Controller::new("cassandra", world);
-    let centers = controller.informer_of::<Value>(CENTERS).with_kind("Datacenter");
-    let volumes = controller.informer_of::<Value>(VOLUMES).with_kind("Volume");
+    let centers = as_client_go(&controller, CENTERS, "Datacenter");
+    let volumes = as_client_go(&controller, VOLUMES, "Volume");
     controller.reconciles(&centers).owns(&volumes).run(async |cx, key| {
         let Some(center) = centers.get(&key) else { return Ok(Outcome::Done) };
         // The server says that this very datacenter is deleted, and the owner says which volumes are its own.

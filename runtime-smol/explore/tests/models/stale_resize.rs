@@ -1,6 +1,6 @@
 //! A set is deleted because a stale server has the size that was wanted before.
 
-use super::{Model, Step, ensure, is_stored, living, object, serving};
+use super::{Model, Step, as_client_go, ensure, is_stored, living, object, serving};
 use listwatch::World;
 use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::testing::SimulatedCluster;
@@ -36,8 +36,8 @@ pub(super) const MODEL: Model = Model {
 
 pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let controller = Controller::new("rabbit", world);
-    let rabbits = controller.informer_of::<Value>(RABBITS).with_kind("Rabbit");
-    let sets = controller.informer_of::<Value>(SETS).with_kind("Set");
+    let rabbits = as_client_go(&controller, RABBITS, "Rabbit");
+    let sets = as_client_go(&controller, SETS, "Set");
     controller.reconciles(&rabbits).owns(&sets).run(async |cx, key| {
         let Some(rabbit) = rabbits.get(&key) else { return Ok(Outcome::Done) };
         if let Some(set) = sets.get(&key)
@@ -53,8 +53,8 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
 
 pub(crate) fn fixed(world: World) -> Result<(), RunError> {
     let controller = Controller::new("rabbit", world);
-    let rabbits = controller.informer_of::<Value>(RABBITS).with_kind("Rabbit");
-    let sets = controller.informer_of::<Value>(SETS).with_kind("Set");
+    let rabbits = as_client_go(&controller, RABBITS, "Rabbit");
+    let sets = as_client_go(&controller, SETS, "Set");
     controller.reconciles(&rabbits).owns(&sets).run(async |cx, key| {
         // The server says what is wanted, and a set never shrinks.
         let Some(rabbit) = cx.live().get(&rabbits, &key).await? else { return Ok(Outcome::Done) };

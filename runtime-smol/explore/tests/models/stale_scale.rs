@@ -1,6 +1,6 @@
 //! The volume of a member is deleted because a stale server has fewer members.
 
-use super::{Model, Step, delete_by_name, deletions, ensure, living, object, serving};
+use super::{Model, Step, as_client_go, delete_by_name, deletions, ensure, living, object, serving};
 use listwatch::controller::{Context, Controller, Error, Outcome, RunError};
 use listwatch::testing::SimulatedCluster;
 use listwatch::{Found, InformerHandle, World};
@@ -39,8 +39,8 @@ pub(super) const MODEL: Model = Model {
 
 pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let controller = Controller::new("zookeeper", world);
-    let keepers = controller.informer_of::<Value>(KEEPERS).with_kind("Zookeeper");
-    let volumes = controller.informer_of::<Value>(VOLUMES).with_kind("Volume");
+    let keepers = as_client_go(&controller, KEEPERS, "Zookeeper");
+    let volumes = as_client_go(&controller, VOLUMES, "Volume");
     controller.reconciles(&keepers).owns(&volumes).run(async |cx, key| {
         let Some(keeper) = keepers.get(&key) else { return Ok(Outcome::Done) };
         keep_volumes(&cx, &volumes, &keeper).await?;
@@ -54,8 +54,8 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
 
 pub(crate) fn fixed(world: World) -> Result<(), RunError> {
     let controller = Controller::new("zookeeper", world);
-    let keepers = controller.informer_of::<Value>(KEEPERS).with_kind("Zookeeper");
-    let volumes = controller.informer_of::<Value>(VOLUMES).with_kind("Volume");
+    let keepers = as_client_go(&controller, KEEPERS, "Zookeeper");
+    let volumes = as_client_go(&controller, VOLUMES, "Volume");
     controller.reconciles(&keepers).owns(&volumes).run(async |cx, key| {
         // The volumes are not younger than the number of members, and each is deleted by its uid.
         let known = volumes.list_in("web");

@@ -3,11 +3,12 @@
 use super::super::admission::{Admission, AdmissionRequest};
 use super::super::applied::completed;
 use super::super::apply::Manager;
+use super::super::cache::{Cache, Reach};
 use super::super::collector::NAMESPACES;
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
 use super::super::limits;
-use super::super::list::list;
+use super::super::list::{list, version as version_asked};
 use super::super::metadata::{Part, is_deleting, metadata_of};
 use super::super::names;
 use super::super::options::check_deletion;
@@ -28,13 +29,27 @@ const CLIENT: &str = "listwatch";
 
 impl Server {
     pub(super) fn read(&self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
-        let stored = place.stored(&self.store);
+        let stored = match version_asked(asked.target) {
+            Ok(Some(least)) => self.cached(asked, place, least),
+            _ => place.stored(&self.store).cloned(),
+        };
         match asked.target.subresource.as_str() {
-            "" => Ok(asked.done(200, stored?)),
-            "status" if place.kind.has_status => Ok(asked.done(200, stored?)),
+            "" => stored.map(|stored| asked.done(200, &stored)),
+            "status" if place.kind.has_status => stored.map(|stored| asked.done(200, &stored)),
             "scale" if place.kind.has_scale => self.read_scale(asked, place),
             _ => Err(place.no_subresource()),
         }
+    }
+
+    /// An object as a cache has it, which has to have this version.
+    fn cached(&self, asked: &Asked<'_>, place: &Place, least: u64) -> Result<Arc<Value>, Refusal> {
+        let name = place.kind.name();
+        let cache = self.cache(asked.moment.now, &name, asked.reach);
+        if !cache.has(least) {
+            return Err(Refusal::too_large(least, cache.version()));
+        }
+        let found = cache.state().1.remove(place.key().as_str());
+        found.cloned().ok_or_else(|| Refusal::not_found(&place.kind, &place.name))
     }
 
     pub(super) fn create(&mut self, asked: &Asked<'_>, mut place: Place) -> Result<Reply, Refusal> {
@@ -299,7 +314,9 @@ impl Server {
     /// Deletes the objects that are selected, and answers with them.
     pub(super) fn delete_collection(&mut self, asked: &Asked<'_>, kind: &Arc<ServedKind>) -> Result<Reply, Refusal> {
         let (options, selection) = (self.delete_options(asked, kind)?, Selection::of(asked.target, kind)?);
-        let deleted = list(&self.store, kind, asked.target, asked.form, None)?;
+        let (name, reach) = (kind.name(), Reach::default());
+        let fresh = Cache::new(asked.moment.now, &self.store, &name, None, &reach);
+        let deleted = list(&fresh, kind, asked.target, asked.form)?;
         let objects = self.store.collection(&kind.name()).objects().iter();
         let keys: Vec<String> =
             objects.filter(|(_, object)| selection.matches(object)).map(|(key, _)| key.clone()).collect();

@@ -121,7 +121,7 @@ fn a_forged_continue_token_of_a_version_to_come_is_refused() {
     let token = json!({ "v": "meta.k8s.io/v1", "rv": i64::MAX, "start": "web/\0" }).to_string();
     let query = format!("continue={}", BASE64_URL_SAFE_NO_PAD.encode(token));
     let (code, list) = send(&cluster, &format!("GET {PODS}?{query}"), &Value::Null);
-    assert_eq!((code, &list["reason"]), (410, &json!("Expired")), "{list}");
+    assert_eq!((code, &list["reason"]), (504, &json!("Timeout")), "{list}");
 }
 
 /// Their data are any JSON.

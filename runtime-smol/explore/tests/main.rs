@@ -23,6 +23,7 @@ mod sample;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod seeds;
+mod stand_ins;
 mod undisturbed;
 #[path = "../../examples/workqueue.rs"]
 #[expect(dead_code, reason = "its `main` has one line")]

@@ -1,137 +1,66 @@
 //! The stand-in that runs Jobs.
 
-use crate::object::{count, is_true, left, owned, set_condition, set_count, text, time};
-use crate::pods::{create, is_active, is_in, is_ready};
-use crate::stand_ins::tell;
+use crate::object::{
+    Object, Objects, count, create_pod, is_active, is_true, left, owned, set_condition, set_counts, text,
+};
 use core::time::Duration;
-use listwatch::controller::{Context, Controller, Outcome, Reconciled, Running};
+use listwatch::controller::{Context, Outcome, Reconciled};
 use listwatch::time::WallTime;
-use listwatch::{Found, InformerHandle, Informers};
 use serde_json::{Value, json};
 
-/// The pod after the first failure comes so much later; after the next one, twice as late.
-const BACKOFF: Duration = Duration::from_secs(10);
-const MOST: Duration = Duration::from_secs(360);
-
-/// How far a Job has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Runs,
-    Complete,
-    Failed,
-}
-
-/// The pods of a Job.
-struct Work {
-    active: Vec<Found<Value>>,
-    succeeded: usize,
-    failed: usize,
-    /// The end of the last pod that failed.
-    last_failure: Option<WallTime>,
-}
-
-pub(crate) fn controller(informers: &Informers) -> Running<'static> {
-    let controller = Controller::new("job-controller", informers);
-    let jobs = controller.informer_of::<Value>("batch/v1/jobs").with_kind("Job");
-    let pods = controller.informer_of::<Value>("v1/pods").with_kind("Pod");
-    controller.reconciles(&jobs).owns(&pods).on_report(tell).calls(async move |cx, key| match jobs.get(&key) {
-        Some(job) if !job.is_terminating() && !is_true(&job, "Complete") && !is_true(&job, "Failed") => {
-            reconcile(&cx, &job, &pods).await
-        }
-        _ => Ok(Outcome::Done),
-    })
-}
-
-async fn reconcile(cx: &Context, job: &Found<Value>, pods: &InformerHandle<Value>) -> Reconciled {
-    let (mut work, now) = (Work::of(job, pods), cx.clock().wall());
-    let (stage, wanted) = work.stage(&job["spec"]);
-    for pod in work.active.drain(wanted.min(work.active.len())..) {
-        cx.delete(&pod).await?;
+pub(crate) async fn reconcile(cx: &Context, job: &Object, pods: &Objects) -> Reconciled {
+    if is_true(job, "Complete") || is_true(job, "Failed") {
+        return Ok(Outcome::Done);
     }
-    let wait = left(now, work.last_failure, work.backoff()).filter(|_| work.active.len() < wanted);
-    let missing = if wait.is_none() { wanted - work.active.len() } else { 0 };
-    for _ in 0..missing {
-        create(cx, pods, job, &labels(job)).await?;
+    let (all, now) = (owned(pods, job), cx.clock().wall());
+    let in_phase = |phase: &str| all.iter().filter(|pod| pod["status"]["phase"] == phase).collect::<Vec<_>>();
+    let (succeeded, failed) = (in_phase("Succeeded").len(), in_phase("Failed"));
+    let mut active: Vec<_> = all.iter().filter(|pod| is_active(pod)).collect();
+    let end = end(&job["spec"], succeeded, failed.len(), active.len());
+    let wanted = end.as_ref().err().map_or(0, |wanted| *wanted);
+    for pod in active.drain(wanted.min(active.len())..) {
+        cx.delete(pod).await?;
     }
-    let counts = [("active", work.active.len() + missing), ("succeeded", work.succeeded), ("failed", work.failed)];
-    let ready = work.active.iter().filter(|pod| is_ready(pod)).count();
+    // Ten seconds after the first failure, and then twice as long each time.
+    let delay = Duration::from_secs((10 << failed.len().saturating_sub(1).min(6)).min(360));
+    let ends = failed.iter().map(|pod| &pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"]);
+    let wait = ends.filter_map(|end| left(now, end, delay)).max().filter(|_| active.len() < wanted);
+    for _ in active.len()..if wait.is_none() { wanted } else { 0 } {
+        create_pod(cx, pods, job).await?;
+    }
+    let ready = active.iter().filter(|pod| is_true(pod, "Ready")).count();
+    let counts = [("active", active.len()), ("ready", ready), ("succeeded", succeeded), ("failed", failed.len())];
     cx.change_status(job, |job| {
-        let status = &mut job["status"];
-        counts.iter().for_each(|(name, count)| set_count(status, name, *count));
-        (status["ready"], status["terminating"]) = (ready.into(), 0.into());
-        status["uncountedTerminatedPods"] = json!({});
-        if status["startTime"].is_null() {
-            status["startTime"] = text(now).into();
+        set_counts(job, &counts);
+        if job["status"]["startTime"].is_null() {
+            job["status"]["startTime"] = text(now).into();
         }
-        finish(job, stage, now);
+        end.iter().for_each(|is_complete| finish(job, *is_complete, now));
     })
     .await?;
     Ok(wait.map_or(Outcome::Done, Outcome::RequeueAfter))
 }
 
-impl Work {
-    fn of(job: &Found<Value>, pods: &InformerHandle<Value>) -> Self {
-        let all = owned(pods, job);
-        let ended = |pod: &Found<Value>| {
-            let containers = pod["status"]["containerStatuses"].as_array().cloned().unwrap_or_default();
-            containers.iter().filter_map(|it| time(&it["state"]["terminated"]["finishedAt"])).max()
-        };
-        let failed: Vec<_> = all.iter().filter(|pod| is_in(pod, "Failed")).collect();
-        Self {
-            succeeded: all.iter().filter(|pod| is_in(pod, "Succeeded")).count(),
-            failed: failed.len(),
-            last_failure: failed.iter().filter_map(|pod| ended(pod)).max(),
-            active: all.into_iter().filter(is_active).collect(),
-        }
-    }
-
-    /// How far the Job has come, and how many pods are to be active.
-    fn stage(&self, spec: &Value) -> (Stage, usize) {
-        let parallelism = count(&spec["parallelism"], 1);
-        // Without a number of completions, the pods share a queue: the first that succeeds has found it empty.
-        let is_queue = spec["completions"].is_null() && !spec["parallelism"].is_null();
-        let (left, wanted) = match is_queue {
-            true if self.succeeded > 0 => (self.active.len(), self.active.len()),
-            true => (1, parallelism),
-            false => {
-                let left = count(&spec["completions"], 1).saturating_sub(self.succeeded);
-                (left, parallelism.min(left))
-            }
-        };
-        match left {
-            _ if self.failed > count(&spec["backoffLimit"], 6) => (Stage::Failed, 0),
-            0 => (Stage::Complete, 0),
-            _ => (Stage::Runs, wanted),
-        }
-    }
-
-    /// How long after the last failure a pod is created.
-    fn backoff(&self) -> Duration {
-        let doublings = u32::try_from(self.failed.saturating_sub(1)).unwrap_or(u32::MAX);
-        BACKOFF.saturating_mul(2_u32.saturating_pow(doublings)).min(MOST)
+/// Whether a Job that has ended is complete. `Err` has the number of pods that are to be active before it.
+fn end(spec: &Value, succeeded: usize, failed: usize, active: usize) -> Result<bool, usize> {
+    let parallelism = count(&spec["parallelism"], 1);
+    // Without a number, the pods share a queue: the first that succeeds has found it empty.
+    let queued = if succeeded > 0 { succeeded + active } else { parallelism };
+    match count(&spec["completions"], queued).saturating_sub(succeeded) {
+        _ if failed > count(&spec["backoffLimit"], 6) => Ok(false),
+        0 => Ok(true),
+        left => Err(parallelism.min(left)),
     }
 }
 
-fn labels(job: &Found<Value>) -> Value {
-    let (name, uid) = (job.key().name(), &job["metadata"]["uid"]);
-    json!({ "batch.kubernetes.io/job-name": name, "job-name": name,
-        "batch.kubernetes.io/controller-uid": uid, "controller-uid": uid })
-}
-
-/// Sets the conditions of a Job that has ended.
-fn finish(job: &mut Value, stage: Stage, now: WallTime) {
-    let (types, reason, message) = match stage {
-        Stage::Runs => return,
-        Stage::Complete => {
-            job["status"]["completionTime"] = text(now).into();
-            (["SuccessCriteriaMet", "Complete"], "CompletionsReached", "Reached expected number of succeeded pods")
-        }
-        Stage::Failed => {
-            (["FailureTarget", "Failed"], "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-        }
+fn finish(job: &mut Value, is_complete: bool, now: WallTime) {
+    let (types, reason, message) = match is_complete {
+        true => (["SuccessCriteriaMet", "Complete"], "CompletionsReached", "Reached expected number of succeeded pods"),
+        false => (["FailureTarget", "Failed"], "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
     };
-    for name in types {
-        let more = json!({ "lastProbeTime": text(now), "reason": reason, "message": message });
-        set_condition(job, now, name, true, more);
+    let more = json!({ "lastProbeTime": text(now), "reason": reason, "message": message });
+    types.iter().for_each(|name| set_condition(job, now, name, true, more.clone()));
+    if is_complete {
+        job["status"]["completionTime"] = text(now).into();
     }
 }

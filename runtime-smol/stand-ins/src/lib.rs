@@ -57,7 +57,6 @@ mod deployment;
 mod job;
 mod kubelet;
 mod object;
-mod pods;
 mod replica_set;
 mod rollout;
 mod stand_ins;

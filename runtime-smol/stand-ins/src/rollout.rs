@@ -7,86 +7,57 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rollout {
     pub(crate) replicas: usize,
-    strategy: Strategy,
+    /// So many pods there may be beside them, and so many may be unavailable, meanwhile. None for a `Recreate`: the old
+    /// pods are gone before there are new ones.
+    limits: Option<(usize, usize)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Strategy {
-    /// The old pods are gone before there are new ones.
-    Recreate,
-    /// There are so many more pods meanwhile, and so many fewer that are available.
-    Rolling { surge: usize, unavailable: usize },
-}
+/// The size of a ReplicaSet: how many pods it is to have, has, and has available.
+pub(crate) type Size = [usize; 3];
 
-/// The size of a ReplicaSet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) wanted: usize,
-    pub(crate) present: usize,
-    pub(crate) available: usize,
-}
-
-impl Size {
-    pub(crate) fn of(set: &Value) -> Self {
-        let status = &set["status"];
-        let (present, available) = (count(&status["replicas"], 0), count(&status["availableReplicas"], 0));
-        Self { wanted: count(&set["spec"]["replicas"], 1), present, available }
-    }
+pub(crate) fn size_of(set: &Value) -> Size {
+    let status = &set["status"];
+    [count(&set["spec"]["replicas"], 1), count(&status["replicas"], 0), count(&status["availableReplicas"], 0)]
 }
 
 impl Rollout {
     pub(crate) fn of(spec: &Value) -> Self {
         let (replicas, strategy) = (count(&spec["replicas"], 1), &spec["strategy"]);
-        let limit =
-            |name: &str, rounded: fn(usize, usize) -> usize| share(&strategy["rollingUpdate"][name], replicas, rounded);
-        let strategy = match strategy["type"].as_str() {
-            Some("Recreate") => Strategy::Recreate,
-            _ => match (limit("maxSurge", usize::div_ceil), limit("maxUnavailable", |all, part| all / part)) {
-                (0, 0) => Strategy::Rolling { surge: 0, unavailable: 1 },
-                (surge, unavailable) => Strategy::Rolling { surge, unavailable },
-            },
-        };
-        Self { replicas, strategy }
+        let surge = share(&strategy["rollingUpdate"]["maxSurge"], replicas, usize::div_ceil);
+        let unavailable = share(&strategy["rollingUpdate"]["maxUnavailable"], replicas, |all, part| all / part);
+        // Without any room, nothing would move.
+        let limits = (surge, unavailable.max(usize::from(surge == 0)));
+        Self { replicas, limits: (strategy["type"] != "Recreate").then_some(limits) }
     }
 
     /// So many pods are available at the least.
     pub(crate) fn min_available(&self) -> usize {
-        match self.strategy {
-            Strategy::Recreate => self.replicas,
-            Strategy::Rolling { unavailable, .. } => self.replicas.saturating_sub(unavailable),
-        }
+        self.replicas.saturating_sub(self.limits.map_or(0, |(_, unavailable)| unavailable))
     }
 
     /// The next size of the new ReplicaSet, and of the old ones, oldest first. There is none of the new one before the old
     /// pods of a `Recreate` are gone.
     pub(crate) fn next(&self, new: Option<Size>, old: &[Size]) -> (Option<usize>, Vec<usize>) {
-        let Strategy::Rolling { surge, .. } = self.strategy else {
-            let are_gone = old.iter().all(|set| set.present == 0);
+        let Some((surge, _)) = self.limits else {
+            let are_gone = old.iter().all(|[_, present, _]| *present == 0);
             return (are_gone.then_some(self.replicas), vec![0; old.len()]);
         };
-        let (new, mut old) = (new.unwrap_or_default(), old.to_vec());
-        let total = new.wanted + old.iter().map(|set| set.wanted).sum::<usize>();
-        let grown = new.wanted + (self.replicas + surge).saturating_sub(total);
-        let size = self.replicas.min(grown);
-        self.shrink(Size { wanted: size, ..new }, &mut old);
-        (Some(size), old.into_iter().map(|set| set.wanted).collect())
-    }
-
-    /// Takes replicas from the old ReplicaSets: those that are not available first.
-    fn shrink(&self, new: Size, old: &mut [Size]) {
-        let total = new.wanted + old.iter().map(|set| set.wanted).sum::<usize>();
-        let not_yet = new.wanted.saturating_sub(new.available);
-        let mut room = total.saturating_sub(self.min_available() + not_yet);
-        for set in &mut *old {
-            let cut = room.min(set.wanted.saturating_sub(set.available));
-            (set.wanted, room) = (set.wanted - cut, room - cut);
+        let [new, _, ready] = new.unwrap_or_default();
+        let (mut sizes, least): (Vec<usize>, _) = (old.iter().map(|set| set[0]).collect(), self.min_available());
+        let olds = sizes.iter().sum::<usize>();
+        let size = self.replicas.min(new + (self.replicas + surge).saturating_sub(new + olds));
+        let mut room = (size + olds).saturating_sub(least + size.saturating_sub(ready));
+        // Those that are not available go first.
+        for (size, [wanted, _, available]) in sizes.iter_mut().zip(old) {
+            let cut = room.min(wanted.saturating_sub(*available));
+            (*size, room) = (*size - cut, room - cut);
         }
-        let available = new.available + old.iter().map(|set| set.available).sum::<usize>();
-        let mut room = room.min(available.saturating_sub(self.min_available()));
-        for set in old {
-            let cut = room.min(set.wanted);
-            (set.wanted, room) = (set.wanted - cut, room - cut);
+        room = room.min((ready + old.iter().map(|set| set[2]).sum::<usize>()).saturating_sub(least));
+        for size in &mut sizes {
+            let cut = room.min(*size);
+            (*size, room) = (*size - cut, room - cut);
         }
+        (Some(size), sizes)
     }
 }
 
@@ -102,17 +73,16 @@ mod tests {
     use serde_json::json;
 
     fn set(wanted: usize, available: usize) -> Size {
-        Size { wanted, present: wanted, available }
+        [wanted, wanted, available]
     }
 
     #[test]
     fn limits_are_numbers_or_percentages() {
         let of =
-            |limits: Value| Rollout::of(&json!({ "replicas": 10, "strategy": { "rollingUpdate": limits } })).strategy;
-        let rolling = |surge, unavailable| Strategy::Rolling { surge, unavailable };
-        assert_eq!(of(json!(null)), rolling(3, 2));
-        assert_eq!(of(json!({ "maxSurge": 1, "maxUnavailable": "41%" })), rolling(1, 4));
-        assert_eq!(of(json!({ "maxSurge": 0, "maxUnavailable": "0%" })), rolling(0, 1));
+            |limits: Value| Rollout::of(&json!({ "replicas": 10, "strategy": { "rollingUpdate": limits } })).limits;
+        assert_eq!(of(json!(null)), Some((3, 2)));
+        assert_eq!(of(json!({ "maxSurge": 1, "maxUnavailable": "41%" })), Some((1, 4)));
+        assert_eq!(of(json!({ "maxSurge": 0, "maxUnavailable": "0%" })), Some((0, 1)));
     }
 
     #[test]
@@ -136,6 +106,6 @@ mod tests {
     fn a_recreate_waits_for_the_old_pods() {
         let rollout = Rollout::of(&json!({ "replicas": 2, "strategy": { "type": "Recreate" } }));
         assert_eq!(rollout.next(None, &[set(2, 2)]), (None, vec![0]));
-        assert_eq!(rollout.next(None, &[Size::default()]), (Some(2), vec![0]));
+        assert_eq!(rollout.next(None, &[[0; 3]]), (Some(2), vec![0]));
     }
 }

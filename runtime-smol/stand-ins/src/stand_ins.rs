@@ -1,16 +1,19 @@
 //! The stand-ins of a cluster, and how they run.
 
 use crate::kubelet::{self, PodFate};
-use crate::{deployment, job, replica_set};
+use crate::{deployment, job, object, replica_set};
 use core::future::poll_fn;
-use core::pin::Pin;
 use core::task::Poll;
-use listwatch::controller::{Report, RunError, Running};
+use listwatch::controller::Running;
+use listwatch::prelude::*;
 use listwatch::testing::SimulatedCluster;
-use listwatch::{Client, Clock, Informers, World};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
+
+const DEPLOYMENTS: (&str, &str) = ("apps/v1/deployments", "Deployment");
+const REPLICA_SETS: (&str, &str) = ("apps/v1/replicasets", "ReplicaSet");
+const PODS: (&str, &str) = ("v1/pods", "Pod");
 
 /// Makes a controller that shares these informers, by a seed.
 type Make = dyn Fn(&Informers, u64) -> Running<'static> + Send + Sync;
@@ -33,12 +36,13 @@ impl StandIns {
 
     /// Rolls out Deployments, and keeps the pods of ReplicaSets.
     pub fn deployments(self) -> Self {
-        self.controller(deployment::controller).controller(replica_set::controller)
+        self.controller(|all| object::controller(all, [DEPLOYMENTS, REPLICA_SETS], deployment::reconcile))
+            .controller(|all| object::controller(all, [REPLICA_SETS, PODS], replica_set::reconcile))
     }
 
     /// Runs Jobs.
     pub fn jobs(self) -> Self {
-        self.controller(job::controller)
+        self.controller(|all| object::controller(all, [("batch/v1/jobs", "Job"), PODS], job::reconcile))
     }
 
     /// Schedules pods and starts their containers, after delays of up to two seconds each. Then `fate` decides what becomes
@@ -72,38 +76,22 @@ impl StandIns {
     /// # Errors
     /// That of the first stand-in which ends by itself.
     pub fn run(&self, clock: &Clock) -> impl Future<Output = Result<(), RunError>> + Send + 'static {
-        let informers = Informers::new(self.world(clock));
-        let run = |make: &Arc<Make>| Box::pin(make(&informers, self.seed).future());
-        let mut running: Vec<_> = self.made.iter().map(run).collect();
-        poll_fn(move |cx| {
-            let ended = running.iter_mut().find_map(|it| match Pin::new(it).poll(cx) {
-                Poll::Ready(ended) => Some(ended),
-                Poll::Pending => None,
-            });
-            ended.map_or(Poll::Pending, Poll::Ready)
-        })
-    }
-
-    fn world(&self, clock: &Clock) -> World {
         let time = clock.clone();
         let cluster = self.cluster.on_clock(move || time.now());
         let client = Client::new(cluster.client(), clock.clone());
-        World::from_parts(clock.clone(), client, move |resource| Box::new(cluster.transport_of(resource)))
+        let world = World::from_parts(clock.clone(), client, move |of| Box::new(cluster.transport_of(of)));
+        let world = world.on_report_line(|line| _ = line.contains(": failed, ").then(|| eprintln!("{line}")));
+        let informers = Informers::new(world);
+        let mut running: Vec<_> = self.made.iter().map(|make| Box::pin(make(&informers, self.seed).future())).collect();
+        poll_fn(move |cx| {
+            let mut polls = running.iter_mut().map(|it| it.as_mut().poll(cx));
+            polls.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
     }
 }
 
 impl fmt::Debug for StandIns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StandIns")
-            .field("seed", &self.seed)
-            .field("controllers", &self.made.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Tells the test of what a stand-in cannot do, such as to create a pod that is invalid.
-pub(crate) fn tell(name: &str, report: &Report<'_>) {
-    if matches!(report, Report::Failed { .. } | Report::Panicked { .. }) {
-        eprintln!("{name}: {report}");
+        f.debug_struct("StandIns").field("seed", &self.seed).finish_non_exhaustive()
     }
 }

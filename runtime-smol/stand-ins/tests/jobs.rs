@@ -47,7 +47,7 @@ fn a_job_fails_twice_and_then_succeeds() {
     let failed =
         pods.iter().filter(|pod| pod["status"]["phase"] == "Failed").map(|pod| &pod["status"]["containerStatuses"][0]);
     assert!(failed.clone().all(|it| it["state"]["terminated"]["exitCode"] == 3) && failed.count() == 2, "{pods:#?}");
-    assert!(pods.iter().all(|pod| pod["metadata"]["labels"]["job-name"] == "job"), "{pods:#?}");
+    assert!(pods.iter().all(|pod| pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "job"), "{pods:#?}");
 }
 
 #[test]

@@ -156,7 +156,8 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("listwatch-cli", "runtime-smol/cli", &["listwatch-core", "listwatch", "listwatch-tests"]),
-    ("listwatch-explore", "runtime-smol/explore", &["listwatch"]),
+    ("listwatch-stand-ins", "runtime-smol/stand-ins", &["listwatch"]),
+    ("listwatch-explore", "runtime-smol/explore", &["listwatch", "listwatch-stand-ins"]),
     (
         "listwatch-tests",
         "tests",

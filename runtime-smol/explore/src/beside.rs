@@ -21,12 +21,14 @@ pub(crate) struct Beside {
     begun: AtomicU32,
 }
 
+type Running = Pin<Box<dyn Future<Output = Result<(), RunError>> + Send>>;
+
 /// The stand-ins, as they run by the clock of one process.
 pub(crate) struct Begun<'a> {
     beside: &'a Beside,
     clock: &'a Clock,
     nth: u32,
-    running: Option<Pin<Box<dyn Future<Output = Result<(), RunError>> + Send>>>,
+    running: Option<Running>,
 }
 
 impl Beside {
@@ -38,7 +40,7 @@ impl Beside {
 
     pub(crate) fn begin<'a>(&'a self, clock: &'a Clock) -> Begun<'a> {
         let nth = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-        let running = self.stand_ins.as_ref().map(|stand_ins| Box::pin(stand_ins.run(clock)) as _);
+        let running = self.stand_ins.as_ref().map(|stand_ins| Box::pin(stand_ins.run(clock)) as Running);
         Begun { beside: self, clock, nth, running }
     }
 }

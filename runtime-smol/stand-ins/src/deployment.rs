@@ -2,7 +2,6 @@
 
 use crate::object::{Object, Objects, condition, count, left, owned, set_condition, set_counts, text};
 use crate::rollout::{Rollout, size_of};
-use core::time::Duration;
 use listwatch::api::Patch;
 use listwatch::controller::{Context, Outcome, Reconciled};
 use listwatch::object::hashed_name;
@@ -12,7 +11,6 @@ use serde_json::{Value, json};
 const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const COMPLETE: &str = "NewReplicaSetAvailable";
-const UPDATED: &str = "ReplicaSetUpdated";
 
 pub(crate) async fn reconcile(cx: &Context, deployment: &Object, sets: &Objects) -> Reconciled {
     let (rollout, now) = (Rollout::of(&deployment["spec"]), cx.clock().wall());
@@ -34,9 +32,9 @@ pub(crate) async fn reconcile(cx: &Context, deployment: &Object, sets: &Objects)
         cx.patch_status(deployment, &Patch::Merge(&annotation)).await?;
     }
     let counts = counts(&new, &old, size.unwrap_or(0) + sizes.iter().sum::<usize>());
-    let shown = cx.change_status(deployment, |it| show(it, rollout, &counts, &name, now)).await?;
-    let is_going = condition(&shown, "Progressing")["reason"] == UPDATED;
-    Ok(if is_going { Outcome::RequeueAfter(deadline(deployment)) } else { Outcome::Done })
+    let it = cx.change_status(deployment, |it| show(it, &rollout, &counts, &name, now)).await?;
+    let is_going = condition(&it, "Progressing")["reason"] == "ReplicaSetUpdated";
+    Ok(if is_going { Outcome::RequeueAfter(rollout.deadline) } else { Outcome::Done })
 }
 
 /// The ReplicaSet of the present template.
@@ -57,24 +55,20 @@ fn revision(new: Option<&Object>, old: &[Object]) -> String {
 }
 
 /// The replicas of a Deployment.
-fn counts(new: &[Object], old: &[Object], wanted: usize) -> [(&'static str, usize); 5] {
+fn counts(new: &[Object], old: &[Object], wanted: usize) -> [(&'static str, usize); 6] {
     let sum = |sets: &[Object], name: &str| sets.iter().map(|set| count(&set["status"][name], 0)).sum::<usize>();
     let all = |name| (name, sum(new, name) + sum(old, name));
     let (updated, available) = (("updatedReplicas", sum(new, "replicas")), all("availableReplicas"));
     let unavailable = ("unavailableReplicas", wanted.saturating_sub(available.1));
-    [all("replicas"), updated, all("readyReplicas"), available, unavailable]
-}
-
-fn deadline(deployment: &Value) -> Duration {
-    Duration::from_secs(deployment["spec"]["progressDeadlineSeconds"].as_u64().unwrap_or(600))
+    [all("replicas"), updated, all("readyReplicas"), available, unavailable, all("terminatingReplicas")]
 }
 
 /// Shows how far a Deployment has come.
-fn show(deployment: &mut Value, rollout: Rollout, counts: &[(&str, usize); 5], name: &str, now: WallTime) {
+fn show(deployment: &mut Value, rollout: &Rollout, counts: &[(&str, usize); 6], name: &str, now: WallTime) {
     let before = deployment["status"].clone();
     deployment["status"]["observedGeneration"] = deployment["metadata"]["generation"].clone();
     set_counts(deployment, counts);
-    let [(_, all), (_, updated), _, (_, available), _] = *counts;
+    let [(_, all), (_, updated), _, (_, available), ..] = *counts;
     let more = |why: &str, message: &str| json!({ "lastUpdateTime": text(now), "reason": why, "message": message });
     let (has_minimum, reason, message) = match available >= rollout.min_available() {
         true => (true, "MinimumReplicasAvailable", "Deployment has minimum availability."),
@@ -84,14 +78,14 @@ fn show(deployment: &mut Value, rollout: Rollout, counts: &[(&str, usize); 5], n
         set_condition(deployment, now, "Available", has_minimum, more(reason, message));
     }
     let (is_same, known) = (before == deployment["status"], condition(deployment, "Progressing"));
-    let is_late = is_same && left(now, &known["lastUpdateTime"], deadline(deployment)).is_none();
+    let is_late = is_same && left(now, &known["lastUpdateTime"], rollout.deadline).is_none();
     let (holds, reason, message) = match known["reason"].as_str() {
         // A Deployment that is only scaled stays complete.
         Some(COMPLETE) if updated == all => return,
         _ if [all, updated, available] == [rollout.replicas; 3] => (true, COMPLETE, "has successfully progressed."),
         Some(_) if is_late => (false, "ProgressDeadlineExceeded", "has timed out progressing."),
         Some(_) if is_same => return,
-        _ => (true, UPDATED, "is progressing."),
+        _ => (true, "ReplicaSetUpdated", "is progressing."),
     };
     set_condition(deployment, now, "Progressing", holds, more(reason, &format!("ReplicaSet \"{name}\" {message}")));
 }

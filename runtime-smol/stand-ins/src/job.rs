@@ -1,8 +1,7 @@
 //! The stand-in that runs Jobs.
 
-use crate::object::{
-    Object, Objects, count, create_pod, is_active, is_true, left, owned, set_condition, set_counts, text,
-};
+use crate::object::{Object, Objects, count, create_pod, is_active, is_true, left, owned};
+use crate::object::{set_condition, set_counts, text};
 use core::time::Duration;
 use listwatch::controller::{Context, Outcome, Reconciled};
 use listwatch::time::WallTime;
@@ -17,7 +16,7 @@ pub(crate) async fn reconcile(cx: &Context, job: &Object, pods: &Objects) -> Rec
     let (succeeded, failed) = (in_phase("Succeeded").len(), in_phase("Failed"));
     let mut active: Vec<_> = all.iter().filter(|pod| is_active(pod)).collect();
     let end = end(&job["spec"], succeeded, failed.len(), active.len());
-    let wanted = end.as_ref().err().map_or(0, |wanted| *wanted);
+    let wanted = end.err().unwrap_or(0);
     for pod in active.drain(wanted.min(active.len())..) {
         cx.delete(pod).await?;
     }
@@ -29,9 +28,12 @@ pub(crate) async fn reconcile(cx: &Context, job: &Object, pods: &Objects) -> Rec
         create_pod(cx, pods, job).await?;
     }
     let ready = active.iter().filter(|pod| is_true(pod, "Ready")).count();
-    let counts = [("active", active.len()), ("ready", ready), ("succeeded", succeeded), ("failed", failed.len())];
+    let terminating = all.iter().filter(|pod| pod.is_terminating()).count();
+    let counts = [("active", active.len()), ("ready", ready), ("terminating", terminating)];
     cx.change_status(job, |job| {
         set_counts(job, &counts);
+        set_counts(job, &[("succeeded", succeeded), ("failed", failed.len())]);
+        job["status"]["uncountedTerminatedPods"] = json!({});
         if job["status"]["startTime"].is_null() {
             job["status"]["startTime"] = text(now).into();
         }

@@ -91,7 +91,7 @@ fn show(pod: &mut Value, now: WallTime, phase: &str, state: &Value, reason: Opti
             "restartCount": 0, "lastState": {}, "state": state })
     };
     pod["status"]["containerStatuses"] = pod["spec"]["containers"].as_array().into_iter().flatten().map(of).collect();
-    let more = reason.map_or(json!({}), |reason| json!({ "reason": reason }));
+    let more = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
     ["ContainersReady", "Ready"].iter().for_each(|name| set_condition(pod, now, name, is_ready, more.clone()));
 }
 

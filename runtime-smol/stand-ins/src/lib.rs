@@ -30,7 +30,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! They are controllers of `listwatch`, and run in the simulated time of the program under test. Nothing disturbs them.
+//! They are controllers of `listwatch`, and run in the simulated time of the program under test, by requests of their own.
+//! The network of the program does not disturb them. What a test does to the whole cluster does: a
+//! [disconnection](listwatch::testing::SimulatedCluster::disconnect), a webhook, and a
+//! [fault](listwatch::testing::SimulatedCluster::fail_next) of the next request, whoever sends it.
+//!
 //! `listwatch-explore` runs them in its explorations (`Exploration::stand_ins`).
 //!
 //! # What they do
@@ -38,13 +42,13 @@
 //! | stand-in | behaviour |
 //! |---|---|
 //! | [`deployments`](StandIns::deployments) | a ReplicaSet for each template, with its hash and its revision; `RollingUpdate` within `maxSurge` and `maxUnavailable`, and `Recreate`; counts, `observedGeneration`, and the conditions `Available` and `Progressing` with their reasons and the deadline |
-//! | | pods with generated names; those that failed, are deleted or are being deleted are replaced; `minReadySeconds`; of too many pods, those that are least ready go first, and then the youngest |
+//! | its ReplicaSets | pods with generated names; those that failed, are deleted or are being deleted are replaced; `minReadySeconds`; of too many pods, those that are least ready go first, and then the youngest |
 //! | [`jobs`](StandIns::jobs) | `parallelism`, `completions` and `backoffLimit`; pods that have ended stay, and the next one waits for 10 s after a failure, then for 20 s, up to six minutes; counts, and the conditions `Complete` and `Failed` |
 //! | [`kubelet`](StandIns::kubelet) | a node, phases, conditions, states of containers and an address; within two seconds a pod runs, and within two more it meets its [fate](PodFate) |
 //!
 //! # What they leave out
 //!
-//! - Deployments: `paused`, `revisionHistoryLimit`, roll-backs, and the proportions of a Deployment that is scaled while it
+//! - Deployments: `paused`, `revisionHistoryLimit`, and the proportions of a Deployment that is scaled while it
 //!   is rolled out.
 //! - ReplicaSets and Jobs adopt nothing: a pod is theirs by its owner reference.
 //! - Jobs: `suspend`, indexes, deadlines, policies for failures and for success. A pod counts as long as it is there: it has

@@ -26,8 +26,8 @@ pub(crate) fn controller(
 
 /// The objects whose controller `owner` is, oldest first.
 pub(crate) fn owned(all: &Objects, owner: &Object) -> Vec<Object> {
-    let all = all.list_in(owner.key().namespace()).into_iter();
-    let mut owned: Vec<_> = all.filter(|object| object.is_controlled_by(owner)).collect();
+    let mut owned: Vec<_> =
+        all.list_in(owner.key().namespace()).into_iter().filter(|it| it.is_controlled_by(owner)).collect();
     owned.sort_by_cached_key(|object| (object["metadata"]["creationTimestamp"].to_string(), object.key().clone()));
     owned
 }
@@ -57,11 +57,15 @@ pub(crate) fn count(value: &Value, default: usize) -> usize {
     value.as_u64().map_or(default, |count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// Sets numbers of a status, which a server leaves out if they are zero.
+/// The numbers that a server shows if they are zero, too.
+const SHOWN: [&str; 3] = ["terminatingReplicas", "terminating", "ready"];
+
+/// Sets numbers of a status.
 pub(crate) fn set_counts(object: &mut Value, counts: &[(&str, usize)]) {
     for (name, count) in counts {
         object["status"][*name] = (*count).into();
-        object["status"].as_object_mut().filter(|_| *count == 0).map(|status| status.remove(*name));
+        let status = object["status"].as_object_mut().filter(|_| *count == 0 && !SHOWN.contains(name));
+        status.map(|status| status.remove(*name));
     }
 }
 

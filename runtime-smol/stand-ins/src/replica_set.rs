@@ -3,10 +3,9 @@
 use crate::object::{Object, Objects, condition, count, create_pod, is_active, is_true, left, owned, set_counts};
 use core::time::Duration;
 use listwatch::controller::{Context, Outcome, Reconciled};
-use serde_json::Value;
 
 pub(crate) async fn reconcile(cx: &Context, set: &Object, pods: &Objects) -> Reconciled {
-    let mut active: Vec<_> = owned(pods, set).into_iter().filter(is_active).collect();
+    let (mut active, others): (Vec<_>, Vec<_>) = owned(pods, set).into_iter().partition(is_active);
     let replicas = count(&set["spec"]["replicas"], 1);
     for _ in active.len()..replicas {
         create_pod(cx, pods, set).await?;
@@ -25,6 +24,7 @@ pub(crate) async fn reconcile(cx: &Context, set: &Object, pods: &Objects) -> Rec
         set["status"]["observedGeneration"] = set["metadata"]["generation"].clone();
         set["status"]["replicas"] = all.into();
         set_counts(set, &counts);
+        set_counts(set, &[("terminatingReplicas", others.iter().filter(|pod| pod.is_terminating()).count())]);
     })
     .await?;
     Ok(waits.into_iter().min().map_or(Outcome::Done, Outcome::RequeueAfter))

@@ -1,15 +1,17 @@
 //! How large the ReplicaSets of a Deployment are to be, as Kubernetes' deployment controller decides it.
 
 use crate::object::count;
+use core::time::Duration;
 use serde_json::Value;
 
 /// What a Deployment wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rollout {
     pub(crate) replicas: usize,
     /// So many pods there may be beside them, and so many may be unavailable, meanwhile. None for a `Recreate`: the old
     /// pods are gone before there are new ones.
     limits: Option<(usize, usize)>,
+    /// Within this time, it makes some progress.
+    pub(crate) deadline: Duration,
 }
 
 /// The size of a ReplicaSet: how many pods it is to have, has, and has available.
@@ -27,7 +29,8 @@ impl Rollout {
         let unavailable = share(&strategy["rollingUpdate"]["maxUnavailable"], replicas, |all, part| all / part);
         // Without any room, nothing would move.
         let limits = (surge, unavailable.max(usize::from(surge == 0)));
-        Self { replicas, limits: (strategy["type"] != "Recreate").then_some(limits) }
+        let deadline = Duration::from_secs(spec["progressDeadlineSeconds"].as_u64().unwrap_or(600));
+        Self { replicas, deadline, limits: (strategy["type"] != "Recreate").then_some(limits) }
     }
 
     /// So many pods are available at the least.

@@ -2,8 +2,7 @@
 
 use crate::kubelet::{self, PodFate};
 use crate::{deployment, job, object, replica_set};
-use core::future::poll_fn;
-use core::task::Poll;
+use core::{future::poll_fn, task::Poll};
 use listwatch::controller::Running;
 use listwatch::prelude::*;
 use listwatch::testing::SimulatedCluster;
@@ -11,8 +10,7 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-const DEPLOYMENTS: (&str, &str) = ("apps/v1/deployments", "Deployment");
-const REPLICA_SETS: (&str, &str) = ("apps/v1/replicasets", "ReplicaSet");
+const SETS: (&str, &str) = ("apps/v1/replicasets", "ReplicaSet");
 const PODS: (&str, &str) = ("v1/pods", "Pod");
 
 /// Makes a controller that shares these informers, by a seed.
@@ -36,8 +34,9 @@ impl StandIns {
 
     /// Rolls out Deployments, and keeps the pods of ReplicaSets.
     pub fn deployments(self) -> Self {
-        self.controller(|all| object::controller(all, [DEPLOYMENTS, REPLICA_SETS], deployment::reconcile))
-            .controller(|all| object::controller(all, [REPLICA_SETS, PODS], replica_set::reconcile))
+        self.controller(|all| object::controller(all, [SETS, PODS], replica_set::reconcile)).controller(|all| {
+            object::controller(all, [("apps/v1/deployments", "Deployment"), SETS], deployment::reconcile)
+        })
     }
 
     /// Runs Jobs.

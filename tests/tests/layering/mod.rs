@@ -177,6 +177,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
             "listwatch-transport-http",
             "listwatch-transport-file",
             "listwatch-simulated-cluster",
+            "listwatch-stand-ins",
             "listwatch",
             "listwatch-tests",
         ],

@@ -14,6 +14,7 @@ use core::fmt;
 use core::time::Duration;
 use listwatch::World;
 use listwatch::testing::SimulatedCluster;
+use listwatch_stand_ins::StandIns;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,8 @@ impl<S: Send + Sync + 'static> Exploration<S> {
             always: Vec::new(),
             in_the_end: Vec::new(),
             shown: None,
+            stand_ins: None,
+            seed: 0,
         };
         let (without, may_vary) = (BTreeSet::new(), BTreeSet::new());
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -95,6 +98,17 @@ impl<S: Send + Sync + 'static> Exploration<S> {
     /// Compares this with the undisturbed run, too: the contents of what is outside of the cluster.
     pub fn shows(mut self, shown: impl Fn(&It<S>) -> Value + Send + Sync + 'static) -> Self {
         self.parts.shown = Some(Box::new(shown));
+        self
+    }
+
+    /// Lets stand-ins for Kubernetes' own controllers run in the cluster of each run. They are part of the cluster: nothing
+    /// disturbs them, and they go on while the program is down. Their delays, and the addresses of pods, follow the seed and
+    /// the plan. Another program in the cluster is such a stand-in, too ([`StandIns::controller`]).
+    ///
+    /// A pod or a ReplicaSet of theirs counts in the end, unless it [may vary](Self::may_vary): as when a trouble lets two
+    /// templates of a Deployment become one rollout.
+    pub fn stand_ins(mut self, made: impl Fn(&SimulatedCluster) -> StandIns + Send + Sync + 'static) -> Self {
+        self.parts.stand_ins = Some(Box::new(made));
         self
     }
 
@@ -210,6 +224,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
             let why = format!("{name:?} is no trouble; there are {}", NAMES.join(", "));
             return Err(setup(why, self.settings.seed));
         }
+        self.parts.seed = self.settings.seed;
         Learned::of(&Arc::new(self.parts), self.settings, None, explored)
     }
 }

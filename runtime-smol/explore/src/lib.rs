@@ -141,12 +141,18 @@
 //! [`ApiError`]: listwatch::api::ApiError
 //! [`Network`]: listwatch::testing::Network
 //!
+//! # Kubernetes' own controllers
+//!
+//! A simulated cluster has no controller manager and no kubelet, so a Deployment never gets ready there.
+//! [`Exploration::stand_ins`] lets stand-ins of the crate `listwatch-stand-ins` do so, which nothing disturbs.
+//!
 //! # What it cannot see
 //!
 //! A process that is killed keeps its statics, and its destructors run: they reach no server. What a program does outside
 //! of the cluster is disturbed if it goes by [`Outside::call`]. The end of a process is a stop of its controllers, so what
 //! a program runs beside them has to end with its world.
 
+mod beside;
 mod course;
 mod end;
 mod expected;

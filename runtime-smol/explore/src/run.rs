@@ -1,5 +1,6 @@
 //! One run: the lives of the program, one after the other, on one cluster.
 
+use crate::beside::{Beside, Make};
 use crate::course::{Bounds, Course, Traces};
 use crate::end::End;
 use crate::fault::Fault;
@@ -47,6 +48,9 @@ pub(crate) struct Parts<S> {
     pub(crate) always: Vec<(String, Predicate<S>)>,
     pub(crate) in_the_end: Vec<Predicate<S>>,
     pub(crate) shown: Option<Shown<S>>,
+    pub(crate) stand_ins: Option<Make>,
+    /// That of the exploration.
+    pub(crate) seed: u64,
 }
 
 /// What became of a run.
@@ -74,6 +78,7 @@ struct Run<S> {
     it: It<S>,
     scenario: Mutex<Option<Scenario>>,
     tapes: Option<Tapes>,
+    beside: Beside,
 }
 
 /// The tapes of the processes of a run.
@@ -131,7 +136,8 @@ fn run_with<S: Send + Sync + 'static>(
     }
     let scenario = Mutex::new(Some(scenario(it.clone())));
     let tapes = tapes.map(|path| Tapes { path, made: Mutex::default() });
-    let run = Arc::new(Run { parts: Arc::clone(parts), it, scenario, tapes });
+    let beside = Beside::new(parts.stand_ins.as_ref(), &course, parts.seed);
+    let run = Arc::new(Run { parts: Arc::clone(parts), it, scenario, tapes, beside });
     let observed = Arc::downgrade(&run);
     course.cluster.on_commit(move |commit| {
         if let Some(run) = observed.upgrade() {
@@ -230,7 +236,7 @@ impl<S: Send + Sync + 'static> Run<S> {
 
     /// No process lives. The scenario goes on, unless the program only pauses before its restart.
     fn without_process(&self, life: &Life) {
-        let clock = Clock::simulated();
+        let clock = Clock::simulated_at(self.course().cluster.date());
         self.course().begin(clock.clone());
         let time = clock.clone();
         _ = self.course().cluster.on_clock(move || time.now());
@@ -260,9 +266,14 @@ impl<S: Send + Sync + 'static> Run<S> {
 
     /// Goes on with the scenario until the life is over.
     async fn drive(&self, life: &Life, wire: Option<&Arc<Wire>>, clock: &Clock) {
-        let mut sleep = None;
+        let (mut sleep, mut beside) = (None, self.beside.begin(clock));
         poll_fn(|cx| {
             self.course().set_waker(Some(cx.waker().clone()));
+            if !wire.is_some_and(|wire| wire.is_gone())
+                && let Err(error) = beside.poll(cx)
+            {
+                self.course().fail(Fault::Setup(format!("a stand-in ended: {error}")));
+            }
             loop {
                 if wire.is_some_and(|wire| wire.is_gone()) || self.course().fault().is_some() {
                     return Poll::Ready(());

@@ -24,6 +24,7 @@ mod sample;
 mod sample_controller;
 mod seeds;
 mod servers;
+mod stand_ins;
 mod undisturbed;
 #[path = "../../examples/workqueue.rs"]
 #[expect(dead_code, reason = "its `main` has one line")]

@@ -22,6 +22,7 @@ const ROOTS: &[&str] = &[
     "runtime-smol/src/lib.rs",
     "runtime-smol/cli/src/main.rs",
     "runtime-smol/explore/src/lib.rs",
+    "runtime-smol/stand-ins/src/lib.rs",
     "tests/src/lib.rs",
     "tests/bare-metal/src/lib.rs",
 ];

@@ -156,7 +156,8 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("listwatch-cli", "runtime-smol/cli", &["listwatch-core", "listwatch", "listwatch-tests"]),
-    ("listwatch-explore", "runtime-smol/explore", &["listwatch"]),
+    ("listwatch-stand-ins", "runtime-smol/stand-ins", &["listwatch"]),
+    ("listwatch-explore", "runtime-smol/explore", &["listwatch", "listwatch-stand-ins"]),
     (
         "listwatch-tests",
         "tests",
@@ -176,6 +177,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
             "listwatch-transport-http",
             "listwatch-transport-file",
             "listwatch-simulated-cluster",
+            "listwatch-stand-ins",
             "listwatch",
             "listwatch-tests",
         ],

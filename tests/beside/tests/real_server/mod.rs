@@ -19,4 +19,5 @@ mod resources;
 mod sample_controller;
 mod simulated_cluster;
 mod size;
+mod stand_ins;
 mod tables;

@@ -107,6 +107,17 @@ impl<S: Send + Sync + 'static> Exploration<S> {
     ///
     /// A pod or a ReplicaSet of theirs counts in the end, unless it [may vary](Self::may_vary): as when a trouble lets two
     /// templates of a Deployment become one rollout.
+    ///
+    /// ```
+    /// use listwatch::prelude::*;
+    /// use listwatch_explore::Exploration;
+    /// use listwatch_stand_ins::{PodFate, StandIns};
+    ///
+    /// fn explored(program: fn(World) -> Result<(), RunError>) -> Exploration {
+    ///     let stand_ins = |cluster: &_| StandIns::of(cluster).deployments().jobs().kubelet(|_pod| PodFate::Ready);
+    ///     Exploration::of(program).stand_ins(stand_ins)
+    /// }
+    /// ```
     pub fn stand_ins(mut self, made: impl Fn(&SimulatedCluster) -> StandIns + Send + Sync + 'static) -> Self {
         self.parts.stand_ins = Some(Box::new(made));
         self

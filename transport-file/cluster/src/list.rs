@@ -21,8 +21,8 @@ pub(super) fn list(
     form: &Form,
     shown: Option<u64>,
 ) -> Result<Vec<u8>, Refusal> {
-    options::check_read(target)?;
     let selection = Selection::of(target, kind)?;
+    options::check_read(target)?;
     let name = kind.name();
     let newest = store.version_of(&name);
     let current = shown.map_or(newest, |shown| shown.min(newest));
@@ -106,7 +106,9 @@ fn body(
     let items: Vec<String> = items.iter().map(|item| form.write_item(item, kind.is_custom())).collect();
     let items = items.join(",");
     let (list_kind, api_version) = (json!(list_kind), json!(api_version));
-    format!(r#"{{"kind":{list_kind},"apiVersion":{api_version},"metadata":{metadata},"items":[{items}]}}"#).into_bytes()
+    let is_null = *form == Form::Metadata && items.is_empty();
+    let items = if is_null { "null".to_owned() } else { format!("[{items}]") };
+    format!(r#"{{"kind":{list_kind},"apiVersion":{api_version},"metadata":{metadata},"items":{items}}}"#).into_bytes()
 }
 
 /// Where a list goes on.

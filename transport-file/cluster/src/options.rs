@@ -39,7 +39,8 @@ pub(super) fn check_deletion(options: &Value) -> Result<(), Refusal> {
     if policy.is_string() && options["orphanDependents"].is_boolean() {
         let why = format!("{policy}: orphanDependents and deletionPropagation cannot be both set");
         errors.push(FieldError::new(Cause::Invalid, "propagationPolicy", why));
-    } else if !policy.is_null() && !["Foreground", "Background", "Orphan"].iter().any(|known| policy == known) {
+    }
+    if !policy.is_null() && !["Foreground", "Background", "Orphan"].iter().any(|known| policy == known) {
         let why = format!("{policy}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
         errors.push(FieldError::new(Cause::Unsupported, "propagationPolicy", why));
     }

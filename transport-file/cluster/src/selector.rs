@@ -70,6 +70,8 @@ impl FieldRequirement {
             return Err(Refusal::bad_request(if own.is_empty() && !kind.is_custom() {
                 let known = r#"only "metadata.name", "metadata.namespace""#;
                 format!("\"{field}\" is not a known field selector: {known}")
+            } else if kind.kind == "Job" {
+                format!("field label {field:?} not supported for Job")
             } else {
                 format!("field label not supported: {field}")
             }));
@@ -107,6 +109,9 @@ fn path(field: &str) -> &str {
 /// The text of a field that is absent.
 fn absent(field: &str) -> &'static str {
     match field {
+        "spec.restartPolicy" => "Always",
+        "spec.schedulerName" => "default-scheduler",
+        "spec.type" => "ClusterIP",
         "spec.unschedulable" | "spec.hostNetwork" => "false",
         "status.replicas" | "status.successful" => "0",
         _ => "",

@@ -7,6 +7,7 @@ use crate::kinds::{ListKey, ObjectType};
 use listwatch_core::text::Counted;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// The owners of the fields of one object.
@@ -45,7 +46,13 @@ impl FieldOwners {
         applied: &Value,
         force: bool,
     ) -> Result<Value, Refusal> {
-        let (wanted, current) = (leaves(of, applied), leaves(of, live));
+        let (mut wanted, current) = (leaves(of, applied), leaves(of, live));
+        // A null takes one value away, and no fields that have owners of their own.
+        let has_below = |path: &Path| {
+            let below = current.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded)).next();
+            below.is_some_and(|(below, _)| below.starts_with(path))
+        };
+        wanted.retain(|path, value| !(value.is_null() && has_below(path)));
         let differs = |path: &Path| current.get(path) != wanted.get(path);
         let conflicts: Vec<(&Manager, &Path)> = self
             .0

@@ -1,7 +1,7 @@
 //! What a server makes of ConfigMaps and Secrets, and what it refuses in them.
 
-use super::decoding::decode_texts;
 use super::refusal::{Cause, FieldError};
+use super::typed::decode_texts;
 use crate::kinds::ServedKind;
 use base64::prelude::BASE64_STANDARD;
 use base64::{DecodeError, Engine};
@@ -43,6 +43,10 @@ impl ConfigKind {
         for (field, is_base64) in self.fields() {
             let Some(values) = object.get_mut(field).filter(|values| !values.is_null()) else { continue };
             let of = if self == Self::Secret { "Secret" } else { "ConfigMap" };
+            // Bytes are a list, too.
+            let is_empty = |value: &&mut Value| is_base64 && value.as_array().is_some_and(Vec::is_empty);
+            let values_in = values.as_object_mut().into_iter().flat_map(|values| values.values_mut());
+            values_in.filter(is_empty).for_each(|value| *value = json!(""));
             decode_texts(values, &format!("struct field {of}.{field}"))?;
             let texts = values.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
             if let Some(fault) = texts.filter(|_| is_base64).find_map(base64_fault) {

@@ -2,13 +2,14 @@
 
 use super::definition::{storage, versions};
 use super::metadata::{Part, metadata_of};
-use super::refusal::{Cause, FieldError, go_text, number_text};
+use super::refusal::{Cause, FieldError, number_text};
 use super::schema::defaults::set_defaults;
 use super::schema::pruning::{prune, remove_nulls};
 #[cfg(feature = "cel")]
 use super::schema::rules::Rules;
 use super::schema::structural::Schema;
 use super::schema::{embedded, list_types, validation};
+use super::typed::go_text;
 use crate::kinds::{Fields, Kinds, ObjectType, ServedKind};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

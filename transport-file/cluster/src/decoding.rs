@@ -1,23 +1,34 @@
 //! What a server reads of the JSON of an object: metadata have their types, and nulls are absent.
 
 use super::config_data::ConfigKind;
+use super::typed::{decode_texts, mismatch};
 use crate::kinds::ServedKind;
 use listwatch_core::time::WallTime;
 use serde_json::{Map, Value, json};
 
 /// Reads an object of a kind. `Err` says what no object of the kind can have.
 pub(super) fn decode(kind: &ServedKind, object: &mut Value) -> Result<(), String> {
+    decode_applied(kind, object)?;
+    remove_own_nulls(kind, object);
+    Ok(())
+}
+
+/// Reads what is applied, whose nulls take values away.
+pub(super) fn decode_applied(kind: &ServedKind, object: &mut Value) -> Result<(), String> {
     if let Some(metadata) = object.get_mut("metadata") {
         decode_metadata(metadata, (!kind.is_custom()).then_some(kind.kind.as_str()))?;
     }
     if let Some(config) = ConfigKind::of(kind) {
         config.decode(object)?;
     }
-    if kind.is_custom() || has_any_json(kind) {
-        return Ok(());
-    }
-    object.as_object_mut().into_iter().for_each(remove_nulls);
     Ok(())
+}
+
+/// Removes the nulls of an object of Kubernetes' own kinds.
+pub(super) fn remove_own_nulls(kind: &ServedKind, object: &mut Value) {
+    if !kind.is_custom() && !has_any_json(kind) {
+        object.as_object_mut().into_iter().for_each(remove_nulls);
+    }
 }
 
 /// Whether the objects of a kind have fields that take any JSON.
@@ -57,29 +68,6 @@ pub(super) fn decode_metadata(metadata: &mut Value, kind: Option<&str>) -> Resul
         }
     }
     Ok(())
-}
-
-/// What a server says of a value of another type.
-pub(super) fn mismatch(value: &Value, place: &str, wanted: &str) -> String {
-    let given = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    format!("json: cannot unmarshal {given} into Go {place} of type {wanted}")
-}
-
-/// Takes a null for an empty text.
-pub(super) fn decode_texts(value: &mut Value, place: &str) -> Result<(), String> {
-    let texts = match value {
-        Value::Object(texts) => texts,
-        other => return Err(mismatch(other, place, "map[string]string")),
-    };
-    texts.values_mut().filter(|text| text.is_null()).for_each(|text| *text = json!(""));
-    texts.values().find(|text| !text.is_string()).map_or(Ok(()), |other| Err(mismatch(other, place, "string")))
 }
 
 /// Takes a null for an empty element.

@@ -21,6 +21,7 @@ pub(super) fn list(
     form: &Form,
     shown: Option<u64>,
 ) -> Result<Vec<u8>, Refusal> {
+    options::check_numbers(target)?;
     let selection = Selection::of(target, kind)?;
     options::check_read(target)?;
     let name = kind.name();

@@ -1,7 +1,8 @@
 //! Patches that are no merge patches (RFC 7386): JSON Patch (RFC 6902), and strategic merge patches.
 
 use super::limits::{self, BYTES, LEVELS, bytes_of, too_deep};
-use super::refusal::{Refusal, go_text};
+use super::refusal::Refusal;
+use super::typed::go_text;
 use crate::kinds::{FieldType, ObjectType, ServedKind, Shape};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

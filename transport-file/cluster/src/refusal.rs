@@ -292,20 +292,6 @@ impl Cause {
     }
 }
 
-/// A value as Go writes it.
-pub(super) fn go_text(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(elements) => format!("[{}]", elements.iter().map(go_text).collect::<Vec<_>>().join(" ")),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{name}:{}", go_text(value)));
-            format!("map[{}]", fields.collect::<Vec<_>>().join(" "))
-        }
-        value => value.to_string(),
-    }
-}
-
 /// A number as a server writes it: without a fraction that is zero.
 pub(super) fn number_text(number: f64) -> String {
     number.to_string()

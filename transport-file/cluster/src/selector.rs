@@ -48,10 +48,13 @@ impl Selection {
     }
 }
 
-/// The requirements of the `matchLabels` of a selector, as text.
-pub(super) fn required_labels(selector: &Value) -> impl Iterator<Item = String> {
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
+/// The requirements of some labels, as text.
+pub(super) fn required_labels(labels: &Value) -> impl Iterator<Item = String> {
+    labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
 }
 
 impl FieldRequirement {

@@ -199,10 +199,8 @@ pub(super) fn update(
     metadata_of(&mut wanted);
     check_name(place, &wanted)?;
     check_version(place, &wanted, &before, is_client)?;
-    let fixed = fixed_fields(&wanted, &before, is_client);
-    if !fixed.is_empty() {
-        return Err(Refusal::invalid_fields(kind, &place.name, &fixed));
-    }
+    let has_fixed = part == Part::Whole || !kind.is_custom();
+    let mut errors = if has_fixed { fixed_fields(&wanted, &before, is_client) } else { Vec::new() };
     if part == Part::Status {
         wanted = with_status(kind, wanted, &before);
     } else if kind.has_status && actor == Actor::Client {
@@ -211,17 +209,19 @@ pub(super) fn update(
     keep_server_fields(metadata_of(&mut wanted), &before);
     remove_double_owners(&mut wanted);
     remove_empty(metadata_of(&mut wanted));
-    let mut errors: Vec<FieldError> = finalizer_fault(&wanted, &before).into_iter().collect();
+    errors.extend(finalizer_fault(&wanted, &before));
+    if is_client && ["v1/configmaps", "v1/pods", "v1/secrets"].contains(&kind.name().as_str()) {
+        errors.extend(names::prefix_faults(kind, wanted["metadata"]["generateName"].as_str().unwrap_or_default()));
+    }
     if is_client {
         ConfigKind::of(kind).into_iter().for_each(|config| config.complete(&mut wanted));
         complete_labels(kind, &mut wanted);
     }
+    if is_client && is_namespace(kind) {
+        set_inside(&mut wanted["metadata"], ["labels", "kubernetes.io/metadata.name"], json!(place.name))?;
+    }
     if is_definition(kind) {
         definition::complete(&mut wanted);
-    }
-    if is_client {
-        let prefix = wanted["metadata"]["generateName"].as_str().unwrap_or_default();
-        errors.extend(names::prefix_faults(kind, prefix));
     }
     if is_client || is_definition(kind) || place.version.is_some() || !errors.is_empty() {
         check(place, errors, &wanted, Some(&before), part)?;
@@ -311,16 +311,12 @@ fn deletion_finalizers(stored: &Value, policy: Option<&str>) -> Vec<String> {
     finalizers
 }
 
-/// How many fields of metadata change with the status, where all do.
-const ALL_CHANGED: usize = 4;
-
 /// A stored object with another status, and with the metadata that a request for the status may change.
 fn with_status(kind: &ServedKind, mut wanted: Value, stored: &Value) -> Value {
     let mut object = stored.clone();
     set(&mut object, "status", wanted["status"].take());
     let changed: Vec<&str> = kind.changed_with_status().collect();
-    // Some kinds take all metadata.
-    let prefix = (changed.len() == ALL_CHANGED).then_some("generateName");
+    let prefix = (!changed.is_empty()).then_some("generateName");
     for field in changed.into_iter().chain(prefix) {
         let value = wanted["metadata"][field].take();
         metadata_of(&mut object).insert(field.to_owned(), value);
@@ -330,6 +326,7 @@ fn with_status(kind: &ServedKind, mut wanted: Value, stored: &Value) -> Value {
 
 /// Checks that an object has the name and the namespace of the request.
 pub(super) fn check_name(place: &Place, object: &Value) -> Result<(), Refusal> {
+    check_namespace(place, object)?;
     if object["metadata"]["name"].as_str().unwrap_or_default().is_empty() {
         let name = &place.name;
         return Err(Refusal::bad_request(format!(
@@ -341,6 +338,7 @@ pub(super) fn check_name(place: &Place, object: &Value) -> Result<(), Refusal> {
 
 /// As [`check_name`], for an object that may have none.
 pub(super) fn check_given_name(place: &Place, object: &Value) -> Result<(), Refusal> {
+    check_namespace(place, object)?;
     let name = &place.name;
     let given = |field: &str| object["metadata"][field].as_str().filter(|value| !value.is_empty());
     if let Some(other) = given("name").filter(|other| other != name) {
@@ -348,7 +346,7 @@ pub(super) fn check_given_name(place: &Place, object: &Value) -> Result<(), Refu
             "the name of the object ({other}) does not match the name on the URL ({name})"
         )));
     }
-    check_namespace(place, object)
+    Ok(())
 }
 
 /// Checks that an object has the namespace of the request, if it has one.

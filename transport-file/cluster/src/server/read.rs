@@ -1,11 +1,12 @@
 //! What a request's body says.
 
-use super::super::decoding::{decode, mismatch};
+use super::super::decoding::{decode, decode_applied};
 use super::super::definition::{self, is_definition};
 use super::super::events;
 use super::super::place::Place;
 use super::super::refusal::{Cause, Refusal};
 use super::super::schema::embedded;
+use super::super::typed::mismatch;
 use super::super::write::Actor;
 use super::Asked;
 use crate::kinds::ServedKind;
@@ -111,7 +112,7 @@ fn prune(kind: &ServedKind, object: &mut Value) -> Vec<String> {
 
 /// The fields that an apply has.
 pub(super) fn decoded(asked: &Asked<'_>, place: &Place, mut applied: Value) -> Result<Value, String> {
-    decode(&place.kind, &mut applied)?;
+    decode_applied(&place.kind, &mut applied)?;
     Ok(if asked.target.is_events { events::stored(&applied) } else { applied })
 }
 
@@ -141,6 +142,7 @@ fn other_type(asked: &Asked<'_>, kind: &ServedKind, given: &str, api_version: &s
             "the API version in the data ({api_version}) does not match the expected API version ({expected})"
         );
     }
+    let api_version = if api_version.is_empty() { expected } else { api_version };
     let refused = cannot_be_handled(given, api_version, kind);
     // The line of the server's own source.
     let scheme = "pkg/runtime/scheme.go:110";

@@ -102,5 +102,7 @@ fn set_at(object: &mut Value, path: &[&str], value: Value) -> Result<(), Refusal
 
 /// The selector of a kind of Kubernetes, as text.
 fn selector_of(object: &Value) -> String {
-    required_labels(&object["spec"]["selector"]).collect::<Vec<_>>().join(",")
+    let selector = &object["spec"]["selector"];
+    let labels = if object["kind"] == "ReplicationController" { selector } else { &selector["matchLabels"] };
+    required_labels(labels).collect::<Vec<_>>().join(",")
 }

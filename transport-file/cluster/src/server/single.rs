@@ -4,7 +4,7 @@ use super::super::admission::{Admission, AdmissionRequest};
 use super::super::applied::completed;
 use super::super::apply::Manager;
 use super::super::collector::NAMESPACES;
-use super::super::decoding::mismatch;
+use super::super::decoding::remove_own_nulls;
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
 use super::super::limits;
@@ -16,6 +16,7 @@ use super::super::patch::{self, PatchType};
 use super::super::place::{Id, Place};
 use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
+use super::super::typed::mismatch;
 use super::super::write::{self, Actor, Deleted, Moment};
 use super::read::{self, body, decoded, object, syntax_fault, version};
 use super::{Asked, Reply, Server};
@@ -52,8 +53,18 @@ impl Server {
             (name, prefix) if !name.is_empty() || prefix.is_empty() => name,
             (_, prefix) => names::generated(&prefix, self.uids + 1),
         };
-        let created = self.enter(asked, &place, object)?;
+        let given = object["metadata"].get("resourceVersion").cloned();
+        let mut created = self.enter(asked, &place, object)?;
+        self.keep_version(&mut created, given);
         Ok(asked.done(201, &created))
+    }
+
+    /// Gives the answer to a dry run the version of its object: nothing counts the versions of what is not stored.
+    fn keep_version(&self, created: &mut Arc<Value>, given: Option<Value>) {
+        let given = given.filter(|given| self.store.is_dry_run() && *given != "");
+        given
+            .into_iter()
+            .for_each(|given| _ = metadata_of(Arc::make_mut(created)).insert("resourceVersion".into(), given));
     }
 
     /// Stores a new object, by a request to create or to apply it.
@@ -141,10 +152,7 @@ impl Server {
         write::parse_version(&object)?;
         let given = metadata_of(&mut object).remove("resourceVersion");
         let mut created = self.enter(asked, place, object)?;
-        // Nothing counts the versions of what is not stored.
-        if let Some(given) = given.filter(|_| self.store.is_dry_run()) {
-            metadata_of(Arc::make_mut(&mut created)).insert("resourceVersion".into(), given);
-        }
+        self.keep_version(&mut created, given);
         Ok(asked.done(201, &created))
     }
 
@@ -233,20 +241,24 @@ impl Server {
         let force = asked.target.flag("force");
         let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
         limits::check(&wanted)?;
+        remove_own_nulls(&place.kind, &mut wanted);
         check_applied_name(place, &applied)?;
         if let Some(version) = &place.version {
             version.conform(&mut wanted).map_err(Refusal::bad_request)?;
         }
         // The server compares them.
-        for field in ["resourceVersion", "uid", "deletionTimestamp"] {
-            if let Some(given) = applied["metadata"].get(field).filter(|given| !given.is_null()) {
+        for field in ["deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "uid"] {
+            let given = applied["metadata"].get(field).filter(|given| !given.is_null() && stored.is_some());
+            if let Some(given) = given {
                 metadata_of(&mut wanted).insert(field.into(), given.clone());
             }
         }
         let (code, object) = match stored {
             None if applied["metadata"]["uid"].is_string() => return Err(no_such_uid(place, &applied)),
             None => {
+                write::check_name(place, &applied)?;
                 write::parse_version(&applied)?;
+                metadata_of(&mut wanted).remove("resourceVersion");
                 (201, self.enter(asked, place, wanted)?)
             }
             Some(stored) => {
@@ -384,6 +396,9 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<Value, R
         let message = format!("invalid object type: {group}{}, Kind={}", text("apiVersion"), text("kind"));
         return Err(Refusal::bad_request(message));
     }
+    if applied["metadata"]["managedFields"].is_array() {
+        return Err(Refusal::bad_request("metadata.managedFields must be nil"));
+    }
     // It is nobody's field, and the text of a custom resource is not read.
     if kind.is_custom() && applied["metadata"]["creationTimestamp"].is_string() {
         metadata_of(&mut applied).remove("creationTimestamp");
@@ -402,9 +417,6 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<Value, R
             &format!("{refused}: unable to convert unstructured object to {of}: {before}{why}"),
         )
     })?;
-    if applied["metadata"]["managedFields"].is_array() {
-        return Err(Refusal::bad_request("metadata.managedFields must be nil"));
-    }
     // A part of an object has a request of its own.
     applied.as_object_mut().into_iter().for_each(|fields| {
         fields.retain(|name, _| match part {
@@ -412,16 +424,21 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<Value, R
             Part::Status => ["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()),
         });
     });
+    if part == Part::Status {
+        let changed: Vec<&str> = kind.changed_with_status().collect();
+        let owned = ["annotations", "finalizers", "labels", "ownerReferences"].iter();
+        let metadata = metadata_of(&mut applied);
+        owned.filter(|field| !changed.contains(field)).for_each(|field| drop(metadata.remove(*field)));
+    }
     Ok(applied)
 }
 
 /// Checks the name of an apply, if it has one.
 fn check_applied_name(place: &Place, applied: &Value) -> Result<(), Refusal> {
-    write::check_namespace(place, applied)?;
     match applied["metadata"].get("name") {
         Some(Value::String(name)) if !name.is_empty() => write::check_given_name(place, applied),
         Some(_) => write::check_name(place, applied),
-        None => Ok(()),
+        None => write::check_namespace(place, applied),
     }
 }
 
@@ -494,7 +511,9 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     if !object.is_object() {
         return Err(Refusal::unprocessable());
     }
-    if !(kind.is_custom() && asked.target.subresource == "status") {
+    if sort == PatchType::Strategic {
+        ["apiVersion", "kind"].iter().for_each(|field| object[*field] = shown[*field].clone());
+    } else if !(kind.is_custom() && asked.target.subresource == "status") {
         check_type(kind, &mut object, &shown)?;
     }
     read::stored(asked, place, object).map_err(|why| {

@@ -76,12 +76,13 @@ impl Table {
             let count = |class| self.verbs.get(&(verb.clone(), class)).copied().unwrap_or_default();
             println!("{verb:<9} {:>5} {:>6} {:>6}", count(2), count(4), count(5));
         }
-        println!("differences by their reasons");
-        for (index, count) in &self.reasons {
-            println!("{count:>5}  {}", REASONS[*index].why);
-        }
-        let (requests, differ, reasons) = (self.requests, self.differ, self.reasons.len());
-        tell(format_args!("{requests} random requests beside a server: {differ} differ, for {reasons} reasons"));
+        let reasons = self.reasons.iter().map(|(index, count)| format!("{count:>5} differ: {}\n", REASONS[*index].why));
+        let (requests, alike) = (self.requests, self.requests - self.differ);
+        let unexplained: usize = self.faults.values().map(|(count, ..)| count).sum();
+        tell(format_args!(
+            "{requests} random requests beside a server\n{alike:>5} are answered alike\n{}{unexplained:>5} differ without a reason",
+            reasons.collect::<String>()
+        ));
     }
 }
 

@@ -65,6 +65,10 @@ fn compare(path: &str, server: Option<&Value>, simulated: Option<&Value>, found:
                 compare(&format!("{path}[{place}]"), Some(server), Some(simulated), found);
             }
         }
+        // What is added inside of an object that is absent, is told field by field.
+        (Some(Value::Object(server)), None) if !server.is_empty() && !path.is_empty() => {
+            server.iter().for_each(|(field, value)| compare(&format!("{path}.{field}"), Some(value), None, found));
+        }
         _ if server == simulated => {}
         _ => {
             let path = path.to_owned();

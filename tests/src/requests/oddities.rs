@@ -18,7 +18,7 @@ pub(super) fn oddity(dice: &mut Dice) -> &'static Oddity {
 
 macro_rules! metadata {
     ($name:literal, $field:literal, $($value:tt)+) => {
-        Oddity { name: $name, apply: |_, _, body| set(body, $field, json!($($value)+)) }
+        Oddity { name: $name, apply: |_, specimen, body| set(body, $field, own(specimen, $field, json!($($value)+))) }
     };
 }
 
@@ -120,6 +120,14 @@ fn controller(name: &str) -> Value {
     let mut owner = owner();
     (owner["controller"], owner["blockOwnerDeletion"], owner["name"]) = (json!(true), json!(true), json!(name));
     owner
+}
+
+/// A value of the metadata. A name without a namespace has that of the run in its own, as others may be sent meanwhile.
+fn own(specimen: &Specimen, field: &str, value: Value) -> Value {
+    match &value {
+        Value::String(name) if field == "name" && specimen.cluster && !name.is_empty() => json!(specimen.name(name)),
+        _ => value,
+    }
 }
 
 fn set(body: &mut Value, field: &str, value: Value) {

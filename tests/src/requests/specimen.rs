@@ -87,7 +87,9 @@ impl Specimen {
     #[must_use]
     pub fn has_default(&self, path: &str) -> bool {
         let is_below = |inside: &str, default: &str| {
-            inside.strip_prefix(default).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            // Not each field of a spec is the server's.
+            let rest = inside.strip_prefix(default);
+            rest.is_some_and(|rest| rest.is_empty() || (default != "spec" && rest.starts_with('.')))
         };
         let in_pod = |pod: &String| {
             let inside = path.strip_prefix(pod).and_then(|rest| rest.strip_prefix('.'));

@@ -7,6 +7,7 @@ use crate::kinds::{ListKey, ObjectType};
 use listwatch_core::text::Counted;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// The owners of the fields of one object.
@@ -45,7 +46,13 @@ impl FieldOwners {
         applied: &Value,
         force: bool,
     ) -> Result<Value, Refusal> {
-        let (wanted, current) = (leaves(of, applied), leaves(of, live));
+        let (mut wanted, current) = (leaves(of, applied), leaves(of, live));
+        // A null takes one value away, and no fields that have owners of their own.
+        let has_below = |path: &Path| {
+            let below = current.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded)).next();
+            below.is_some_and(|(below, _)| below.starts_with(path))
+        };
+        wanted.retain(|path, value| !(value.is_null() && has_below(path)));
         let differs = |path: &Path| current.get(path) != wanted.get(path);
         let conflicts: Vec<(&Manager, &Path)> = self
             .0
@@ -64,13 +71,40 @@ impl FieldOwners {
         let before = self.0.insert(manager.clone(), wanted.keys().cloned().collect()).unwrap_or_default();
         let mut object = live.clone();
         let is_owned = |path: &Path| self.0.values().any(|owned| owned.contains(path));
-        let gone: Vec<&[Step]> = before.iter().filter(|path| !is_owned(path)).map(Vec::as_slice).collect();
+        let gone = before.iter().filter(|path| !is_owned(path)).map(|path| self.outermost(of, path));
+        let mut gone: Vec<&[Step]> = gone.collect();
+        gone.dedup();
         remove_all(&mut object, &gone);
         let wanted: Vec<(&[Step], &Value)> = wanted.iter().map(|(path, value)| (path.as_slice(), *value)).collect();
         set_all(&mut object, &wanted);
         self.0.retain(|_, owned| !owned.is_empty());
         limits::check_paths(self.bytes())?;
         Ok(object)
+    }
+
+    /// Takes a field from its owners.
+    pub(super) fn release(&mut self, path: &Path) {
+        for owned in self.0.values_mut() {
+            owned.remove(path);
+        }
+        self.0.retain(|_, owned| !owned.is_empty());
+    }
+
+    /// The outermost field that goes with a path: its type names it, and nobody owns anything inside of it.
+    fn outermost<'p>(&self, mut of: ObjectType<'_>, path: &'p [Step]) -> &'p [Step] {
+        for (place, step) in path.iter().enumerate() {
+            let outer = &path[..=place];
+            let Step::Field(name) = step else { continue };
+            let Some(field) = of.named_field(name) else { break };
+            let has_inside = |owned: &BTreeSet<Path>| {
+                owned.range(outer.to_vec()..).next().is_some_and(|first| first.starts_with(outer))
+            };
+            if !self.0.values().any(has_inside) {
+                return outer;
+            }
+            of = field.object_type();
+        }
+        path
     }
 
     /// About how many bytes the paths have.

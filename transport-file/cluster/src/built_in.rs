@@ -183,6 +183,11 @@ impl<'f> ObjectType<'f> {
         let other = || if name == "metadata" { Some(&METADATA_FIELD) } else { fields.get(OTHERS) };
         fields.get(name).or_else(other)
     }
+
+    /// The type of a field that the type names; a map names none.
+    pub(crate) fn named_field(self, name: &str) -> Option<&'f FieldType> {
+        self.0?.0.get(name)
+    }
 }
 
 /// The name under which a type has what its other fields are.

@@ -1,9 +1,10 @@
 //! What a server makes of ConfigMaps and Secrets, and what it refuses in them.
 
 use super::refusal::{Cause, FieldError};
+use super::typed::decode_texts;
 use crate::kinds::ServedKind;
-use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use base64::{DecodeError, Engine};
 use serde_json::{Value, json};
 
 /// The most bytes of the data of a ConfigMap or a Secret.
@@ -33,21 +34,29 @@ impl ConfigKind {
         }
     }
 
+    fn has(self, name: &str) -> bool {
+        self.fields().iter().any(|(field, _)| *field == name)
+    }
+
     /// Reads the data: a null is empty, and any other value that is no text of its sort is refused.
     pub(super) fn decode(self, object: &mut Value) -> Result<(), String> {
         for (field, is_base64) in self.fields() {
             let Some(values) = object.get_mut(field).filter(|values| !values.is_null()) else { continue };
-            let values = values.as_object_mut().ok_or_else(|| format!("`{field}` is no object"))?;
-            for (name, value) in values {
-                if value.is_null() {
-                    *value = json!("");
-                }
-                let text = value.as_str().ok_or_else(|| format!("`{field}.{name}` is no text"))?;
-                if is_base64 && BASE64_STANDARD.decode(text).is_err() {
-                    return Err(format!("illegal base64 data in `{field}.{name}`"));
-                }
+            let of = if self == Self::Secret { "Secret" } else { "ConfigMap" };
+            // Bytes are a list, too.
+            let is_empty = |value: &&mut Value| is_base64 && value.as_array().is_some_and(Vec::is_empty);
+            let values_in = values.as_object_mut().into_iter().flat_map(|values| values.values_mut());
+            values_in.filter(is_empty).for_each(|value| *value = json!(""));
+            decode_texts(values, &format!("struct field {of}.{field}"))?;
+            let texts = values.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
+            if let Some(fault) = texts.filter(|_| is_base64).find_map(base64_fault) {
+                return Err(fault);
             }
         }
+        // A server leaves out what is empty.
+        let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+        let fields = object.as_object_mut().into_iter();
+        fields.for_each(|fields| fields.retain(|name, value| !(self.has(name) && is_empty(value))));
         Ok(())
     }
 
@@ -116,6 +125,15 @@ impl ConfigKind {
             errors.push(FieldError::new(Cause::Forbidden, field, why));
         }
     }
+}
+
+/// What is wrong with a text that is no base64.
+fn base64_fault(text: &str) -> Option<String> {
+    let place = match BASE64_STANDARD.decode(text).err()? {
+        DecodeError::InvalidByte(place, _) => place,
+        _ => text.len(),
+    };
+    Some(format!("illegal base64 data at input byte {place}"))
 }
 
 /// Whether two values are equal, where none equals an empty one.

@@ -9,6 +9,7 @@ use super::schema::pruning::{prune, remove_nulls};
 use super::schema::rules::Rules;
 use super::schema::structural::Schema;
 use super::schema::{embedded, list_types, validation};
+use super::typed::go_text;
 use crate::kinds::{Fields, Kinds, ObjectType, ServedKind};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -210,7 +211,9 @@ impl Version {
     /// An object of this version as it is stored.
     pub(super) fn to_stored(&self, mut object: Value) -> Value {
         object["apiVersion"] = json!(self.kind.api_version);
-        self.conform_stored(&mut object);
+        if self.stored.is_some() {
+            self.conform_stored(&mut object);
+        }
         object
     }
 
@@ -222,12 +225,12 @@ impl Version {
         object
     }
 
-    /// What is wrong with an object, which replaces a stored one.
-    pub(super) fn faults(&self, object: &Value, stored: Option<&Value>, part: Part) -> Vec<FieldError> {
-        let mut errors = match part {
+    /// Adds what is wrong with an object, which replaces a stored one, to what is known of it.
+    pub(super) fn check(&self, object: &Value, stored: Option<&Value>, part: Part, errors: &mut Vec<FieldError>) {
+        errors.extend(match part {
             Part::Whole => validation::faults(&self.schema, "", object, stored),
             Part::Status => self.status_faults(object, stored),
-        };
+        });
         if self.kind.has_scale {
             let paths = [&self.scale.wanted, &self.scale.present];
             let paths = paths.into_iter().skip(usize::from(part == Part::Status));
@@ -239,8 +242,7 @@ impl Version {
         if stored.is_none_or(|stored| list_types::faults(&self.schema, stored).is_empty()) {
             errors.extend(list_types::faults(&self.schema, object));
         }
-        self.check_rules(object, stored, &mut errors);
-        errors
+        self.check_rules(object, stored, errors);
     }
 
     fn status_faults(&self, object: &Value, stored: Option<&Value>) -> Vec<FieldError> {
@@ -279,13 +281,33 @@ fn write_whole_numbers(value: &mut Value) {
 
 /// What is wrong with a count of replicas.
 fn count_fault(object: &Value, path: &str) -> Option<FieldError> {
-    let count = path.split('.').try_fold(object, |value, field| value.get(field))?;
+    let at = format!(".{path}");
+    let unreadable = |value: &Value, of: &str| {
+        let given = match value {
+            Value::Null => "<nil>",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "float64",
+            Value::String(_) => "string",
+            Value::Array(_) => "[]interface {}",
+            Value::Object(_) => "map[string]interface {}",
+        };
+        let why = format!("{at} accessor error: {} is of the type {given}, expected {of}", go_text(value));
+        Some(FieldError::with_value(Cause::Invalid, &at, &json!(0), &why))
+    };
+    let mut count = object;
+    for field in path.split('.') {
+        match count {
+            Value::Object(fields) => count = fields.get(field)?,
+            other => return unreadable(other, "map[string]interface{}"),
+        }
+    }
     let why = match count.as_i64() {
+        None => return unreadable(count, "int64"),
         Some(count) if count < 0 => "should be a non-negative integer",
         Some(count) if count > i64::from(i32::MAX) => "should be less than or equal to 2147483647",
-        _ => return None,
+        Some(_) => return None,
     };
-    Some(FieldError::with_value(Cause::Invalid, &format!(".{path}"), count, why))
+    Some(FieldError::with_value(Cause::Invalid, &at, count, why))
 }
 
 #[cfg(test)]

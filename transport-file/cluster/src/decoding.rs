@@ -1,23 +1,34 @@
 //! What a server reads of the JSON of an object: metadata have their types, and nulls are absent.
 
 use super::config_data::ConfigKind;
+use super::typed::{decode_texts, mismatch};
 use crate::kinds::ServedKind;
 use listwatch_core::time::WallTime;
 use serde_json::{Map, Value, json};
 
 /// Reads an object of a kind. `Err` says what no object of the kind can have.
 pub(super) fn decode(kind: &ServedKind, object: &mut Value) -> Result<(), String> {
+    decode_applied(kind, object)?;
+    remove_own_nulls(kind, object);
+    Ok(())
+}
+
+/// Reads what is applied, whose nulls take values away.
+pub(super) fn decode_applied(kind: &ServedKind, object: &mut Value) -> Result<(), String> {
     if let Some(metadata) = object.get_mut("metadata") {
-        decode_metadata(metadata)?;
+        decode_metadata(metadata, (!kind.is_custom()).then_some(kind.kind.as_str()))?;
     }
     if let Some(config) = ConfigKind::of(kind) {
         config.decode(object)?;
     }
-    if kind.is_custom() || has_any_json(kind) {
-        return Ok(());
-    }
-    object.as_object_mut().into_iter().for_each(remove_nulls);
     Ok(())
+}
+
+/// Removes the nulls of an object of Kubernetes' own kinds.
+pub(super) fn remove_own_nulls(kind: &ServedKind, object: &mut Value) {
+    if !kind.is_custom() && !has_any_json(kind) {
+        object.as_object_mut().into_iter().for_each(remove_nulls);
+    }
 }
 
 /// Whether the objects of a kind have fields that take any JSON.
@@ -25,45 +36,58 @@ pub(super) fn has_any_json(kind: &ServedKind) -> bool {
     kind.kind == "ControllerRevision" || ["apiextensions.k8s.io", "resource.k8s.io"].contains(&kind.group())
 }
 
-/// Reads metadata. `Err` says what no metadata can have.
-pub(super) fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
+/// Reads metadata, those of a kind of Kubernetes together with the object. `Err` says what no metadata can have.
+pub(super) fn decode_metadata(metadata: &mut Value, kind: Option<&str>) -> Result<(), String> {
     if metadata.is_null() {
         *metadata = json!({});
     }
-    let metadata = metadata.as_object_mut().ok_or("`metadata` is no object")?;
-    for (name, value) in metadata.iter_mut().filter(|(_, value)| !value.is_null()) {
-        let is_valid = match name.as_str() {
-            "labels" | "annotations" => decode_texts(value),
-            "finalizers" => decode_elements(value, &json!(""), Value::is_string),
-            "ownerReferences" | "managedFields" => decode_elements(value, &json!({}), Value::is_object),
-            "name" | "namespace" | "generateName" | "uid" | "resourceVersion" | "selfLink" => value.is_string(),
-            "creationTimestamp" | "deletionTimestamp" => value.as_str().is_some_and(is_time),
-            "generation" | "deletionGracePeriodSeconds" => value.is_i64() || value.is_u64(),
-            _ => true,
-        };
-        if !is_valid {
-            return Err(format!("`metadata.{name}` has a value of another type"));
+    let (whole, inside) = match kind {
+        Some(kind) => (format!("struct field {kind}.metadata"), "struct field ObjectMeta.metadata"),
+        None => ("value".to_owned(), "struct field ObjectMeta"),
+    };
+    let fields = match metadata {
+        Value::Object(fields) => fields,
+        other => return Err(mismatch(other, &whole, "v1.ObjectMeta")),
+    };
+    for (name, value) in fields.iter_mut().filter(|(_, value)| !value.is_null()) {
+        let inside = format!("{inside}.{name}");
+        match name.as_str() {
+            "labels" | "annotations" => decode_texts(value, &inside)?,
+            "finalizers" => decode_elements(value, &inside, "string", &json!(""))?,
+            "ownerReferences" => decode_elements(value, &inside, "v1.OwnerReference", &json!({}))?,
+            "managedFields" => decode_elements(value, &inside, "v1.ManagedFieldsEntry", &json!({}))?,
+            "uid" if !value.is_string() => return Err(mismatch(value, &inside, "types.UID")),
+            "name" | "namespace" | "generateName" | "resourceVersion" | "selfLink" if !value.is_string() => {
+                return Err(mismatch(value, &inside, "string"));
+            }
+            "creationTimestamp" | "deletionTimestamp" => decode_time(value)?,
+            "generation" | "deletionGracePeriodSeconds" if !value.is_i64() && !value.is_u64() => {
+                return Err(mismatch(value, &inside, "int64"));
+            }
+            _ => {}
         }
     }
     Ok(())
 }
 
-/// Takes a null for an empty text.
-fn decode_texts(value: &mut Value) -> bool {
-    let Some(texts) = value.as_object_mut() else { return false };
-    texts.values_mut().filter(|text| text.is_null()).for_each(|text| *text = json!(""));
-    texts.values().all(Value::is_string)
-}
-
 /// Takes a null for an empty element.
-fn decode_elements(value: &mut Value, empty: &Value, is_valid: fn(&Value) -> bool) -> bool {
-    let Some(elements) = value.as_array_mut() else { return false };
+fn decode_elements(value: &mut Value, place: &str, of: &str, empty: &Value) -> Result<(), String> {
+    let elements = match value {
+        Value::Array(elements) => elements,
+        other => return Err(mismatch(other, place, &format!("[]{of}"))),
+    };
     elements.iter_mut().filter(|element| element.is_null()).for_each(|element| element.clone_from(empty));
-    elements.iter().all(is_valid)
+    let is_valid =
+        |element: &Value| element.is_string() == empty.is_string() && element.is_object() == empty.is_object();
+    elements.iter().find(|element| !is_valid(element)).map_or(Ok(()), |other| Err(mismatch(other, place, of)))
 }
 
-fn is_time(text: &str) -> bool {
-    text.parse::<WallTime>().is_ok()
+fn decode_time(value: &Value) -> Result<(), String> {
+    let Some(text) = value.as_str() else { return Err(mismatch(value, "value", "string")) };
+    if text.parse::<WallTime>().is_ok() {
+        return Ok(());
+    }
+    Err(format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""))
 }
 
 /// Removes the fields that are null. Those in lists stay: no server takes them.

@@ -44,6 +44,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod typed;
 mod watch;
 mod write;
 

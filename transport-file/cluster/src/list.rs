@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 /// The answer to a list.
 pub(super) fn list(cache: &Cache<'_>, kind: &ServedKind, target: &Target, form: &Form) -> Result<Vec<u8>, Refusal> {
-    options::check_read(target)?;
+    options::check_numbers(target)?;
     let selection = Selection::of(target, kind)?;
+    options::check_read(target)?;
     let (wanted, start) = Wanted::of(target)?;
     if let Some(least) = wanted.least().filter(|least| !cache.has(*least)) {
         return Err(Refusal::too_large(least, cache.version()));
@@ -117,7 +118,9 @@ fn body(
     let items: Vec<String> = items.iter().map(|item| form.write_item(item, kind.is_custom())).collect();
     let items = items.join(",");
     let (list_kind, api_version) = (json!(list_kind), json!(api_version));
-    format!(r#"{{"kind":{list_kind},"apiVersion":{api_version},"metadata":{metadata},"items":[{items}]}}"#).into_bytes()
+    let is_null = *form == Form::Metadata && items.is_empty();
+    let items = if is_null { "null".to_owned() } else { format!("[{items}]") };
+    format!(r#"{{"kind":{list_kind},"apiVersion":{api_version},"metadata":{metadata},"items":{items}}}"#).into_bytes()
 }
 
 /// Where a list goes on.

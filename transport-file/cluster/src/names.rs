@@ -1,23 +1,26 @@
 //! The names of objects: which are valid, and those that the server makes.
 
-use super::refusal::FieldError;
+use super::refusal::{Cause, FieldError};
 use crate::kinds::{ServedKind, Trait};
 
-/// What is wrong with the name of a new object, and with the prefix that it was made of, which is empty for none.
-pub(super) fn faults(kind: &ServedKind, name: &str, prefix: &str) -> Vec<FieldError> {
-    let rule = Rule::of(kind);
-    let errors = |field: &str, given: &str, checked: &str| -> Vec<FieldError> {
-        rule.faults(checked).into_iter().map(|why| FieldError::invalid(field, given, why)).collect()
-    };
-    // A prefix may end with a dash.
-    let whole = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |prefix| format!("{prefix}a"));
-    let mut found = if prefix.is_empty() { Vec::new() } else { errors("metadata.generateName", prefix, &whole) };
-    found.extend(errors("metadata.name", name, name));
+/// What is wrong with the name of a new object.
+pub(super) fn faults(kind: &ServedKind, name: &str) -> Vec<FieldError> {
+    if name.is_empty() {
+        return vec![FieldError::new(Cause::Required, "metadata.name", "name or generateName is required")];
+    }
+    let mut found = Rule::of(kind).errors("metadata.name", name, name);
     // The names of its Jobs are longer.
     if kind.name() == "batch/v1/cronjobs" && name.len() > 52 {
         found.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
     }
     found
+}
+
+/// What is wrong with the prefix of names, which is empty for none.
+pub(super) fn prefix_faults(kind: &ServedKind, prefix: &str) -> Vec<FieldError> {
+    // A prefix may end with a dash.
+    let whole = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |prefix| format!("{prefix}a"));
+    if prefix.is_empty() { Vec::new() } else { Rule::of(kind).errors("metadata.generateName", prefix, &whole) }
 }
 
 /// What a name has to be.
@@ -35,6 +38,10 @@ impl Rule {
             _ if kind.has(Trait::SegmentNames) => Self::Segment,
             _ => Self::Subdomain,
         }
+    }
+
+    fn errors(self, field: &str, given: &str, checked: &str) -> Vec<FieldError> {
+        self.faults(checked).into_iter().map(|why| FieldError::invalid(field, given, why)).collect()
     }
 
     fn faults(self, name: &str) -> Vec<&'static str> {

@@ -39,7 +39,8 @@ pub(super) fn check_deletion(options: &Value) -> Result<(), Refusal> {
     if policy.is_string() && options["orphanDependents"].is_boolean() {
         let why = format!("{policy}: orphanDependents and deletionPropagation cannot be both set");
         errors.push(FieldError::new(Cause::Invalid, "propagationPolicy", why));
-    } else if !policy.is_null() && !["Foreground", "Background", "Orphan"].iter().any(|known| policy == known) {
+    }
+    if !policy.is_null() && !["Foreground", "Background", "Orphan"].iter().any(|known| policy == known) {
         let why = format!("{policy}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
         errors.push(FieldError::new(Cause::Unsupported, "propagationPolicy", why));
     }
@@ -52,9 +53,7 @@ pub(super) fn check_deletion(options: &Value) -> Result<(), Refusal> {
 
 /// Checks the options of a list or a watch (apimachinery `internalversion/validation`).
 pub(super) fn check_read(target: &Target) -> Result<(), Refusal> {
-    for name in ["limit", "timeoutSeconds"] {
-        number(target, name)?;
-    }
+    check_numbers(target)?;
     let matching = target.parameter("resourceVersionMatch");
     let mut errors = Vec::new();
     let mut forbid = |field: &str, why: &str| errors.push(FieldError::new(Cause::Forbidden, field, why));
@@ -89,6 +88,11 @@ pub(super) fn check_read(target: &Target) -> Result<(), Refusal> {
     }
     errors.extend(unsupported);
     done("ListOptions", &errors)
+}
+
+/// Checks the options of a list or a watch that are numbers.
+pub(super) fn check_numbers(target: &Target) -> Result<(), Refusal> {
+    ["limit", "timeoutSeconds"].iter().try_for_each(|name| number(target, name).map(drop))
 }
 
 /// A parameter that is a number; `None` if it is absent.

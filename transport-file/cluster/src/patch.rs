@@ -2,6 +2,7 @@
 
 use super::limits::{self, BYTES, LEVELS, bytes_of, too_deep};
 use super::refusal::Refusal;
+use super::typed::go_text;
 use crate::kinds::{FieldType, ObjectType, ServedKind, Shape};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -72,6 +73,18 @@ pub(super) fn strategic(of: ObjectType<'_>, target: &mut Value, patch: &Value) -
     Ok(())
 }
 
+/// Removes the fields that are null from the objects in the lists of a merge patch.
+pub(super) fn prune_lists(patch: &mut Value, is_in_list: bool) {
+    match patch {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !(is_in_list && value.is_null()));
+            fields.values_mut().for_each(|value| prune_lists(value, is_in_list));
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|element| prune_lists(element, true)),
+        _ => {}
+    }
+}
+
 /// How a strategic merge patch tells the elements of a list apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Identity<'f> {
@@ -109,7 +122,7 @@ impl<'f> Identity<'f> {
         }
         let unnamed = patch.iter().find(|element| element.get(key).is_none() && element.get("$patch").is_none());
         unnamed.map_or(Ok(()), |element| {
-            let why = format!("map: {element} does not contain declared merge key: {key}");
+            let why = format!("map: {} does not contain declared merge key: {key}", go_text(element));
             Err(Refusal::without_reason(500, &why))
         })
     }

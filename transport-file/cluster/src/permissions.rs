@@ -284,7 +284,7 @@ fn is_selected(selector: &Value, role: &Value) -> bool {
             _ => format!("{name} in"),
         }
     });
-    let wanted: Vec<String> = required_labels(selector).chain(expressions).collect();
+    let wanted: Vec<String> = required_labels(&selector["matchLabels"]).chain(expressions).collect();
     let label = |name: &str| role["metadata"]["labels"].get(name).and_then(Value::as_str);
     LabelSelector::parse(&wanted.join(",")).is_ok_and(|selector| selector.matches(label))
 }

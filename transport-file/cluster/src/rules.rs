@@ -12,7 +12,9 @@ const ANNOTATIONS: usize = 256 * 1024;
 
 /// What is wrong with an object of a kind, apart from its name.
 pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
-    let is_extension = kind.is_custom() || kind.group() == "apiextensions.k8s.io";
+    let is_extension = kind.is_custom()
+        || kind.kind == "Event"
+        || ["apiextensions.k8s.io", "coordination.k8s.io"].contains(&kind.group());
     let mut errors = metadata_faults(object, is_extension);
     if !kind.is_custom() && !has_any_json(kind) && has_null(object) {
         check_nulls(object, "", &mut errors);

@@ -48,10 +48,13 @@ impl Selection {
     }
 }
 
-/// The requirements of the `matchLabels` of a selector, as text.
-pub(super) fn required_labels(selector: &Value) -> impl Iterator<Item = String> {
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
+/// The requirements of some labels, as text.
+pub(super) fn required_labels(labels: &Value) -> impl Iterator<Item = String> {
+    labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
 }
 
 impl FieldRequirement {
@@ -70,6 +73,8 @@ impl FieldRequirement {
             return Err(Refusal::bad_request(if own.is_empty() && !kind.is_custom() {
                 let known = r#"only "metadata.name", "metadata.namespace""#;
                 format!("\"{field}\" is not a known field selector: {known}")
+            } else if kind.kind == "Job" {
+                format!("field label {field:?} not supported for Job")
             } else {
                 format!("field label not supported: {field}")
             }));
@@ -107,6 +112,9 @@ fn path(field: &str) -> &str {
 /// The text of a field that is absent.
 fn absent(field: &str) -> &'static str {
     match field {
+        "spec.restartPolicy" => "Always",
+        "spec.schedulerName" => "default-scheduler",
+        "spec.type" => "ClusterIP",
         "spec.unschedulable" | "spec.hostNetwork" => "false",
         "status.replicas" | "status.successful" => "0",
         _ => "",

@@ -334,20 +334,34 @@ impl Server {
         }
         let has_options = call.method == "DELETE" && !call.body.is_empty();
         self.store.set_dry_run(target.parameter("dryRun").is_some() && !has_options);
+        let place = Place {
+            kind,
+            namespace: target.namespace.clone(),
+            name: target.name.clone(),
+            version: asked.version.cloned(),
+        };
+        let kind = &place.kind;
+        let has_part = match target.subresource.as_str() {
+            "" => true,
+            "status" => kind.has_status,
+            "scale" => kind.has_scale,
+            _ => false,
+        };
+        if ["PUT", "PATCH"].contains(&call.method) && !has_part {
+            return Err(place.no_subresource());
+        }
         if call.method == "PATCH" && is_of_object {
-            PatchType::of(&kind, call.content_type)?;
+            PatchType::of(kind, call.content_type)?;
         }
         let options = [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")];
         if let Some((_, options)) = options.iter().find(|(method, _)| *method == call.method) {
             check_write(target, options)?;
         }
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
-            let (now, name) = (asked.moment.now, kind.name());
+            let (now, name) = (asked.moment.now, place.kind.name());
             let cache = self.cache(now, &name, asked.reach);
-            return WatchState::begin(now, &cache, &kind, target, form).map(|watch| Reply::Watch(Box::new(watch)));
+            return WatchState::begin(now, &cache, &place.kind, target, form).map(|watch| Reply::Watch(Box::new(watch)));
         }
-        let (namespace, name) = (target.namespace.clone(), target.name.clone());
-        let place = Place { kind, namespace, name, version: asked.version.cloned() };
         match (call.method, target.name.is_empty()) {
             ("GET", true) => {
                 let name = place.kind.name();

@@ -3,6 +3,7 @@
 mod admission;
 mod definitions;
 mod hostile;
+mod parity;
 mod permissions;
 mod servers;
 

@@ -68,7 +68,11 @@ pub(super) fn create(
     remove_double_owners(&mut object);
     let metadata = metadata_of(&mut object);
     let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
-    let errors = names::faults(kind, name, prefix);
+    let mut errors = names::prefix_faults(kind, prefix);
+    errors.extend(names::faults(kind, name));
+    // A server ignores what is no version.
+    let version = metadata.get("resourceVersion").and_then(Value::as_str).unwrap_or_default();
+    let has_version = actor == Actor::Client && version.parse::<u64>().is_ok_and(|version| version > 0);
     let given = metadata.get("uid").filter(|uid| actor == Actor::Author && uid.is_string()).cloned();
     // A server keeps the generation that it does not count.
     let is_server_field = |field: &&&str| **field != "generation" || kind.has_generation;
@@ -98,6 +102,9 @@ pub(super) fn create(
     }
     check(place, errors, &object, None, Part::Whole)?;
     admit(&object)?;
+    if has_version {
+        return Err(Refusal::without_reason(500, "resourceVersion should not be set on objects to be created"));
+    }
     if let Some(stored) = store.object(&kind.name(), &place.key()) {
         return Err(Refusal::already_exists(kind, name, is_deleting(stored)));
     }
@@ -111,6 +118,7 @@ fn complete(kind: &ServedKind, object: &mut Value) {
     if let Some(config) = ConfigKind::of(kind) {
         config.complete(object);
     }
+    complete_labels(kind, object);
     if let Some(finalizer) = protection(kind) {
         let mut names: Vec<String> = finalizers(object).into_iter().map(str::to_owned).collect();
         if !names.iter().any(|name| name == finalizer) {
@@ -125,12 +133,25 @@ fn complete(kind: &ServedKind, object: &mut Value) {
     let mut status = kind.new_status().and_then(|status| serde_json::from_str(status).ok()).unwrap_or_default();
     if kind.name() == "v1/nodes" {
         // A kubelet creates its Node with a status.
-        apply_merge_patch(&mut status, &given);
+        if given.is_object() {
+            apply_merge_patch(&mut status, &given);
+        }
     }
     if kind.name() == "v1/pods" && has_resources(object) {
         status["qosClass"] = json!("Burstable");
     }
     set(object, "status", status);
+}
+
+/// Gives an object without labels those of its pods, if its kind takes them for its own.
+fn complete_labels(kind: &ServedKind, object: &mut Value) {
+    if ["batch/v1/jobs", "v1/replicationcontrollers"].contains(&kind.name().as_str()) {
+        let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+        let is_some = |labels: &Value| labels.as_object().is_some_and(|labels| !labels.is_empty());
+        if is_some(&labels) && !is_some(&object["metadata"]["labels"]) {
+            metadata_of(object).insert("labels".into(), labels);
+        }
+    }
 }
 
 /// Whether a container of a pod requests resources, or has limits of them.
@@ -150,7 +171,9 @@ fn check(
     part: Part,
 ) -> Result<(), Refusal> {
     errors.extend(rules::faults(&place.kind, object));
-    errors.extend(place.version.iter().flat_map(|version| version.faults(object, stored, part)));
+    if let Some(version) = &place.version {
+        version.check(object, stored, part, &mut errors);
+    }
     if is_definition(&place.kind) {
         errors.extend(definition::faults(object, stored));
     }
@@ -176,10 +199,8 @@ pub(super) fn update(
     metadata_of(&mut wanted);
     check_name(place, &wanted)?;
     check_version(place, &wanted, &before, is_client)?;
-    let fixed = fixed_fields(kind, &wanted, &before, is_client);
-    if !fixed.is_empty() {
-        return Err(Refusal::invalid_fields(kind, &place.name, &fixed));
-    }
+    let has_fixed = part == Part::Whole || !kind.is_custom();
+    let mut errors = if has_fixed { fixed_fields(kind, &wanted, &before, is_client) } else { Vec::new() };
     if part == Part::Status {
         wanted = with_status(kind, wanted, &before);
     } else if kind.has_status && actor == Actor::Client {
@@ -188,15 +209,22 @@ pub(super) fn update(
     keep_server_fields(metadata_of(&mut wanted), &before);
     remove_double_owners(&mut wanted);
     remove_empty(metadata_of(&mut wanted));
-    check_finalizers(place, &wanted, &before)?;
+    errors.extend(finalizer_fault(&wanted, &before));
+    if is_client && ["v1/configmaps", "v1/pods", "v1/secrets"].contains(&kind.name().as_str()) {
+        errors.extend(names::prefix_faults(kind, wanted["metadata"]["generateName"].as_str().unwrap_or_default()));
+    }
     if is_client {
         ConfigKind::of(kind).into_iter().for_each(|config| config.complete(&mut wanted));
+        complete_labels(kind, &mut wanted);
+    }
+    if is_client && is_namespace(kind) {
+        set_inside(&mut wanted["metadata"], ["labels", "kubernetes.io/metadata.name"], json!(place.name))?;
     }
     if is_definition(kind) {
         definition::complete(&mut wanted);
     }
-    if is_client || is_definition(kind) || place.version.is_some() {
-        check(place, Vec::new(), &wanted, Some(&before), part)?;
+    if is_client || is_definition(kind) || place.version.is_some() || !errors.is_empty() {
+        check(place, errors, &wanted, Some(&before), part)?;
         admit(&wanted)?;
         limits::check_stored(&wanted)?;
     }
@@ -204,7 +232,7 @@ pub(super) fn update(
     let has_noted = part == Part::Whole
         && kind.name() == "apps/v1/deployments"
         && wanted["metadata"]["annotations"] != before["metadata"]["annotations"];
-    if kind.has_generation && (has_noted || differs(&wanted, &before, kind.has_status)) {
+    if kind.has_generation && (has_noted || differs(kind, &wanted, &before)) {
         metadata_of(&mut wanted).insert("generation".into(), json!(generation(&before).saturating_add(1)));
     }
     let wanted = place.to_stored(wanted);
@@ -218,6 +246,9 @@ pub(super) fn update(
     }
     Ok(store.put(moment.now, kind, &place.key(), wanted))
 }
+
+/// The policy of a deletion that names none, for the kinds whose dependents stay. An object that waits goes on so.
+pub(super) const ORPHAN_UNLESS_WAITING: &str = "";
 
 /// Deletes an object, or marks one that has finalizers.
 pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: &Value) -> Result<Deleted, Refusal> {
@@ -267,6 +298,12 @@ fn deletion_finalizers(stored: &Value, policy: Option<&str>) -> Vec<String> {
         _ => None,
     };
     let mut finalizers: Vec<String> = finalizers(stored).into_iter().map(str::to_owned).collect();
+    let is_waiting = finalizers.iter().any(|finalizer| [ORPHAN, FOREGROUND].contains(&finalizer.as_str()));
+    let (wanted, policy) = match policy {
+        Some(ORPHAN_UNLESS_WAITING) if is_waiting => (None, None),
+        Some(ORPHAN_UNLESS_WAITING) => (Some(ORPHAN), policy),
+        _ => (wanted, policy),
+    };
     if policy.is_some() {
         finalizers.retain(|finalizer| ![ORPHAN, FOREGROUND].contains(&finalizer.as_str()));
     }
@@ -278,7 +315,9 @@ fn deletion_finalizers(stored: &Value, policy: Option<&str>) -> Vec<String> {
 fn with_status(kind: &ServedKind, mut wanted: Value, stored: &Value) -> Value {
     let mut object = stored.clone();
     set(&mut object, "status", wanted["status"].take());
-    for field in kind.changed_with_status() {
+    let changed: Vec<&str> = kind.changed_with_status().collect();
+    let prefix = (!changed.is_empty()).then_some("generateName");
+    for field in changed.into_iter().chain(prefix) {
         let value = wanted["metadata"][field].take();
         metadata_of(&mut object).insert(field.to_owned(), value);
     }
@@ -287,6 +326,7 @@ fn with_status(kind: &ServedKind, mut wanted: Value, stored: &Value) -> Value {
 
 /// Checks that an object has the name and the namespace of the request.
 pub(super) fn check_name(place: &Place, object: &Value) -> Result<(), Refusal> {
+    check_namespace(place, object)?;
     if object["metadata"]["name"].as_str().unwrap_or_default().is_empty() {
         let name = &place.name;
         return Err(Refusal::bad_request(format!(
@@ -298,6 +338,7 @@ pub(super) fn check_name(place: &Place, object: &Value) -> Result<(), Refusal> {
 
 /// As [`check_name`], for an object that may have none.
 pub(super) fn check_given_name(place: &Place, object: &Value) -> Result<(), Refusal> {
+    check_namespace(place, object)?;
     let name = &place.name;
     let given = |field: &str| object["metadata"][field].as_str().filter(|value| !value.is_empty());
     if let Some(other) = given("name").filter(|other| other != name) {
@@ -305,8 +346,13 @@ pub(super) fn check_given_name(place: &Place, object: &Value) -> Result<(), Refu
             "the name of the object ({other}) does not match the name on the URL ({name})"
         )));
     }
-    let is_other = |namespace: &str| place.kind.namespaced && namespace != place.namespace;
-    if given("namespace").is_some_and(is_other) {
+    Ok(())
+}
+
+/// Checks that an object has the namespace of the request, if it has one.
+pub(super) fn check_namespace(place: &Place, object: &Value) -> Result<(), Refusal> {
+    let given = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    if place.kind.namespaced && !given.is_empty() && given != place.namespace {
         return Err(Refusal::bad_request(OTHER_NAMESPACE));
     }
     Ok(())
@@ -334,14 +380,19 @@ fn check_version(place: &Place, object: &Value, stored: &Value, is_client: bool)
         let field = "metadata.resourceVersion";
         return Err(Refusal::invalid_resource(&place.kind, &place.name, Cause::Invalid, field, why));
     }
-    if given.parse::<u64>().is_err() {
-        let why = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
-        return Err(Refusal::without_reason(500, &why));
-    }
+    parse_version(object)?;
     if stored["metadata"]["resourceVersion"] == given {
         return Ok(());
     }
     Err(Refusal::conflict(&place.kind, &place.name, MODIFIED))
+}
+
+/// Checks that the version of an object is a number, if it has one.
+pub(super) fn parse_version(object: &Value) -> Result<(), Refusal> {
+    let given = object["metadata"]["resourceVersion"].as_str().filter(|given| !given.is_empty());
+    let Some(given) = given.filter(|given| given.parse::<u64>().is_err()) else { return Ok(()) };
+    let why = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
+    Err(Refusal::without_reason(500, &why))
 }
 
 /// The fields that a change cannot change. A server names those of a custom resource twice.
@@ -354,7 +405,15 @@ fn fixed_fields(kind: &ServedKind, wanted: &Value, stored: &Value, is_client: bo
     };
     // That of an object that is being deleted stays as it is.
     let is_deletion_fixed = is_client && !is_deleting(stored);
-    let errors = [field_error("uid"), field_error("deletionTimestamp").filter(|_| is_deletion_fixed)];
+    let grace = &wanted["metadata"]["deletionGracePeriodSeconds"];
+    let is_grace_fixed = is_client && !grace.is_null() && *grace != stored["metadata"]["deletionGracePeriodSeconds"];
+    let field = "metadata.deletionGracePeriodSeconds";
+    let grace = FieldError::new(Cause::Invalid, field, format!("{grace}: field is immutable"));
+    let errors = [
+        field_error("uid"),
+        field_error("deletionTimestamp").filter(|_| is_deletion_fixed),
+        is_grace_fixed.then_some(grace),
+    ];
     let times = 1 + usize::from(kind.is_custom());
     errors.into_iter().flatten().flat_map(|error| std::iter::repeat_n(error, times)).collect()
 }
@@ -386,17 +445,17 @@ fn check_preconditions(place: &Place, preconditions: &Value, stored: &Value) -> 
 }
 
 /// An object that is being deleted gets no finalizers.
-fn check_finalizers(place: &Place, wanted: &Value, stored: &Value) -> Result<(), Refusal> {
+fn finalizer_fault(wanted: &Value, stored: &Value) -> Option<FieldError> {
     let before: HashSet<&str> = finalizers(stored).into_iter().collect();
     let new: Vec<&str> = finalizers(wanted).into_iter().filter(|finalizer| !before.contains(finalizer)).collect();
     if new.is_empty() || !is_deleting(stored) {
-        return Ok(());
+        return None;
     }
     let why = format!(
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
         new.iter().map(|finalizer| format!("\"{finalizer}\"")).collect::<Vec<_>>().join(", ")
     );
-    Err(Refusal::invalid(&place.kind, &place.name, Cause::Forbidden, "metadata.finalizers", &why))
+    Some(FieldError::new(Cause::Forbidden, "metadata.finalizers", why))
 }
 
 /// Gives metadata the fields that the server sets as they are stored.
@@ -415,15 +474,15 @@ fn is_namespace(kind: &ServedKind) -> bool {
 }
 
 /// Whether anything but the metadata differs, and but the status where that is a subresource.
-fn differs(one: &Value, other: &Value, has_status: bool) -> bool {
+fn differs(kind: &ServedKind, one: &Value, other: &Value) -> bool {
     let spec = |object: &Value| {
         let mut object = object.clone();
         remove(&mut object, "metadata");
-        if has_status {
+        if kind.has_status {
             remove(&mut object, "status");
         }
-        // A recorded object may have nulls, and a written one has none.
-        object.as_object_mut().into_iter().for_each(remove_nulls);
+        // A recorded object of Kubernetes' own kinds may have nulls, and a written one has none.
+        object.as_object_mut().filter(|_| !kind.is_custom()).into_iter().for_each(remove_nulls);
         object
     };
     spec(one) != spec(other)

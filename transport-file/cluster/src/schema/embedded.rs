@@ -104,7 +104,7 @@ fn coerce_embedded(fields: &mut Map<String, Value>, path: &str) -> Result<Vec<St
         }
     }
     let Some(metadata) = fields.get_mut("metadata") else { return Ok(Vec::new()) };
-    decode_metadata(metadata).map_err(|why| format!("{path}: {why}"))?;
+    decode_metadata(metadata, None).map_err(|why| format!("{path}: {why}"))?;
     let Some(metadata) = metadata.as_object_mut() else { return Ok(Vec::new()) };
     let unknown = prune_metadata(metadata, path);
     remove_empty(metadata);

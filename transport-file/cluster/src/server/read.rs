@@ -1,10 +1,12 @@
 //! What a request's body says.
 
-use super::super::decoding::decode;
+use super::super::decoding::{decode, decode_applied};
 use super::super::definition::{self, is_definition};
 use super::super::events;
 use super::super::place::Place;
-use super::super::refusal::Refusal;
+use super::super::refusal::{Cause, Refusal};
+use super::super::schema::embedded;
+use super::super::typed::mismatch;
 use super::super::write::Actor;
 use super::Asked;
 use crate::kinds::ServedKind;
@@ -13,42 +15,72 @@ use serde_json::{Value, json};
 /// The body, as JSON.
 pub(super) fn body(asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refusal> {
     serde_json::from_slice(asked.call.body).map_err(|error| {
-        let kind = &kind.kind;
-        Refusal::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {error}"))
+        let why = syntax_fault(&error);
+        unrecognized(asked, kind, &format!("couldn't get version/kind; json parse error: {why}"))
     })
+}
+
+/// What is wrong with a text that is no JSON.
+pub(super) fn syntax_fault(error: &serde_json::Error) -> String {
+    if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
+}
+
+/// The refusal of a body that is no object of a kind, with the beginning of the body.
+fn unrecognized(asked: &Asked<'_>, kind: &ServedKind, why: &str) -> Refusal {
+    const SHOWN: usize = 30;
+    let (body, kind) = (asked.call.body, &kind.kind);
+    let shown = &body[..body.len().min(SHOWN)];
+    let shown = match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    Refusal::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown}{more})"))
 }
 
 /// The body, as an object of a kind. An object without a type gets it, except a custom resource of a client.
 pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal> {
     let kind = &*place.kind;
     let mut object = body(asked, kind)?;
-    let unrecognized = |why: String| {
-        let kind = &kind.kind;
-        Err(Refusal::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why}")))
-    };
+    let untyped =
+        |why: String| Err(unrecognized(asked, kind, &format!("couldn't get version/kind; json parse error: {why}")));
     if !object.is_object() {
-        return unrecognized("it is no object".into());
+        return untyped(mismatch(&object, "value", TYPE));
     }
     let is_lenient = !kind.is_custom() || asked.actor == Actor::Author;
+    let mut other_kind = None;
     for (field, expected) in [("kind", kind.kind.as_str()), ("apiVersion", version(asked, kind))] {
-        if object.get(field).is_some_and(|given| !given.is_string() && !given.is_null()) {
-            return unrecognized(format!("the field `{field}` is no text"));
+        if let Some(other) = object.get(field).filter(|given| !given.is_string() && !given.is_null()) {
+            return untyped(mismatch(other, &format!("struct field .{field}"), "string"));
         }
         match object[field].as_str() {
             Some(given) if given == expected => {}
             None | Some("") if is_lenient => object[field] = json!(expected),
-            None | Some("") => return unrecognized(format!("the field `{field}` is missing")),
-            Some(_) => {
+            None | Some("") if field == "kind" => {
+                let text = String::from_utf8_lossy(asked.call.body);
+                return Err(unrecognized(asked, kind, &format!("Object 'Kind' is missing in '{text}'")));
+            }
+            Some(given) if field == "kind" && kind.is_custom() => other_kind = Some(given.to_owned()),
+            _ => {
                 let text = |field: &str| object[field].as_str().unwrap_or_default();
-                return Err(Refusal::bad_request(cannot_be_handled(text("kind"), text("apiVersion"), kind)));
+                return Err(Refusal::bad_request(other_type(asked, kind, text("kind"), text("apiVersion"))));
             }
         }
     }
-    stored(asked, place, object).map_err(|why| {
+    let object = stored(asked, place, object).map_err(|why| {
         let refused = cannot_be_handled(&kind.kind, version(asked, kind), kind);
         Refusal::bad_request(format!("{refused}: {why}"))
-    })
+    })?;
+    let Some(given) = other_kind else { return Ok(object) };
+    let why = format!("{given:?}: must be {}", kind.kind);
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    Err(Refusal::invalid(&ServedKind { kind: given, ..kind.clone() }, name, Cause::Invalid, "kind", &why))
 }
+
+/// The type that a server reads of any object first.
+const TYPE: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// An object of a request, as it is stored, but for its version. `Err` says what no object of the kind can have.
 pub(super) fn stored(asked: &Asked<'_>, place: &Place, mut object: Value) -> Result<Value, String> {
@@ -56,20 +88,31 @@ pub(super) fn stored(asked: &Asked<'_>, place: &Place, mut object: Value) -> Res
     if is_definition(&place.kind) {
         definition::decode(&object)?;
     }
-    if let Some(version) = &place.version {
-        let unknown = version.conform(&mut object)?;
-        if !unknown.is_empty() && asked.target.parameter("fieldValidation") == Some("Strict") {
-            let unknown: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
-            return Err(format!("strict decoding error: {}", unknown.join(", ")));
-        }
-        return Ok(object);
+    let unknown = match &place.version {
+        Some(version) => version.conform(&mut object)?,
+        None => prune(&place.kind, &mut object),
+    };
+    if !unknown.is_empty() && asked.target.parameter("fieldValidation") == Some("Strict") {
+        let unknown: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+        return Err(format!("strict decoding error: {}", unknown.join(", ")));
     }
     Ok(if asked.target.is_events { events::stored(&object) } else { object })
 }
 
+/// Removes the fields that no object of a kind has, as far as they are known, and returns their paths in order.
+fn prune(kind: &ServedKind, object: &mut Value) -> Vec<String> {
+    let Some(fields) = object.as_object_mut() else { return Vec::new() };
+    let metadata = fields.get_mut("metadata").and_then(Value::as_object_mut);
+    let mut unknown = metadata.map_or_else(Vec::new, |metadata| embedded::prune_metadata(metadata, ""));
+    if !kind.is_custom() && !kind.has_status && fields.remove("status").is_some() {
+        unknown.push("status".to_owned());
+    }
+    unknown
+}
+
 /// The fields that an apply has.
 pub(super) fn decoded(asked: &Asked<'_>, place: &Place, mut applied: Value) -> Result<Value, String> {
-    decode(&place.kind, &mut applied)?;
+    decode_applied(&place.kind, &mut applied)?;
     Ok(if asked.target.is_events { events::stored(&applied) } else { applied })
 }
 
@@ -89,6 +132,21 @@ pub(super) fn version<'k>(asked: &Asked<'k>, kind: &'k ServedKind) -> &'k str {
         None if asked.target.is_events => events::VERSION,
         None => &kind.api_version,
     }
+}
+
+/// What is said of an object of another type.
+fn other_type(asked: &Asked<'_>, kind: &ServedKind, given: &str, api_version: &str) -> String {
+    let expected = version(asked, kind);
+    if kind.is_custom() && api_version != expected {
+        return format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        );
+    }
+    let api_version = if api_version.is_empty() { expected } else { api_version };
+    let refused = cannot_be_handled(given, api_version, kind);
+    // The line of the server's own source.
+    let scheme = "pkg/runtime/scheme.go:110";
+    format!("{refused}: no kind {given:?} is registered for version {api_version:?} in scheme {scheme:?}")
 }
 
 fn cannot_be_handled(given: &str, version: &str, kind: &ServedKind) -> String {

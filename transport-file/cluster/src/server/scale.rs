@@ -1,5 +1,6 @@
 //! The subresource `scale` (`autoscaling/v1`).
 
+use super::super::field_path::Step;
 use super::super::limits;
 use super::super::metadata::{Part, metadata_of, set_inside};
 use super::super::place::Place;
@@ -66,12 +67,19 @@ impl Server {
         // Clients leave a zero out.
         let replicas = Some(&wanted["spec"]["replicas"]).filter(|it| !it.is_null());
         set_at(&mut object, &path, replicas.cloned().unwrap_or_else(|| json!(0)))?;
+        // An object that had no spec has one now, with its defaults.
+        place.version.as_ref().map_or(Ok(Vec::new()), |it| it.conform(&mut object)).map_err(Refusal::bad_request)?;
         if let Some(version) = wanted["metadata"]["resourceVersion"].as_str() {
             metadata_of(&mut object).insert("resourceVersion".into(), json!(version));
         }
         let object =
             write::update(&mut self.store, asked.moment, place, object, Part::Whole, asked.actor, &write::any)?;
         self.note_update(asked, place, &stored, &object);
+        let wanted = path.iter().map(|field| Step::Field((*field).to_owned())).collect();
+        // A scale shows no zero, so nobody owns it.
+        if replicas.is_none_or(|replicas| *replicas == 0) {
+            self.owners.get_mut(&place.id()).into_iter().for_each(|owners| owners.release(&wanted));
+        }
         Ok(asked.done(200, &Self::scale_of(place, &object)))
     }
 }
@@ -94,5 +102,7 @@ fn set_at(object: &mut Value, path: &[&str], value: Value) -> Result<(), Refusal
 
 /// The selector of a kind of Kubernetes, as text.
 fn selector_of(object: &Value) -> String {
-    required_labels(&object["spec"]["selector"]).collect::<Vec<_>>().join(",")
+    let selector = &object["spec"]["selector"];
+    let labels = if object["kind"] == "ReplicationController" { selector } else { &selector["matchLabels"] };
+    required_labels(labels).collect::<Vec<_>>().join(",")
 }

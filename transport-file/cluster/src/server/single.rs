@@ -5,6 +5,7 @@ use super::super::applied::completed;
 use super::super::apply::Manager;
 use super::super::cache::{Cache, Reach};
 use super::super::collector::NAMESPACES;
+use super::super::decoding::remove_own_nulls;
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
 use super::super::limits;
@@ -16,8 +17,9 @@ use super::super::patch::{self, PatchType};
 use super::super::place::{Id, Place};
 use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
+use super::super::typed::mismatch;
 use super::super::write::{self, Actor, Deleted, Moment};
-use super::read::{self, body, decoded, object, version};
+use super::read::{self, body, decoded, object, syntax_fault, version};
 use super::{Asked, Reply, Server};
 use crate::kinds::{ServedKind, Trait};
 use listwatch_core::change::apply_merge_patch;
@@ -62,21 +64,22 @@ impl Server {
         if place.kind.namespaced && !text("namespace").is_empty() && text("namespace") != place.namespace {
             return Err(Refusal::bad_request(write::OTHER_NAMESPACE));
         }
-        // A server ignores what is no version.
-        let has_version = text("resourceVersion").parse::<u64>().is_ok_and(|version| version > 0);
-        if asked.actor == Actor::Client && has_version {
-            return Err(Refusal::without_reason(500, "resourceVersion should not be set on objects to be created"));
-        }
         place.name = match (text("name"), text("generateName")) {
-            (name, _) if !name.is_empty() => name,
-            (_, prefix) if !prefix.is_empty() => names::generated(&prefix, self.uids + 1),
-            _ => {
-                let why = "name or generateName is required";
-                return Err(Refusal::invalid(&place.kind, "", Cause::Required, "metadata.name", why));
-            }
+            (name, prefix) if !name.is_empty() || prefix.is_empty() => name,
+            (_, prefix) => names::generated(&prefix, self.uids + 1),
         };
-        let created = self.enter(asked, &place, object)?;
+        let given = object["metadata"].get("resourceVersion").cloned();
+        let mut created = self.enter(asked, &place, object)?;
+        self.keep_version(&mut created, given);
         Ok(asked.done(201, &created))
+    }
+
+    /// Gives the answer to a dry run the version of its object: nothing counts the versions of what is not stored.
+    fn keep_version(&self, created: &mut Arc<Value>, given: Option<Value>) {
+        let given = given.filter(|given| self.store.is_dry_run() && *given != "");
+        given
+            .into_iter()
+            .for_each(|given| _ = metadata_of(Arc::make_mut(created)).insert("resourceVersion".into(), given));
     }
 
     /// Stores a new object, by a request to create or to apply it.
@@ -159,8 +162,12 @@ impl Server {
     }
 
     /// A replacement of an object that is absent, which some kinds take for its creation.
-    fn create_by_put(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Reply, Refusal> {
-        let created = self.enter(asked, place, object)?;
+    fn create_by_put(&mut self, asked: &Asked<'_>, place: &Place, mut object: Value) -> Result<Reply, Refusal> {
+        write::check_uid(place, &object, &Value::Null)?;
+        write::parse_version(&object)?;
+        let given = metadata_of(&mut object).remove("resourceVersion");
+        let mut created = self.enter(asked, place, object)?;
+        self.keep_version(&mut created, given);
         Ok(asked.done(201, &created))
     }
 
@@ -235,38 +242,40 @@ impl Server {
             let why = "is required for apply patch";
             return Err(Refusal::invalid(&options, "", Cause::Required, "fieldManager", why));
         };
-        let applied = body(asked, &place.kind)?;
-        if applied["kind"] != place.kind.kind || applied["apiVersion"] != version(asked, &place.kind) {
-            let text = |field: &str| applied[field].as_str().unwrap_or_default();
-            let message = format!("invalid object type: {}, Kind={}", text("apiVersion"), text("kind"));
-            return Err(Refusal::bad_request(message));
+        let stored = place.stored(&self.store).cloned();
+        if part == Part::Status {
+            stored.as_ref().map_err(Clone::clone)?;
         }
+        let stored = stored.ok();
+        let applied = applied_part(asked, place, part)?;
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name: name.to_owned(), subresource, update: None };
-        limits::check(&applied)?;
-        let applied = completed(place, applied)?;
-        let applied = decoded(asked, place, applied).map_err(Refusal::bad_request)?;
-        check_applied(place, &applied)?;
-        let stored = place.stored(&self.store).ok().cloned();
         stored.as_deref().map_or(Ok(()), limits::check)?;
         let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
         let live = stored.as_deref().map_or_else(|| applied.clone(), |stored| place.shown(stored));
         let force = asked.target.flag("force");
         let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
         limits::check(&wanted)?;
+        remove_own_nulls(&place.kind, &mut wanted);
+        check_applied_name(place, &applied)?;
         if let Some(version) = &place.version {
             version.conform(&mut wanted).map_err(Refusal::bad_request)?;
         }
         // The server compares them.
-        for field in ["resourceVersion", "uid", "deletionTimestamp"] {
-            if let Some(given) = applied["metadata"].get(field).filter(|given| !given.is_null()) {
+        for field in ["deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "uid"] {
+            let given = applied["metadata"].get(field).filter(|given| !given.is_null() && stored.is_some());
+            if let Some(given) = given {
                 metadata_of(&mut wanted).insert(field.into(), given.clone());
             }
         }
         let (code, object) = match stored {
             None if applied["metadata"]["uid"].is_string() => return Err(no_such_uid(place, &applied)),
-            None if part == Part::Status => return Err(Refusal::not_found(&place.kind, &place.name)),
-            None => (201, self.enter(asked, place, wanted)?),
+            None => {
+                write::check_name(place, &applied)?;
+                write::parse_version(&applied)?;
+                metadata_of(&mut wanted).remove("resourceVersion");
+                (201, self.enter(asked, place, wanted)?)
+            }
             Some(stored) => {
                 let object = self.update(asked, place, &stored, wanted, part)?;
                 self.define(asked, place, &stored, &object);
@@ -296,7 +305,10 @@ impl Server {
         check_namespace_may_go(asked, place)?;
         self.admit_deletion(asked, place)?;
         let object = match write::delete(&mut self.store, asked.moment, place, &options)? {
-            Deleted::Marked(object) => return Ok(asked.done(200, &object)),
+            // Of all that goes on waiting, a server says it of this alone.
+            Deleted::Marked(object) => {
+                return Ok(asked.done(if options["orphanDependents"] == false { 202 } else { 200 }, &object));
+            }
             Deleted::Gone(object) if place.kind.has(Trait::DeletedObjectReturned) => {
                 return Ok(asked.done(200, &object));
             }
@@ -353,7 +365,7 @@ impl Server {
         }
         let names_policy = ["propagationPolicy", "orphanDependents"].iter().any(|field| !options[*field].is_null());
         if !names_policy && asked.actor == Actor::Client && kind.has(Trait::OrphansDependents) {
-            options["propagationPolicy"] = json!("Orphan");
+            options["propagationPolicy"] = json!(write::ORPHAN_UNLESS_WAITING);
         }
         if options["dryRun"].as_array().is_some_and(|dry_run| !dry_run.is_empty()) {
             self.store.set_dry_run(true);
@@ -385,12 +397,66 @@ fn mutated(
     }
 }
 
-/// Checks the metadata of an apply that are no fields of a manager.
-fn check_applied(place: &Place, applied: &Value) -> Result<(), Refusal> {
+/// What a manager applies, by a request for this part of the object.
+fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<Value, Refusal> {
+    let kind = &*place.kind;
+    let mut applied = body(asked, kind)?;
+    if !applied.is_object() {
+        let why = mismatch(&applied, "value", MAP);
+        let before = "error decoding YAML: error unmarshaling JSON: while decoding JSON";
+        return Err(Refusal::bad_request(format!("{before}: {why}")));
+    }
+    let expected = version(asked, kind);
+    if applied["kind"] != kind.kind || applied["apiVersion"] != expected {
+        let text = |field: &str| applied[field].as_str().unwrap_or_default();
+        let group = if text("apiVersion").contains('/') { "" } else { "/" };
+        let message = format!("invalid object type: {group}{}, Kind={}", text("apiVersion"), text("kind"));
+        return Err(Refusal::bad_request(message));
+    }
     if applied["metadata"]["managedFields"].is_array() {
         return Err(Refusal::bad_request("metadata.managedFields must be nil"));
     }
-    write::check_given_name(place, applied)
+    // It is nobody's field, and the text of a custom resource is not read.
+    if kind.is_custom() && applied["metadata"]["creationTimestamp"].is_string() {
+        metadata_of(&mut applied).remove("creationTimestamp");
+    }
+    limits::check(&applied)?;
+    let mut applied = decoded(asked, place, completed(place, applied)?).map_err(|why| {
+        let before = match why.split(' ').next() {
+            Some("parsing") => "",
+            Some("illegal") => "error decoding from json: ",
+            _ => return Refusal::bad_request(why),
+        };
+        let of = format!("{}{expected}, Kind={}", if expected.contains('/') { "" } else { "/" }, kind.kind);
+        let refused = format!("failed to convert new object (/{}; {of}) to proper version", place.name);
+        Refusal::without_reason(
+            500,
+            &format!("{refused}: unable to convert unstructured object to {of}: {before}{why}"),
+        )
+    })?;
+    // A part of an object has a request of its own.
+    applied.as_object_mut().into_iter().for_each(|fields| {
+        fields.retain(|name, _| match part {
+            Part::Whole => name != "status" || !kind.has_status,
+            Part::Status => ["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()),
+        });
+    });
+    if part == Part::Status {
+        let changed: Vec<&str> = kind.changed_with_status().collect();
+        let owned = ["annotations", "finalizers", "labels", "ownerReferences"].iter();
+        let metadata = metadata_of(&mut applied);
+        owned.filter(|field| !changed.contains(field)).for_each(|field| drop(metadata.remove(*field)));
+    }
+    Ok(applied)
+}
+
+/// Checks the name of an apply, if it has one.
+fn check_applied_name(place: &Place, applied: &Value) -> Result<(), Refusal> {
+    match applied["metadata"].get("name") {
+        Some(Value::String(name)) if !name.is_empty() => write::check_given_name(place, applied),
+        Some(_) => write::check_name(place, applied),
+        None => write::check_namespace(place, applied),
+    }
 }
 
 /// An apply names the uid of an object that is absent.
@@ -401,9 +467,13 @@ fn no_such_uid(place: &Place, applied: &Value) -> Refusal {
 }
 
 /// Checks that a patch leaves an object its type.
-fn check_type(kind: &ServedKind, object: &Value, shown: &Value) -> Result<(), Refusal> {
+fn check_type(kind: &ServedKind, object: &mut Value, shown: &Value) -> Result<(), Refusal> {
     for field in ["apiVersion", "kind"] {
-        let (given, known) = (&object[field], shown[field].as_str().unwrap_or_default());
+        let known = shown[field].as_str().unwrap_or_default();
+        if object[field].is_null() && !kind.is_custom() {
+            object[field] = json!(known);
+        }
+        let given = &object[field];
         if *given == known {
             continue;
         }
@@ -424,18 +494,26 @@ fn check_type(kind: &ServedKind, object: &Value, shown: &Value) -> Result<(), Re
     Ok(())
 }
 
+/// The type that a server reads of a patch.
+const MAP: &str = "map[string]interface {}";
+
 /// What a patch makes of an object.
 pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Result<Value, Refusal> {
     let kind = &*place.kind;
     let shown = read::shown(asked, stored);
-    let undecodable = |why: &dyn core::fmt::Display| Refusal::bad_request(format!("error decoding patch: {why}"));
-    let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(&error));
+    let sort = PatchType::of(kind, asked.call.content_type)?;
+    let undecodable = |why: String| {
+        let before = if sort == PatchType::Strategic { "" } else { "error decoding patch: " };
+        Refusal::bad_request(format!("{before}{why}"))
+    };
+    let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(syntax_fault(&error)));
     let object_patch =
-        || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(&"it is no object")) });
-    let object = match PatchType::of(kind, asked.call.content_type)? {
+        || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(mismatch(&it, "value", MAP))) });
+    let mut object = match sort {
         PatchType::Merge => {
-            let mut object = shown.clone();
-            apply_merge_patch(&mut object, &object_patch()?);
+            let (mut object, mut patch) = (shown.clone(), object_patch()?);
+            patch::prune_lists(&mut patch, false);
+            apply_merge_patch(&mut object, &patch);
             object
         }
         PatchType::Strategic => {
@@ -450,7 +528,11 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     if !object.is_object() {
         return Err(Refusal::unprocessable());
     }
-    check_type(kind, &object, &shown)?;
+    if sort == PatchType::Strategic {
+        ["apiVersion", "kind"].iter().for_each(|field| object[*field] = shown[*field].clone());
+    } else if !(kind.is_custom() && asked.target.subresource == "status") {
+        check_type(kind, &mut object, &shown)?;
+    }
     read::stored(asked, place, object).map_err(|why| {
         let name = stored["metadata"]["name"].as_str().unwrap_or_default();
         Refusal::invalid(kind, name, Cause::Invalid, "patch", &why)

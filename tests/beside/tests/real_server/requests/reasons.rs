@@ -4,6 +4,7 @@ use listwatch_tests::requests::Request;
 use listwatch_tests::requests::difference::Difference;
 use listwatch_tests::requests::pair::Compared;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Why some answers differ.
 pub(super) struct Reason {
@@ -49,87 +50,99 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a field or a label that is not given has no default that a selector could find",
     },
     // Both refuse, and with the same code.
-    Reason { explains: |case| case.codes() == (400, 400), why: "the message of a 400 is the cluster's own" },
     Reason {
-        explains: |case| case.codes() == (406, 406),
-        why: "a server names the media types that the cluster does not have, too",
+        explains: |case| {
+            case.codes() == (400, 400) && case.are_all(is_message) && case.server_says("unable to parse requirement")
+        },
+        why: "what is wrong with a label selector is said in the cluster's own words",
     },
     Reason {
-        explains: |case| case.codes() == (500, 500) && case.request.verb() == "APPLY",
-        why: "the message of an apply that has no type names the object by the path",
+        explains: |case| {
+            case.codes() == (400, 400)
+                && case.are_all(is_message)
+                && ["json: ", "illegal base64", "error decoding YAML", "invalid object type"]
+                    .iter()
+                    .any(|it| case.server_says(it))
+        },
+        why: "of several values of another type a server names the first one in the text, and those of specs, too",
+    },
+    Reason {
+        explains: |case| case.codes() == (406, 406) && case.are_all(is_message),
+        why: "a server names the media types that the cluster does not have, too",
     },
     Reason {
         explains: |case| case.codes() == (422, 422) && case.is_bad_patch(),
         why: "the message of a patch that makes no object is the cluster's own",
     },
     Reason {
-        explains: |case| case.codes() == (422, 422) && !case.is_bad_patch() && case.says_more(),
-        why: "a refusal names the faults of the metadata first, and those of the spec only without them",
+        explains: |case| case.codes() == (422, 422) && case.are_all(is_cause) && case.says_it_again(),
+        why: "a server checks the metadata of a changed object one to four times, and names a fault each time",
+    },
+    Reason {
+        explains: |case| {
+            case.codes() == (422, 422)
+                && case.are_all(is_cause)
+                && case.is_built_in()
+                && !case.has_null_element()
+                && (case.says_more(is_of_spec) || case.is_unchecked())
+        },
+        why: "the specs of Kubernetes' own kinds are not checked, so a refusal names the faults of the metadata alone",
+    },
+    Reason {
+        explains: |case| {
+            case.codes() == (422, 422) && case.are_all(is_cause) && case.is_built_in() && case.has_null_element()
+        },
+        why: "a null in a list of objects is an object without fields, and a server names those that it requires",
     },
     Reason {
         explains: |case| {
             ![400, 406].contains(&case.codes().0)
                 && case.has_same_code()
                 && case.are_all(is_group)
+                && !case.server_says("StorageError")
                 && case.request.specimen.collection == "events.k8s.io/v1/events"
         },
         why: "the answer about an Event names the version in which it is stored",
     },
     // Both refuse, for different faults.
     Reason {
-        explains: |case| case.are_refusals() && !case.has_same_code() && !case.is_untyped() && !case.is_mistaken(),
-        why: "a request with several faults is refused for another one of them",
+        explains: |case| case.are_refusals() && !case.has_same_code() && case.is_built_in() && case.is_unchecked(),
+        why: "the specs and the types of Kubernetes' own kinds are not checked, so a later fault is told",
     },
     Reason {
-        explains: |case| case.are_refusals() && !case.has_same_code() && !case.is_untyped() && case.is_mistaken(),
-        why: "a method that a path does not take, and a custom resource of another kind, are refused by another code",
+        explains: |case| case.are_refusals() && !case.has_same_code() && case.is_mistaken() && !case.is_unchecked(),
+        why: "a method that a path does not take is refused by another code",
     },
     // The server alone refuses.
     Reason {
-        explains: |case| case.is_built_in() && case.refuses_alone(422),
+        explains: |case| case.is_built_in() && case.refuses_alone(422) && case.is_unchecked(),
         why: "the specs of Kubernetes' own kinds are not checked",
     },
     Reason {
-        explains: |case| case.is_built_in() && case.refuses_alone(400),
+        explains: |case| case.is_built_in() && case.refuses_alone(400) && case.is_unchecked(),
         why: "the types of fields of Kubernetes' own kinds are not checked",
     },
     Reason {
-        explains: |case| case.is_untyped() && case.codes().1 != 500,
+        explains: |case| {
+            case.is_untyped()
+                && (case.codes().1 != 500 || case.are_all(is_message))
+                && case.server_says("failed to create typed patch object")
+        },
         why: "an apply is not compared with the types of Kubernetes' own kinds, and a field of another type is a 400",
     },
     Reason {
-        explains: |case| case.is_built_in() && case.refuses_alone(409) && case.request.verb() == "APPLY",
+        explains: |case| {
+            case.is_built_in()
+                && case.codes().0 == 409
+                && !case.has_same_code()
+                && case.request.verb() == "APPLY"
+                && case.server_says("Apply failed with")
+        },
         why: "a default belongs to no manager, so no apply conflicts with it",
-    },
-    Reason {
-        explains: |case| case.refuses_alone(409) && case.request.verb() == "PUT",
-        why: "a replacement of an absent object may name a uid",
-    },
-    Reason {
-        explains: |case| {
-            case.are_done()
-                && case.request.verb() == "METADATAS"
-                && case.are_all(|it| it.path == "items" && it.simulated == Some(json!([])))
-        },
-        why: "a server writes an empty list of metadata as null",
-    },
-    Reason {
-        explains: |case| {
-            case.is_of("batch/v1/jobs", "DELETE") && case.are_done() && case.differs("metadata.finalizers[0]")
-        },
-        why: "a deletion without a policy orphans the dependents of a Job that waits for them already",
-    },
-    Reason {
-        explains: |case| case.is_of("v1/services", "DELETE") && case.codes() == (202, 200),
-        why: "an accepted deletion is a 200, and not a 202",
     },
     Reason {
         explains: |case| case.request.has("stray") && case.codes() == (404, 200),
         why: "every kind of a group that is not of Kubernetes exists",
-    },
-    Reason {
-        explains: |case| case.are_done() && case.differs("metadata.selfLink"),
-        why: "a server keeps a link of an object to itself",
     },
     Reason {
         explains: |case| case.request.verb() == "APPLY" && case.codes() == (409, 409),
@@ -140,41 +153,145 @@ pub(super) const REASONS: &[Reason] = &[
         why: "the message of a replacement with another uid is the cluster's own",
     },
     Reason {
-        explains: |case| case.request.verb() == "PUT" && case.codes() == (500, 201),
-        why: "a replacement of an absent object may name a version that is no number",
-    },
-    Reason {
-        explains: |case| case.is_built_in() && case.request.verb() == "JSON" && case.codes() == (200, 422),
+        explains: |case| {
+            case.is_built_in()
+                && case.request.verb() == "JSON"
+                && ((case.codes().1 == 422 && case.simulated_says("the server rejected our request"))
+                    || (case.codes() == (422, 200) && case.server_says("the server rejected our request")))
+        },
         why: "a JSON patch finds no defaults",
     },
     Reason {
-        explains: |case| case.request.verb() == "APPLY" && case.refuses_alone(400) && !case.is_built_in(),
-        why: "an apply may have an empty name",
-    },
-    Reason {
-        explains: |case| {
-            case.request.verb() == "APPLY" && case.codes() == (201, 400) && case.request.has("date that is none")
-        },
-        why: "an apply may not have a date that is none",
+        explains: |case| case.are_done() && case.is_built_in() && case.has_null_list(),
+        why: "a server writes null for a list that has to be there and has no elements",
     },
     Reason {
         explains: |case| {
             case.are_done()
-                && !case.is_built_in()
-                && case.request.verb() == "MERGE"
-                && case.are_all(|it| it.simulated == Some(json!(null)))
+                && case.request.target().contains("dryRun=All")
+                && case.are_all(|it| {
+                    ["metadata.selfLink", "metadata.deletionGracePeriodSeconds"].contains(&it.path.as_str())
+                })
         },
-        why: "a server takes nulls from objects in the lists of a merge patch",
+        why: "the answer to a dry run has metadata that nothing stores",
+    },
+    Reason {
+        explains: |case| {
+            case.request.specimen.collection == "v1/services"
+                && ["PUT", "APPLY"].contains(&case.request.verb())
+                && case.request.subresource() == "status"
+                && case.codes().0 != 404
+                && case.codes().1 == 404
+                && !case.is_unchecked()
+                && !case.is_untyped()
+        },
+        why: "a server takes the status of an absent Service for its creation",
+    },
+    Reason {
+        explains: |case| {
+            case.are_done()
+                && case.are_all(|it| it.path.starts_with("metadata.finalizers["))
+                && case.has_same_finalizers()
+        },
+        why: "an apply sorts sets, and a deletion puts its finalizer first",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "APPLY"
+                && !case.is_built_in()
+                && case.refuses_alone(422)
+                && case.server_says("must be of type")
+                && case.server_says("\"null\"")
+        },
+        why: "an apply keeps a null of a custom resource, which its schema refuses",
+    },
+    Reason {
+        explains: |case| {
+            case.are_done()
+                && case.request.verb() == "STRATEGIC"
+                && case.request.step.body.contains("\"$patch\":\"replace\"")
+                && case.are_all(|it| (it.server.is_none() && it.path.starts_with("metadata.labels")) || follows(it))
+        },
+        why: "a strategic patch that replaces a map puts none where there is none",
+    },
+    Reason {
+        explains: |case| {
+            case.codes() == (422, 422)
+                && case.request.has("bad prefix")
+                && case.are_all(|it| is_cause(it) || it.path == "details.name")
+                && case.differs("details.name")
+        },
+        why: "the name that is made of a prefix has other characters at its end",
+    },
+    Reason {
+        explains: |case| {
+            case.request.specimen.collection == "events.k8s.io/v1/events"
+                && case.refuses_alone(422)
+                && case.causes(&case.compared.server.body).iter().all(|field| field.starts_with("metadata."))
+        },
+        why: "the names of Events are checked as in version v1",
+    },
+    Reason {
+        explains: |case| case.codes() == (422, 422) && case.are_all(is_message) && case.has_same_letters(),
+        why: "a server goes through a map, and names the faults in it in any order",
+    },
+    Reason {
+        explains: |case| {
+            case.request.has("watch") && case.request.specimen.collection == "v1/pods" && case.has_marked()
+        },
+        why: "a pod is gone at once, and a watch is not told when it was to go",
+    },
+    Reason {
+        explains: |case| {
+            case.are_done()
+                && case.request.specimen.collection == "v1/nodes"
+                && case.differs("spec.taints")
+                && case.are_all(|it| it.path == "spec.taints" || is_kept(it))
+        },
+        why: "a server taints a new Node as not ready, and nothing would take that away again",
     },
 ];
 
 /// Whether the simulated cluster has a field more, which a server leaves out.
 fn is_kept(it: &Difference) -> bool {
-    it.server.is_none() && !it.path.starts_with("identity") && (!it.path.contains("metadata") || is_unknown(&it.path))
+    let name = it.path.rsplit('.').next().unwrap_or_default();
+    let is_in_object = !["metadata", "identity", "message", "details"].iter().any(|place| it.path.starts_with(place));
+    is_in_object && it.server.is_none() && (is_unknown(name) || it.simulated.as_ref().is_some_and(is_nothing))
 }
 
-fn is_unknown(path: &str) -> bool {
-    path.ends_with(".unknown") || path.ends_with("].x")
+/// Whether a value is nothing but zeros, empty values, and fields that no type has.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().all(|(name, value)| is_unknown(name) || is_nothing(value)),
+        Value::Array(elements) => elements.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+    }
+}
+
+/// Whether the simulated cluster has nothing, or an empty list.
+fn is_empty(it: &Difference) -> bool {
+    it.simulated.as_ref().is_none_or(|value| value.as_array().is_some_and(Vec::is_empty))
+}
+
+fn is_unknown(name: &str) -> bool {
+    ["unknown", "seen"].contains(&name)
+}
+
+fn is_message(it: &Difference) -> bool {
+    it.path == "message"
+}
+
+/// Whether it is in what a refusal says of fields.
+fn is_cause(it: &Difference) -> bool {
+    is_message(it) || it.path.starts_with("details.causes")
+}
+
+fn is_of_spec(field: &str) -> bool {
+    // A server names the taints of a Node there.
+    !field.starts_with("metadata") || field.starts_with("metadata.taints")
 }
 
 fn is_group(it: &Difference) -> bool {
@@ -212,6 +329,10 @@ impl Case<'_> {
     fn is_write_of_nothing(&self) -> bool {
         let is_count = |it: &Difference| it.path == "metadata.generation" && self.is_built_in();
         self.are_all(|it| (it.path.starts_with("identity of") && it.path.ends_with("version")) || is_count(it))
+    }
+
+    fn simulated_says(&self, text: &str) -> bool {
+        self.compared.simulated.body["message"].as_str().is_some_and(|message| message.contains(text))
     }
 
     fn server_says(&self, text: &str) -> bool {
@@ -267,9 +388,86 @@ impl Case<'_> {
         self.causes(&self.compared.server.body) == ["patch"]
     }
 
-    /// Whether the server's refusal has more causes, and those of the simulated cluster, too.
-    fn says_more(&self) -> bool {
-        let [server, simulated] = [&self.compared.server, &self.compared.simulated].map(|it| self.causes(&it.body));
-        server.len() > simulated.len() && simulated.iter().all(|field| server.contains(field))
+    /// Both refusals' fields.
+    fn both_causes(&self) -> [Vec<&str>; 2] {
+        [&self.compared.server, &self.compared.simulated].map(|it| self.causes(&it.body))
+    }
+
+    /// Whether the server names the same fields, some of the metadata more often.
+    fn says_it_again(&self) -> bool {
+        let [server, simulated] = self.both_causes();
+        let count = |causes: &[&str], field: &str| causes.iter().filter(|cause| **cause == field).count();
+        let is_again = |field: &str| {
+            let [server, simulated] = [count(&server, field), count(&simulated, field)];
+            server == simulated || (server > 0 && simulated > 0 && field.starts_with("metadata."))
+        };
+        server.len() != simulated.len() && server.iter().chain(&simulated).all(|field| is_again(field))
+    }
+
+    /// Whether the server's refusal has all causes of the other one, and more about such fields.
+    fn says_more(&self, may_be: fn(&str) -> bool) -> bool {
+        let [server, simulated] = self.both_causes();
+        let is_more = |field: &str| !simulated.contains(&field);
+        simulated.iter().all(|field| server.contains(field))
+            && server.iter().any(|field| is_more(field))
+            && server.iter().filter(|field| is_more(field)).all(|field| may_be(field))
+    }
+
+    /// Whether the simulated cluster names an element where the server names fields of it.
+    fn has_null_element(&self) -> bool {
+        let [server, simulated] = self.both_causes();
+        let is_below = |element: &&&str| server.iter().any(|field| field.starts_with(&format!("{element}.")));
+        simulated.iter().any(|field| field.ends_with(']') && is_below(&field))
+    }
+
+    /// Whether the server has null where the simulated cluster has nothing.
+    fn has_null_list(&self) -> bool {
+        let is_null = |it: &Difference| it.server == Some(json!(null)) && is_empty(it);
+        self.compared.differences.iter().any(is_null) && self.are_all(|it| is_null(it) || follows(it))
+    }
+
+    /// Whether both objects have the same finalizers.
+    fn has_same_finalizers(&self) -> bool {
+        let [server, simulated] = [&self.compared.server, &self.compared.simulated].map(|it| {
+            let finalizers = it.body["metadata"]["finalizers"].as_array().into_iter().flatten();
+            finalizers.map(Value::to_string).collect::<BTreeSet<_>>()
+        });
+        server == simulated
+    }
+
+    /// Whether both messages have the same letters.
+    fn has_same_letters(&self) -> bool {
+        let [server, simulated] = [&self.compared.server, &self.compared.simulated].map(|it| {
+            let mut letters: Vec<char> = it.body["message"].as_str().unwrap_or_default().chars().collect();
+            letters.sort_unstable();
+            letters
+        });
+        server == simulated
+    }
+
+    /// Whether the events differ in those of pods that are about to go.
+    fn has_marked(&self) -> bool {
+        let [server, simulated] = [&self.compared.server, &self.compared.simulated].map(|it| {
+            let events = it.body.as_array().into_iter().flatten();
+            let is_mark = |event: &&Value| {
+                event["type"] == "MODIFIED" && event["object"]["metadata"]["deletionTimestamp"].is_string()
+            };
+            let marks = events.clone().filter(is_mark).count();
+            let others = events.filter(|event| !is_mark(event));
+            let others = others.map(|event| (event["type"].clone(), event["object"]["metadata"]["name"].clone()));
+            (marks, others.collect::<Vec<_>>())
+        });
+        server.0 > simulated.0 && server.1 == simulated.1
+    }
+
+    /// Whether the server refuses for a fault of a spec, or a type, that the simulated cluster does not know.
+    fn is_unchecked(&self) -> bool {
+        let causes = self.causes(&self.compared.server.body);
+        let is_of_type = ["json: cannot unmarshal", "strict decoding error"].iter().any(|it| self.server_says(it));
+        match self.codes().0 {
+            422 => !causes.is_empty() && causes.iter().all(|field| is_of_spec(field)),
+            400 => is_of_type,
+            _ => false,
+        }
     }
 }

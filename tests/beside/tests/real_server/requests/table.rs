@@ -6,8 +6,11 @@ use crate::real_server::requests::reasons::REASONS;
 use crate::real_server::requests::shrink::shrunk;
 use listwatch_tests::requests::draw::draw;
 use listwatch_tests::skipped::tell;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 
 #[derive(Default)]
 pub(super) struct Table {
@@ -43,6 +46,7 @@ impl Table {
                 continue;
             }
             self.differ += 1;
+            list(seed, &told);
             match *told.reasons {
                 [reason] => *self.reasons.entry(reason).or_default() += 1,
                 _ => self.faults.entry(signature(&told)).or_insert((0, seed, told)).0 += 1,
@@ -72,13 +76,26 @@ impl Table {
             let count = |class| self.verbs.get(&(verb.clone(), class)).copied().unwrap_or_default();
             println!("{verb:<9} {:>5} {:>6} {:>6}", count(2), count(4), count(5));
         }
-        println!("differences by their reasons");
-        for (index, count) in &self.reasons {
-            println!("{count:>5}  {}", REASONS[*index].why);
-        }
-        let (requests, differ, reasons) = (self.requests, self.differ, self.reasons.len());
-        tell(format_args!("{requests} random requests beside a server: {differ} differ, for {reasons} reasons"));
+        let reasons = self.reasons.iter().map(|(index, count)| format!("{count:>5} differ: {}\n", REASONS[*index].why));
+        let (requests, alike) = (self.requests, self.requests - self.differ);
+        let unexplained: usize = self.faults.values().map(|(count, ..)| count).sum();
+        tell(format_args!(
+            "{requests} random requests beside a server\n{alike:>5} are answered alike\n{}{unexplained:>5} differ without a reason",
+            reasons.collect::<String>()
+        ));
     }
+}
+
+/// Adds a difference to the file of all differences, if there is to be one.
+fn list(seed: u64, told: &Told) {
+    let Some(file) = std::env::var_os("RANDOM_DIFFERENCES") else { return };
+    let Told { request, place, compared, reasons } = told;
+    let why: Vec<&str> = reasons.iter().map(|reason| REASONS[*reason].why).collect();
+    let places: Vec<String> = compared.differences.iter().map(ToString::to_string).collect();
+    let line = json!({ "seed": seed, "request": place, "sent": request.to_string(), "why": why, "differences": places,
+        "codes": [compared.server.code, compared.simulated.code] });
+    let mut file = File::options().append(true).create(true).open(file).unwrap();
+    writeln!(file, "{line}").unwrap();
 }
 
 fn describe(out: &mut String, stage: &Stage, seed: u64, told: &Told, is_shrunk: bool) {

@@ -38,6 +38,19 @@ struct Metadata<'a> {
     resource_version: Option<Cow<'a, str>>,
 }
 
+/// The part of an object that tells it from one of the same name.
+#[derive(Deserialize)]
+struct Identity<'a> {
+    #[serde(borrow)]
+    metadata: Uid<'a>,
+}
+
+#[derive(Deserialize)]
+struct Uid<'a> {
+    #[serde(borrow)]
+    uid: Option<Cow<'a, str>>,
+}
+
 impl ObjectText {
     /// The object, if it has a name.
     pub(crate) fn of(text: &str) -> Option<Self> {
@@ -55,6 +68,16 @@ impl ObjectText {
         let or = |own: Cow<'static, str>, page: &Cow<'static, str>| if own.is_empty() { page.clone() } else { own };
         let TypeMeta { api_version, kind } = own.into_owned();
         TypeMeta { api_version: or(api_version, &page.api_version), kind: or(kind, &page.kind) }
+    }
+
+    /// The identity of the object, if it says one.
+    pub(crate) fn uid(&self) -> Option<Box<str>> {
+        serde_json::from_str::<Identity<'_>>(&self.text).ok()?.metadata.uid.map(Into::into)
+    }
+
+    /// The text as it was told.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// The whole object.

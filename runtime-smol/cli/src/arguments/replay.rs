@@ -59,7 +59,7 @@ pub(crate) struct ReplayOptions {
     pub(crate) speed: Speed,
 
     /// Play the first of the recorded resources that has this name (pods, deployments.apps, v1/pods) or
-    /// this path [default: the first of all]
+    /// this path [default: all of them, in one time line]
     #[arg(long, value_name = "NAME", help_heading = "Playback")]
     pub(crate) resource: Option<String>,
 

@@ -178,3 +178,20 @@ fn a_replay_prints_its_objects_in_the_forms_of_kubectl() {
     let lines = |options: &str| replay(&capture, options).output().lines().count();
     assert!(lines("-o name --print store") < lines("-o name"));
 }
+
+#[test]
+fn a_replay_prints_the_dates_of_the_recording_and_ages_at_them() {
+    let capture = bundled("pods-rollout.jsonl.gz");
+    let table = replay(&capture, "-o table").output();
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    let times: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert!(times.is_sorted() && times[0] == "2026-11-20T10:41:52Z", "{}", times[0]);
+    assert!(*times.last().unwrap() > "2026-11-20T10:42:20Z" && *times.last().unwrap() < "2026-11-20T10:43:00Z");
+    assert!(rows.iter().all(|row| row[4].ends_with('s')), "{table}");
+    let store = replay(&capture, "-o table --print store").output();
+    assert!(store.lines().skip(1).all(|row| row.ends_with('s')), "{store}");
+    let json = replay(&capture, "-o json").output();
+    let printed =
+        json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["time"].as_str().unwrap().to_owned());
+    assert_eq!(printed.collect::<Vec<_>>(), times);
+}

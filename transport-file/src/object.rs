@@ -36,18 +36,7 @@ struct Metadata<'a> {
     name: Cow<'a, str>,
     #[serde(borrow, default)]
     resource_version: Option<Cow<'a, str>>,
-}
-
-/// The part of an object that tells it from one of the same name.
-#[derive(Deserialize)]
-struct Identity<'a> {
-    #[serde(borrow)]
-    metadata: Uid<'a>,
-}
-
-#[derive(Deserialize)]
-struct Uid<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     uid: Option<Cow<'a, str>>,
 }
 
@@ -72,7 +61,7 @@ impl ObjectText {
 
     /// The identity of the object, if it says one.
     pub(crate) fn uid(&self) -> Option<Box<str>> {
-        serde_json::from_str::<Identity<'_>>(&self.text).ok()?.metadata.uid.map(Into::into)
+        serde_json::from_str::<Outline<'_>>(&self.text).ok()?.metadata.uid.map(Into::into)
     }
 
     /// The text as it was told.

@@ -40,8 +40,11 @@ pub(crate) fn detect(source: &mut Source) -> Result<FileKind, CaptureError> {
                 (Ok(FileKind::List), _) if is_followed(source)? => Ok(FileKind::WatchLog),
                 (Ok(kind), _) => Ok(kind),
                 (Err(_), Err(error)) if error.is_io() => Err(source.error(None, &error.into())),
-                (Err(Found::Object(_)), _) if is_followed(source)? => Ok(FileKind::WatchLog),
-                (Err(found), _) => Err(found.refuse(source)),
+                (Err(Found { is_object: true, .. }), _) if is_followed(source)? => Ok(FileKind::WatchLog),
+                (Err(Found { what, advice, .. }), _) => {
+                    let fault = Fault::new(CaptureErrorKind::Unrecognized, format!("{what}; {advice}"));
+                    Err(CaptureError::new(source.path(), None, fault))
+                }
             }
         }
         Some(byte) => {
@@ -113,41 +116,30 @@ struct Keys {
     items: bool,
 }
 
-/// What is no recording.
-enum Found {
-    /// An object, of which a log may have several.
-    Object(String),
-    /// Something else, and what to do.
-    Other(String, &'static str),
-}
-
-impl Found {
-    fn refuse(self, source: &Source) -> CaptureError {
-        let message = match self {
-            Self::Object(found) => format!("{found}; {ADVICE}"),
-            Self::Other(found, advice) => format!("{found}; {advice}"),
-        };
-        CaptureError::new(source.path(), None, Fault::new(CaptureErrorKind::Unrecognized, message))
-    }
+/// What is no recording, and what to do.
+struct Found {
+    what: String,
+    advice: &'static str,
+    /// Whether it is an object, of which a log has several.
+    is_object: bool,
 }
 
 impl Keys {
     fn kind(&self) -> Result<FileKind, Found> {
+        let found = |what, advice, is_object| Err(Found { what, advice, is_object });
         match self.first.as_deref() {
             Some("t" | "id" | "capture" | "started") => Ok(FileKind::Capture),
             Some("type" | "object" | "event") => Ok(FileKind::WatchLog),
             Some("kind" | "apiVersion" | "items" | "metadata") => match self.kind.as_deref() {
                 _ if self.items => Ok(FileKind::List),
-                _ if self.is_of_audit() => Err(Found::Other("this is an audit log".into(), AUDIT)),
-                Some("Table") => Err(Found::Other("this is a Table".into(), TABLE)),
+                _ if self.is_of_audit() => found("this is an audit log".into(), AUDIT, false),
+                Some("Table") => found("this is a Table".into(), TABLE, false),
                 Some(kind) if kind.ends_with("List") => Ok(FileKind::List),
-                Some(kind) => Err(Found::Object(format!("this is a single object of kind {kind:?}, and no list"))),
-                None => Err(Found::Object("this is a single object, and no list".into())),
+                Some(kind) => found(format!("this is a single object of kind {kind:?}, and no list"), ADVICE, true),
+                None => found("this is a single object, and no list".into(), ADVICE, true),
             },
-            Some(key) => {
-                Err(Found::Other(format!("this is JSON of an unknown shape: its first key is {key:?}"), ADVICE))
-            }
-            None => Err(Found::Other("this is JSON of an unknown shape: its first object has no key".into(), ADVICE)),
+            Some(key) => found(format!("this is JSON of an unknown shape: its first key is {key:?}"), ADVICE, false),
+            None => found("this is JSON of an unknown shape: its first object has no key".into(), ADVICE, false),
         }
     }
 

@@ -1,5 +1,5 @@
 //! The bytes of a file, member by member: the members of a gzip file, or the frames of a Zstandard file. A text in UTF-16,
-//! as PowerShell writes it, is read as UTF-8.
+//! as PowerShell writes it, is converted to UTF-8 when it is opened.
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use flate2::bufread::GzDecoder;
@@ -11,9 +11,10 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The byte order marks of UTF-16.
-const LITTLE_ENDIAN: [u8; 2] = [0xff, 0xfe];
-const BIG_ENDIAN: [u8; 2] = [0xfe, 0xff];
+/// The byte order marks of UTF-16, little-endian and big-endian.
+const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
+/// The most bytes of a text in UTF-16, which is in memory.
+const MOST_UTF16: u64 = 1 << 30;
 const BUFFER: usize = 64 * 1024;
 /// The least bytes between the beginnings of members that are noted.
 const APART: u64 = 64 * 1024;
@@ -48,27 +49,20 @@ enum Member {
     Plain(File),
     Gzip(Box<GzDecoder<File>>),
     Zstd(ZstdDecoder<'static, File>),
-    Utf16(Utf16),
-}
-
-/// A text in UTF-16.
-struct Utf16 {
-    file: File,
-    is_big_endian: bool,
-    /// Bytes that are not converted: a part of a character.
-    held: Vec<u8>,
-    /// Converted bytes that were not read.
-    text: Vec<u8>,
 }
 
 type File = BufReader<Counted>;
 
 /// A file that counts the bytes read from it.
 struct Counted {
-    file: std::fs::File,
+    file: Box<dyn ReadSeek>,
     /// The position in the file.
     at: u64,
 }
+
+trait ReadSeek: Read + Seek + Send + Sync {}
+
+impl<F: Read + Seek + Send + Sync> ReadSeek for F {}
 
 impl Source {
     pub(crate) fn open(path: &Arc<Path>) -> Result<Self, CaptureError> {
@@ -83,7 +77,7 @@ impl Source {
             return Err(error("is no regular file, which is needed to read it twice; save it to one first".into()));
         }
         let file = std::fs::File::open(path).map_err(unopened)?;
-        let member = Member::first_of(Counted { file, at: 0 });
+        let member = Member::first_of(Counted { file: Box::new(file), at: 0 });
         let member = Some(member.map_err(|cause| error(unreadable(&cause)))?);
         let (path, len, entry) = (Arc::clone(path), metadata.len(), Begin { at: 0, from: 0 });
         Ok(Self { path, len, member, buffer: vec![0; BUFFER].into(), left: 0..0, consumed: 0, entry })
@@ -209,15 +203,11 @@ impl Member {
         let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
         file.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
         file.seek(SeekFrom::Start(0))?;
-        let is_utf16 = [LITTLE_ENDIAN, BIG_ENDIAN].map(|mark| magic.starts_with(&mark));
         match [&GZIP_MAGIC[..], &ZSTD_MAGIC].map(|format| magic.starts_with(format)) {
             [true, _] => Ok(Self::gzip(BufReader::with_capacity(BUFFER, file))),
             [_, true] => Self::zstd(BufReader::with_capacity(BUFFER, file)),
-            _ if is_utf16.contains(&true) => {
-                Ok(Self::Utf16(Utf16::new(BufReader::with_capacity(BUFFER, file), is_utf16[1])))
-            }
             // Its bytes go to the reader's buffer at once.
-            _ => Ok(Self::Plain(BufReader::with_capacity(0, file))),
+            _ => Ok(Self::Plain(BufReader::with_capacity(0, converted(file, &magic)?))),
         }
     }
 
@@ -235,17 +225,15 @@ impl Member {
             Self::Plain(file) => Ok(Self::Plain(file)),
             Self::Gzip(member) => Ok(Self::gzip(member.into_inner())),
             Self::Zstd(frame) => Self::zstd(frame.finish()),
-            Self::Utf16(text) => Ok(Self::Utf16(Utf16::new(text.file, text.is_big_endian))),
         }
     }
 
-    /// The format, if the bytes of the file are others.
+    /// The format, if it is compressed.
     fn format(&self) -> Option<&'static str> {
         match self {
             Self::Plain(_) => None,
             Self::Gzip(_) => Some("gzip"),
             Self::Zstd(_) => Some("zstd"),
-            Self::Utf16(_) => Some("UTF-16"),
         }
     }
 
@@ -254,7 +242,6 @@ impl Member {
             Self::Plain(file) => file.read(buf),
             Self::Gzip(member) => member.read(buf),
             Self::Zstd(frame) => frame.read(buf),
-            Self::Utf16(text) => text.read(buf),
         }
     }
 
@@ -263,7 +250,6 @@ impl Member {
             Self::Plain(file) => file,
             Self::Gzip(member) => member.get_ref(),
             Self::Zstd(frame) => frame.get_ref(),
-            Self::Utf16(text) => &text.file,
         }
     }
 
@@ -272,49 +258,21 @@ impl Member {
             Self::Plain(file) => file,
             Self::Gzip(member) => member.get_mut(),
             Self::Zstd(frame) => frame.get_mut(),
-            Self::Utf16(text) => &mut text.file,
         }
     }
 }
 
-impl Utf16 {
-    fn new(file: File, is_big_endian: bool) -> Self {
-        Self { file, is_big_endian, held: Vec::new(), text: Vec::new() }
+/// The same file or, if that is in UTF-16, its text in UTF-8.
+fn converted(mut file: Counted, magic: &[u8]) -> io::Result<Counted> {
+    let Some(mark) = UTF16_MARKS.iter().position(|mark| magic.starts_with(mark)) else { return Ok(file) };
+    let mut bytes = Vec::new();
+    if file.by_ref().take(MOST_UTF16 + 1).read_to_end(&mut bytes)? as u64 > MOST_UTF16 {
+        return Err(io::Error::other("a text in UTF-16 is longer than 1 GiB; convert it to UTF-8"));
     }
-
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while self.text.is_empty() {
-            let read = self.file.fill_buf()?;
-            let len = read.len();
-            self.held.extend_from_slice(read);
-            self.file.consume(len);
-            if self.held.is_empty() {
-                return Ok(0);
-            }
-            self.convert(len == 0);
-        }
-        let len = self.text.len().min(buf.len());
-        buf[..len].copy_from_slice(&self.text[..len]);
-        self.text.drain(..len);
-        Ok(len)
-    }
-
-    /// Converts what is held, up to the last whole character.
-    fn convert(&mut self, is_end: bool) {
-        let unit = |pair: &[u8]| {
-            let pair = [pair[0], pair[1]];
-            if self.is_big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
-        };
-        let mut units: Vec<u16> = self.held.chunks_exact(2).map(unit).collect();
-        if !is_end {
-            let _rest_comes = units.pop_if(|unit| (0xd800..0xdc00).contains(unit));
-        }
-        let converted = char::decode_utf16(units.iter().copied());
-        let text: String = converted.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
-        let used = if is_end { self.held.len() } else { units.len() * 2 };
-        self.text.extend_from_slice(text.as_bytes());
-        self.held.drain(..used);
-    }
+    let unit = [u16::from_le_bytes, u16::from_be_bytes][mark];
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    Ok(Counted { file: Box::new(io::Cursor::new(text.into_bytes())), at: 0 })
 }
 
 impl Read for Counted {

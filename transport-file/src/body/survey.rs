@@ -1,7 +1,8 @@
 //! The first reading of a file that is a list or a log: its kinds, its dates, and where its objects are listed again.
 
+use super::dates::Dates;
+use super::list::ListBody;
 use super::watch_log::{Entry, ListHead, WatchEvent, WatchLog, ends_watch};
-use super::{Dates, ListBody};
 use crate::error::{CaptureError, Fault};
 use crate::file::{FileCursor, FileKind};
 use crate::kinds::guessed_plural;
@@ -306,16 +307,13 @@ impl Reading {
             relist.kinds.clone_from(&self.listed);
         }
         self.listed.clone_from(&relist.kinds);
+        let newest = dates.newest();
         if self.is_first && relist.from == 0 {
             (self.dates, self.survey.first) = (dates, events);
-        } else {
-            let before = self.survey.time(events);
-            let since = dates.newest().zip(self.dates.newest()).map(|(date, first)| date.saturating_since(first));
-            let at = since.map_or(before, |since| before.min(since.max(self.survey.time(relist.from))));
-            self.survey.moments.push((events, u64::try_from(at.as_millis()).unwrap_or(u64::MAX)));
         }
         self.is_first = false;
-        self.relist(relist);
+        let since = newest.zip(self.dates.newest()).map(|(date, first)| date.saturating_since(first));
+        self.relist(relist, since.unwrap_or_default());
     }
 
     fn event(&mut self, event: &[u8]) {
@@ -369,7 +367,7 @@ impl Reading {
             if all.from == 0 {
                 self.survey.first = events;
             }
-            self.relist(Relist { until: events, ..all });
+            self.relist(Relist { until: events, ..all }, Duration::ZERO);
         }
     }
 
@@ -395,7 +393,7 @@ impl Reading {
                 // It is told twice in this run, so that a list begins within it.
                 let all = std::mem::replace(&mut run.all, run.ascending.clone());
                 if run.repeats {
-                    self.relist(Relist { until: run.all.from, ..all });
+                    self.relist(Relist { until: run.all.from, ..all }, Duration::ZERO);
                 }
             }
             run.repeats = true;
@@ -409,12 +407,16 @@ impl Reading {
     fn end_run(&mut self, until: u64) {
         self.is_behind_error = false;
         if let Some(Run { all, repeats: true, .. }) = self.run.take() {
-            self.relist(Relist { until, ..all });
+            self.relist(Relist { until, ..all }, Duration::ZERO);
         }
     }
 
-    /// What a relist leaves out is gone.
-    fn relist(&mut self, relist: Relist) {
+    /// What a relist leaves out is gone. It is one step, not before a time since the beginning.
+    fn relist(&mut self, relist: Relist, since: Duration) {
+        if relist.until > self.survey.first || relist.until == relist.from && relist.from > 0 {
+            let at = since.max(self.survey.time(relist.from) + Duration::from_millis(PACE));
+            self.survey.moments.push((relist.until, u64::try_from(at.as_millis()).unwrap_or(u64::MAX)));
+        }
         self.there.retain(|(kind, _), seen| seen.at >= relist.from || !relist.kinds.contains(kind));
         self.survey.relists.push(Relist { version: self.newest, ..relist });
     }

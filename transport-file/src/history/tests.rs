@@ -277,7 +277,7 @@ fn additions_of_what_is_there_list_a_kind_anew_and_what_they_leave_out_is_gone()
     assert_eq!(told(&[EXPIRED.to_owned(), bookmark, added("b", 9)]).last().unwrap(), "@3000 relisted  -web/a at 10");
     // A new object comes before the one that is told again.
     let with_new = [EXPIRED.to_owned(), added("aa", 10), added("b", 9), event("MODIFIED", object("b", 11))];
-    assert_eq!(told(&with_new), ["@3000 relisted web/aa 10 -web/a at 10", "@4000 modified web/b 11"]);
+    assert_eq!(told(&with_new), ["@2000 relisted web/aa 10 -web/a at 10", "@3000 modified web/b 11"]);
 }
 
 #[test]
@@ -314,12 +314,12 @@ fn lists_one_behind_the_other_are_told_by_their_differences() {
     let lists =
         [list(9, &[object("a", 4)]), list(12, &[object("a", 4), object("b", 11)]), list(15, &[object("b", 14)])];
     let expected =
-        ["@0 relisted web/a 4 - at 4", "@2000 relisted web/b 11 - at 11", "@3000 relisted web/b 14 -web/a at 14"];
+        ["@0 relisted web/a 4 - at 4", "@1000 relisted web/b 11 - at 11", "@2000 relisted web/b 14 -web/a at 14"];
     for log in [lists.concat(), lists.join("\r\n"), lists.join("\n\u{feff}")] {
         assert_eq!(told_by(&log), expected);
     }
     let empty = [list(9, &[object("a", 4)]), r#"{"kind":"List","apiVersion":"v1","items":[]}"#.to_owned()];
-    assert_eq!(told_by(&empty.concat()), [expected[0], "@0 relisted  -web/a at 4"]);
+    assert_eq!(told_by(&empty.concat()), [expected[0], "@1000 relisted  -web/a at 4"]);
 }
 
 #[test]

@@ -57,8 +57,8 @@ impl Drop for Input {
 
 /// The text of a file that begins as YAML does.
 fn yaml_of(path: &Path) -> Option<String> {
-    let is_file = path.metadata().is_ok_and(|file| file.is_file());
-    let mut file = File::open(path).ok().filter(|_| is_file)?;
+    // Opening a pipe blocks until another process writes to it.
+    let mut file = path.metadata().is_ok_and(|file| file.is_file()).then(|| File::open(path).ok())??;
     let mut head = vec![0; HEAD];
     let len = file.read(&mut head).ok()?;
     let begin = str::from_utf8(&head[..len]).map_or_else(|error| &head[..error.valid_up_to()], str::as_bytes);

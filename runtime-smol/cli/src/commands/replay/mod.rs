@@ -145,7 +145,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         if let Some(cut) = self.recording.cut().filter(|_| error.is_none()) {
             messages::print(format_args!("{cut}; the recording was played up to there"));
         }
-        if error.is_none() {
+        if error.is_none() && self.options.print().is_some() {
             self.report_unlisted();
         }
         self.report(&time, error.is_none()).map_err(CommandError::Output)?;
@@ -158,7 +158,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         let repeats = self.recording.repeats();
         while let Some((part, event)) = self.next().await? {
             // What a log tells again is its own way to go on, and no change.
-            if repeats && matches!(&event, Event::Updated { old, new } if old.meta().is_same_state(new.meta())) {
+            if repeats && is_told_again(&event) {
                 continue;
             }
             self.counts.note(&event);
@@ -218,7 +218,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         broken.or_else(in_vain)
     }
 
-    /// Says of which of several resources no list is whole.
+    /// Says of which of several resources no list is whole, where no summary shows their statuses.
     fn report_unlisted(&self) {
         for part in self.parts.iter().filter(|part| !part.is_synced) {
             let (file, name) = (self.options.file.display(), Printable::new(&part.name));
@@ -355,6 +355,14 @@ async fn next_of<T: DeserializeOwned>(parts: &mut [Part<T>]) -> Option<(usize, E
         if parts.iter().all(|part| part.is_over) { Poll::Ready(None) } else { Poll::Pending }
     })
     .await
+}
+
+/// Whether an event tells of the state that was there.
+fn is_told_again<T>(event: &Event<T>) -> bool {
+    let Event::Updated { old, new } = event else { return false };
+    let (old, new) = (old.meta(), new.meta());
+    let version = new.resource_version();
+    !version.is_empty() && version == old.resource_version() && old.uid() == new.uid()
 }
 
 /// The columns of a line of a summary about one of several resources.

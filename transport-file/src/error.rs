@@ -67,6 +67,12 @@ impl CaptureError {
         Self { remedy, ..self }
     }
 
+    /// Returns the same error, of a file with another name.
+    #[must_use]
+    pub fn of_file(self, path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), ..self }
+    }
+
     /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -163,6 +169,13 @@ impl Fault {
             None => format!("{found}; record a program that lists or watches"),
         };
         Self::new(CaptureErrorKind::NothingToPlay, message)
+    }
+
+    /// The fault of a list that is not whole.
+    pub(crate) fn page() -> Self {
+        let message = "this is one page of a list, whose `continue` leads to the next one; save all of it by `kubectl get -o \
+                       json`, or by a request without `limit`, or add the other pages to the file";
+        Self::new(CaptureErrorKind::Unrecognized, message)
     }
 
     /// The fault of a line without an end.

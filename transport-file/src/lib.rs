@@ -13,12 +13,14 @@
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
 //!
-//! [`Playback::from_file`] takes three kinds of files, plain or compressed by gzip or Zstandard, and detects the kind by
-//! the first bytes:
+//! [`Playback::from_file`] takes three kinds of files, plain, in UTF-16, or compressed by gzip or Zstandard, and detects the
+//! kind by the first bytes:
 //!
 //! * a **capture**: JSON lines with each request, each chunk of each response, and the times between them;
-//! * a **watch log**: the output of `kubectl get --watch --output-watch-events -o json`, or one watch event per line.
-//!   It is played as an empty list and one watch;
+//! * a **log**: values one behind the other, one per line or in any layout. They are events of watches
+//!   (`kubectl get --watch --output-watch-events -o json`), objects, lists, or what the command printed for programs. A log
+//!   is played as a first list and a watch. Behind an error of a server, and where objects are listed anew, another list
+//!   and another watch follow;
 //! * a **list**: the output of `kubectl get -o json`, or a list as the server sent it. It is played as one list.
 //!
 //! If a file is truncated or garbled, everything before the fault is played, and [`Playback::error`] names the line.

@@ -36,6 +36,8 @@ struct Metadata<'a> {
     name: Cow<'a, str>,
     #[serde(borrow, default)]
     resource_version: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    uid: Option<Cow<'a, str>>,
 }
 
 impl ObjectText {
@@ -55,6 +57,16 @@ impl ObjectText {
         let or = |own: Cow<'static, str>, page: &Cow<'static, str>| if own.is_empty() { page.clone() } else { own };
         let TypeMeta { api_version, kind } = own.into_owned();
         TypeMeta { api_version: or(api_version, &page.api_version), kind: or(kind, &page.kind) }
+    }
+
+    /// The identity of the object, if it says one.
+    pub(crate) fn uid(&self) -> Option<Box<str>> {
+        serde_json::from_str::<Outline<'_>>(&self.text).ok()?.metadata.uid.map(Into::into)
+    }
+
+    /// The text as it was told.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// The whole object.

@@ -24,6 +24,8 @@ pub(crate) enum CommandError {
     /// The reader of standard output did not take this much.
     Unread(Amount),
     Capture(CaptureError),
+    /// The objects of the recording do not say their resource.
+    NoResource(CaptureError),
     /// No list of the recording is whole; with the reason, if it is known.
     NothingListed(PathBuf, Option<String>),
     /// None of so many objects of the recording can be decoded; with the last reason.
@@ -132,6 +134,7 @@ impl fmt::Display for CommandError {
                 f.write_str("the recording would hold Secrets; to allow that, give --include-secrets")
             }
             Self::Capture(error) => error.fmt(f),
+            Self::NoResource(error) => write!(f, "{error}; or give --resource NAME, such as v1/pods"),
             Self::NothingListed(file, reason) => {
                 write!(f, "{}: no list in it is complete", file.display())?;
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
@@ -141,7 +144,7 @@ impl fmt::Display for CommandError {
                 let none = Counted(*count, "object in it, which cannot", "objects in it, of which none can");
                 write!(f, "{}: {none} be decoded", file.display())?;
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
-                f.write_str("; save whole objects, as with `-o json`")
+                f.write_str("; save whole objects, as with `-o json`, without `as=Table` in the header Accept")
             }
             Self::Config(error) if error.is_missing() => {
                 write!(

@@ -1,10 +1,13 @@
-//! Files that are the body of one response: watch logs and lists. They are checked while they are delivered.
+//! Files that are bodies of responses: logs and lists. They are checked while they are delivered.
 
-mod items;
+mod dates;
 mod list;
+mod survey;
 mod watch_log;
 
-pub(crate) use items::foreign_kinds;
+pub(crate) use dates::Dates;
+pub(crate) use survey::{BodySurvey, INITIAL_EVENTS_END, Logged, LoggedKind, Relist};
+
 pub(crate) use list::ListBody;
 pub(crate) use watch_log::{WatchEvent, WatchLog, ends_watch};
 

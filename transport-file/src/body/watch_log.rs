@@ -1,14 +1,18 @@
-//! Watch logs: one event per line, or concatenated JSON in any layout.
+//! Logs: one value per line, or concatenated JSON in any layout. A value is an event of a watch, an object, a list, or a
+//! notification that `listwatch` printed. Each is told as events of a watch.
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::file::FileCursor;
+use crate::file::{BYTE_ORDER_MARK, FileCursor};
+use crate::object::TypeMeta;
+use listwatch_core::Key;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use serde::Deserialize;
 use serde::de::{Error, IgnoredAny};
+use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
 
 /// A watch log that is read forward. Each event is checked, and one at a time is in memory.
@@ -23,10 +27,68 @@ pub(crate) struct WatchLog {
     /// The offset of the next event in `bytes`, and its line, from one.
     start: usize,
     line: u64,
-    /// What comes next, if it was looked at.
-    ahead: Option<Result<Vec<u8>, CaptureError>>,
+    /// The items of a list that were not taken, as events.
+    items: VecDeque<Vec<u8>>,
     /// How many events were taken.
     events: u64,
+}
+
+/// What a log tells next.
+pub(crate) enum Entry {
+    /// An event of a watch, with a line end.
+    Event(Vec<u8>),
+    /// A list, whose items are the events that follow.
+    List(ListHead),
+}
+
+/// The fields around the items of a list.
+pub(crate) struct ListHead {
+    pub(crate) items: u64,
+    /// The type of its items, if the list says it.
+    pub(crate) type_meta: Option<TypeMeta<'static>>,
+    /// Whether another page follows.
+    pub(crate) is_page: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'a> {
+    #[serde(borrow, default)]
+    api_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    metadata: Option<ListMetadata>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ListMetadata {
+    r#continue: String,
+}
+
+/// A notification that `listwatch --format json` printed: an object without its content.
+#[derive(Deserialize)]
+struct Notification<'a> {
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(borrow)]
+    rv: Cow<'a, str>,
+}
+
+/// What a value of a log is.
+#[derive(Clone, Copy)]
+enum Shape {
+    Event,
+    Object,
+    List,
+    Notification,
+    /// The keys of a cache, which notifications before it have told of.
+    Store,
 }
 
 /// An event of a watch.
@@ -50,11 +112,17 @@ struct EventFault {
 /// otherwise swallow those behind it.
 const PROBE: usize = 64 * 1024;
 
+/// The bytes at the beginning of a list within which its items begin.
+const HEAD: usize = 4 * 1024;
+/// The most bytes of a list in a log.
+const LIST_LIMIT: usize = 1 << 30;
+
 impl WatchLog {
     /// Of one event per line, if the first line is a JSON value; else events of any layout.
     pub(crate) fn new(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
         let (by_lines, limit) = (begins_with_a_line(cursor)?, cursor.line_limit());
-        Ok(Self { by_lines, skip_bad_lines, limit, bytes: Vec::new(), start: 0, line: 1, ahead: None, events: 0 })
+        let (bytes, items) = (Vec::new(), VecDeque::new());
+        Ok(Self { by_lines, skip_bad_lines, limit, bytes, start: 0, line: 1, items, events: 0 })
     }
 
     /// How many events were taken.
@@ -62,32 +130,71 @@ impl WatchLog {
         self.events
     }
 
-    /// Whether something follows: an event, or a fault.
-    pub(crate) fn has_more(&mut self, cursor: &mut FileCursor) -> bool {
-        if self.ahead.is_none() {
-            self.ahead = self.read(cursor).transpose();
-        }
-        self.ahead.is_some()
+    /// Takes what comes next; `None` at the end.
+    pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Entry>, CaptureError> {
+        let entry = match self.items.pop_front() {
+            Some(event) => Some(Entry::Event(event)),
+            None => self.read(cursor)?,
+        };
+        self.events += u64::from(matches!(entry, Some(Entry::Event(_))));
+        Ok(entry)
     }
 
-    /// Takes the next event, with a line end; `None` at the end.
-    pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
-        let event = self.ahead.take().map_or_else(|| self.read(cursor), |ahead| ahead.map(Some))?;
-        self.events += u64::from(event.is_some());
-        Ok(event)
+    /// Gives the event back that was taken last.
+    pub(crate) fn give_back(&mut self, event: Vec<u8>) {
+        self.items.push_front(event);
+        self.events -= 1;
     }
 
-    fn read(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
+    /// Takes the next event; `None` at the end.
+    pub(crate) fn next_event(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         loop {
-            match self.read_event(cursor) {
-                Err(error) if self.skip_bad_lines && error.is_bad_line() => cursor.skip_bad_line(),
-                event => return event,
+            match self.next(cursor)? {
+                Some(Entry::Event(event)) => return Ok(Some(event)),
+                Some(Entry::List(_)) => {}
+                None => return Ok(None),
             }
         }
     }
 
-    /// The next event; `None` at the end. Behind a bad event, the next call finds the one behind it.
-    fn read_event(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
+    fn read(&mut self, cursor: &mut FileCursor) -> Result<Option<Entry>, CaptureError> {
+        loop {
+            match self.read_value(cursor) {
+                Ok(Some((Shape::Store, _))) => {}
+                Ok(Some((shape, text))) => return Ok(Some(self.entry(shape, text))),
+                Ok(None) => return Ok(None),
+                Err(error) if self.skip_bad_lines && error.is_bad_line() => cursor.skip_bad_line(),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A value as events of a watch.
+    fn entry(&mut self, shape: Shape, text: Vec<u8>) -> Entry {
+        match shape {
+            Shape::Event => Entry::Event(text),
+            // It is not told whether the object is new.
+            Shape::Object => Entry::Event([br#"{"type":"MODIFIED","object":"#, text.trim_ascii_end(), b"}\n"].concat()),
+            Shape::List => {
+                serde_json::from_slice::<List<'_>>(&text).map_or(Entry::Event(text.clone()), |list| self.list(list))
+            }
+            Shape::Notification | Shape::Store => Entry::Event(told_again(&text).unwrap_or(text)),
+        }
+    }
+
+    fn list(&mut self, List { api_version, kind, items, metadata }: List<'_>) -> Entry {
+        let kind = kind.strip_suffix("List").unwrap_or_default();
+        let type_meta = (!kind.is_empty())
+            .then(|| TypeMeta { api_version: api_version.into_owned().into(), kind: kind.to_owned().into() });
+        let items = items.unwrap_or_default();
+        let event = |item: &&RawValue| typed_event(item.get(), type_meta.as_ref());
+        self.items = items.iter().map(event).collect();
+        let is_page = metadata.is_some_and(|metadata| !metadata.r#continue.is_empty());
+        Entry::List(ListHead { items: items.len() as u64, type_meta, is_page })
+    }
+
+    /// The next value; `None` at the end. Behind a bad one, the next call finds the one behind it.
+    fn read_value(&mut self, cursor: &mut FileCursor) -> Result<Option<(Shape, Vec<u8>)>, CaptureError> {
         if !self.skip_space(cursor)? {
             return Ok(None);
         }
@@ -95,10 +202,10 @@ impl WatchLog {
         let rest = self.rest();
         let text = whole.map_or(rest, |len| &rest[..len]);
         let EventFault { lines_before, fault } = match self.judge(text, whole.is_some()) {
-            Ok(()) => {
-                let event = [text, b"\n"].concat();
-                self.advance(event.len() - 1);
-                return Ok(Some(event));
+            Ok(shape) => {
+                let value = [text, b"\n"].concat();
+                self.advance(value.len() - 1);
+                return Ok(Some((shape, value)));
             }
             Err(flaw) => flaw,
         };
@@ -112,9 +219,9 @@ impl WatchLog {
         Err(CaptureError::new(cursor.path(), Some(line), fault))
     }
 
-    /// Checks an event, or the beginning of one that does not end.
-    fn judge(&self, text: &[u8], whole: bool) -> Result<(), EventFault> {
-        let too_long = text.len() > self.limit;
+    /// Checks a value, or the beginning of one that does not end.
+    fn judge(&self, text: &[u8], whole: bool) -> Result<Shape, EventFault> {
+        let too_long = text.len() > self.limit_of(text);
         if too_long && self.by_lines {
             return Err(EventFault { lines_before: 0, fault: Fault::too_long("line", self.limit) });
         }
@@ -129,6 +236,13 @@ impl WatchLog {
         check(text)
     }
 
+    /// The most bytes of a value. A list has many objects.
+    fn limit_of(&self, text: &[u8]) -> usize {
+        let head = &text[..text.len().min(HEAD)];
+        let may_be_list = memmem::find(head, b"\"items\"").is_some();
+        if may_be_list { self.limit.max(LIST_LIMIT) } else { self.limit }
+    }
+
     /// The length of the next line; `None` if it is too long.
     fn find_line_end(&mut self, cursor: &mut FileCursor) -> Result<Option<usize>, CaptureError> {
         let mut searched = 0;
@@ -137,7 +251,7 @@ impl WatchLog {
                 return Ok(Some(searched + end));
             }
             searched = self.rest().len();
-            if searched > self.limit {
+            if searched > self.limit_of(self.rest()) {
                 return Ok(None);
             }
             if !self.fill(cursor)? {
@@ -154,7 +268,7 @@ impl WatchLog {
             if let Some(Frame::Value(value)) = framer.next_frame(self.rest()) {
                 return Ok(Some(value.len()));
             }
-            if len > self.limit || (len > probe && !is_beginning(self.rest())) {
+            if len > self.limit_of(self.rest()) || (len > probe && !is_beginning(self.rest())) {
                 return Ok(None);
             }
             if len > probe {
@@ -171,10 +285,12 @@ impl WatchLog {
         loop {
             let blank = self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
             self.advance(blank);
-            if !self.rest().is_empty() {
+            // Files that were joined have one each.
+            if self.rest().starts_with(BYTE_ORDER_MARK) {
+                self.advance(BYTE_ORDER_MARK.len());
+            } else if !self.rest().is_empty() {
                 return Ok(true);
-            }
-            if !self.fill(cursor)? {
+            } else if !self.fill(cursor)? {
                 return Ok(false);
             }
         }
@@ -252,19 +368,54 @@ fn begins_with_a_line(cursor: &mut FileCursor) -> Result<bool, CaptureError> {
     }
 }
 
-/// Checks that `text` is one watch event: a JSON object in UTF-8 with a `type` and an `object`.
-fn check(text: &[u8]) -> Result<(), EventFault> {
-    if let Err(error) = read_fields(text) {
+/// Checks that `text` is a value of a log, in UTF-8.
+fn check(text: &[u8]) -> Result<Shape, EventFault> {
+    let shape = read_fields(text).map_err(|error| {
         // serde_json reports the end of a line as column 0 of the next one.
         let line = error.line().saturating_sub((error.column() == 0).into());
         let lines_before = line.saturating_sub(1) as u64;
-        return Err(EventFault { lines_before, fault: Fault::of_json(&error, "a watch event") });
-    }
-    let Err(error) = std::str::from_utf8(text) else { return Ok(()) };
+        EventFault { lines_before, fault: Fault::of_json(&error, "a watch event") }
+    })?;
+    let Err(error) = std::str::from_utf8(text) else { return Ok(shape) };
     let before = &text[..error.valid_up_to()];
     let column = before.len() - memrchr(b'\n', before).map_or(0, |end| end + 1) + 1;
     let fault = Fault::of_line(CaptureErrorKind::Garbled, format_args!("not UTF-8 at column {column}"));
     Err(EventFault { lines_before: line_ends(before), fault })
+}
+
+/// The event by which a list tells of an item. An item that does not say its type has that of the list.
+fn typed_event(item: &str, type_meta: Option<&TypeMeta<'_>>) -> Vec<u8> {
+    let own: TypeMeta<'_> = serde_json::from_str(item).unwrap_or_default();
+    let fields = item.trim_start().strip_prefix('{').filter(|_| own.kind.is_empty());
+    let object = match (type_meta, fields) {
+        (Some(TypeMeta { api_version, kind }), Some(fields)) => {
+            let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
+            let version = if own.api_version.is_empty() {
+                format!(r#""apiVersion":{},"#, json!(api_version))
+            } else {
+                String::new()
+            };
+            Cow::Owned(format!(r#"{{{version}"kind":{}{comma}{fields}"#, json!(kind)))
+        }
+        _ => Cow::Borrowed(item),
+    };
+    format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n").into_bytes()
+}
+
+/// The event that a notification was printed for, with as much of its object as it has.
+fn told_again(text: &[u8]) -> Option<Vec<u8>> {
+    let Notification { event, key, rv } = serde_json::from_slice(text).ok()?;
+    let kind = match &*event {
+        "add" => "ADDED",
+        "delete" => "DELETED",
+        _ => "MODIFIED",
+    };
+    let key = Key::from(&*key);
+    let mut metadata = json!({ "name": key.name(), "resourceVersion": rv });
+    if let Some(namespace) = key.namespace() {
+        metadata["namespace"] = namespace.into();
+    }
+    Some(format!("{}\n", json!({ "type": kind, "object": { "metadata": metadata } })).into_bytes())
 }
 
 /// Whether `text` may begin a watch event, and is not a whole one.
@@ -282,14 +433,29 @@ pub(super) fn line_ends(text: &[u8]) -> u64 {
 enum Field {
     Type,
     Object,
+    Items,
+    Kind,
+    Metadata,
+    Event,
+    Key,
+    Rv,
+    Store,
     #[serde(other)]
     Other,
 }
 
-/// Reads the fields of an event, without their values.
-fn read_fields(text: &[u8]) -> serde_json::Result<()> {
+/// Reads the names of the fields of a value.
+fn read_fields(text: &[u8]) -> serde_json::Result<Shape> {
     let fields: BTreeMap<Field, IgnoredAny> = serde_json::from_slice(text)?;
-    let missing =
-        [(Field::Type, "type"), (Field::Object, "object")].into_iter().find(|(it, _)| !fields.contains_key(it));
-    missing.map_or(Ok(()), |(_, name)| Err(Error::missing_field(name)))
+    let has = |names: &[Field]| names.iter().all(|name| fields.contains_key(name));
+    match () {
+        () if has(&[Field::Type, Field::Object]) => Ok(Shape::Event),
+        () if has(&[Field::Type]) => Err(Error::missing_field("object")),
+        () if has(&[Field::Object]) => Err(Error::missing_field("type")),
+        () if has(&[Field::Items]) => Ok(Shape::List),
+        () if has(&[Field::Kind, Field::Metadata]) => Ok(Shape::Object),
+        () if has(&[Field::Event, Field::Key, Field::Rv]) => Ok(Shape::Notification),
+        () if has(&[Field::Store]) => Ok(Shape::Store),
+        () => Err(Error::missing_field("type")),
+    }
 }

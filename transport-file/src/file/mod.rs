@@ -5,7 +5,7 @@ mod detect;
 mod source;
 
 pub(crate) use cursor::{FileCursor, LinePlace};
-pub(crate) use detect::{FileKind, detect, skip_mark};
+pub(crate) use detect::{BYTE_ORDER_MARK, FileKind, detect};
 pub(crate) use source::Source;
 
 /// The most bytes of a line of a capture or an event of a watch log, unless a playback sets another limit.

@@ -1,4 +1,5 @@
-//! The bytes of a file, member by member: the members of a gzip file, or the frames of a Zstandard file.
+//! The bytes of a file, member by member: the members of a gzip file, or the frames of a Zstandard file. A text in UTF-16,
+//! as PowerShell writes it, is converted to UTF-8 when it is opened.
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use flate2::bufread::GzDecoder;
@@ -10,6 +11,10 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The byte order marks of UTF-16, little-endian and big-endian.
+const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
+/// The most bytes of a text in UTF-16, which is in memory.
+const MOST_UTF16: u64 = 1 << 30;
 const BUFFER: usize = 64 * 1024;
 /// The least bytes between the beginnings of members that are noted.
 const APART: u64 = 64 * 1024;
@@ -50,10 +55,14 @@ type File = BufReader<Counted>;
 
 /// A file that counts the bytes read from it.
 struct Counted {
-    file: std::fs::File,
+    file: Box<dyn ReadSeek>,
     /// The position in the file.
     at: u64,
 }
+
+trait ReadSeek: Read + Seek + Send + Sync {}
+
+impl<F: Read + Seek + Send + Sync> ReadSeek for F {}
 
 impl Source {
     pub(crate) fn open(path: &Arc<Path>) -> Result<Self, CaptureError> {
@@ -68,7 +77,7 @@ impl Source {
             return Err(error("is no regular file, which is needed to read it twice; save it to one first".into()));
         }
         let file = std::fs::File::open(path).map_err(unopened)?;
-        let member = Member::first_of(Counted { file, at: 0 });
+        let member = Member::first_of(Counted { file: Box::new(file), at: 0 });
         let member = Some(member.map_err(|cause| error(unreadable(&cause)))?);
         let (path, len, entry) = (Arc::clone(path), metadata.len(), Begin { at: 0, from: 0 });
         Ok(Self { path, len, member, buffer: vec![0; BUFFER].into(), left: 0..0, consumed: 0, entry })
@@ -198,7 +207,7 @@ impl Member {
             [true, _] => Ok(Self::gzip(BufReader::with_capacity(BUFFER, file))),
             [_, true] => Self::zstd(BufReader::with_capacity(BUFFER, file)),
             // Its bytes go to the reader's buffer at once.
-            _ => Ok(Self::Plain(BufReader::with_capacity(0, file))),
+            _ => Ok(Self::Plain(BufReader::with_capacity(0, converted(file, &magic)?))),
         }
     }
 
@@ -251,6 +260,19 @@ impl Member {
             Self::Zstd(frame) => frame.get_mut(),
         }
     }
+}
+
+/// The same file or, if that is in UTF-16, its text in UTF-8.
+fn converted(mut file: Counted, magic: &[u8]) -> io::Result<Counted> {
+    let Some(mark) = UTF16_MARKS.iter().position(|mark| magic.starts_with(mark)) else { return Ok(file) };
+    let mut bytes = Vec::new();
+    if file.by_ref().take(MOST_UTF16 + 1).read_to_end(&mut bytes)? as u64 > MOST_UTF16 {
+        return Err(io::Error::other("a text in UTF-16 is longer than 1 GiB; convert it to UTF-8"));
+    }
+    let unit = [u16::from_le_bytes, u16::from_be_bytes][mark];
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    Ok(Counted { file: Box::new(io::Cursor::new(text.into_bytes())), at: 0 })
 }
 
 impl Read for Counted {

@@ -1,7 +1,7 @@
 //! The bodies of lists and watches, which arrive in pieces.
 
 use super::change::Told;
-use crate::body::WatchEvent;
+use crate::body::{INITIAL_EVENTS_END, WatchEvent};
 use crate::error::Fault;
 use crate::memory::{Memory, OBJECT_LIMIT, object_too_long};
 use crate::object::{ObjectText, TypeMeta, number};
@@ -164,9 +164,6 @@ impl Page {
         }
     }
 }
-
-/// The annotation of the bookmark that ends the initial events of a watch-list.
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// The status of a watch whose version is too old.
 pub(super) const EXPIRED: u16 = 410;

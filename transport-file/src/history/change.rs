@@ -87,6 +87,11 @@ pub(super) enum Told {
         objects: Vec<ObjectText>,
         version: u64,
     },
+    /// All objects at a place of a log, whose versions need not be news.
+    Relisted {
+        objects: Vec<ObjectText>,
+        version: u64,
+    },
     /// A watch began after a version.
     Watching {
         version: u64,
@@ -108,7 +113,7 @@ impl Told {
     pub(super) fn check(&self) -> Result<(), Fault> {
         let newest = match self {
             Self::State { objects, version } => objects.iter().map(|it| it.version).fold(*version, u64::max),
-            Self::Watching { version } | Self::Reached { version, .. } => *version,
+            Self::Relisted { version, .. } | Self::Watching { version } | Self::Reached { version, .. } => *version,
             Self::Set(object) | Self::Deleted(object) => object.version,
             Self::Expired => 0,
         };

@@ -15,21 +15,22 @@ pub use crate::object::Unreadable;
 pub use change::{HistoryChange, HistoryStep};
 pub use scope::RecordedResource;
 
-use crate::body::{ListBody, WatchLog};
-use crate::capture::Reader;
+use crate::body::{BodySurvey, Dates, ListBody, WatchLog};
+use crate::capture::{Collection, Reader};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
 use crate::memory::{MOST_STATE, Memory, weight_of_key};
-use crate::object::ObjectText;
+use crate::object::{ObjectText, check_version};
 use bodies::{BodyReader, PageEnd};
 use change::{Change, Observation, Told};
 use core::time::Duration;
+use listwatch_core::Resource;
 use listwatch_core::time::WallTime;
 use scope::{KindScopes, Sample, Scope};
 use skipped::Skipped;
-use source::{News, PACE, Source, next_event};
+use source::{Log, News, Source, next_event};
 use state::{Left, ResourceState};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use survey::{First, Survey};
@@ -42,7 +43,9 @@ use survey::{First, Survey};
 ///   resource counts as its state from the beginning. If a later list shows changes that no watch told of, the
 ///   recording has a gap: [`HistoryChange::Relisted`]. A watch without a list before it begins with no objects.
 /// * A **list** is one state, which does not change.
-/// * A **watch log** begins with its leading `ADDED` events. The others come a second apart, because it has no times.
+/// * A **log** of watches, lists or objects begins with its first list, or with its leading events of different objects. The
+///   others come a second apart, because it has no times, and a list comes at the newest date in it. What lists objects
+///   anew is a gap: another list, or `ADDED` events of objects that are there.
 ///
 /// Single objects that a client read or wrote are no part of it: a change counts when a list or a watch shows it. If a
 /// resource was recorded as a whole and by its metadata, the metadata is left out, unless it alone was watched. So is a
@@ -81,6 +84,8 @@ pub struct History {
     origin: Duration,
     end: Duration,
     started: Option<WallTime>,
+    /// When it began, as the dates in its objects tell.
+    seen: Option<WallTime>,
     fault: Option<CaptureError>,
     unreadable: Option<Unreadable>,
     cut: Option<CaptureError>,
@@ -100,19 +105,29 @@ impl History {
     /// If the file cannot be read, has an unknown kind, or has no list and no watch before its first fault. A later
     /// fault is that of [`error`](Self::error).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, CaptureError> {
-        Self::within(path.as_ref(), MOST_STATE)
+        Self::within(path.as_ref(), None, MOST_STATE)
+    }
+
+    /// Reads a recording for the first time, in which objects of a log or a list that do not say their resource are of this
+    /// one, such as metadata alone.
+    ///
+    /// # Errors
+    /// As [`from_file`](Self::from_file).
+    pub fn of_resource(path: impl AsRef<Path>, resource: &Resource) -> Result<Self, CaptureError> {
+        Self::within(path.as_ref(), Collection::parse(resource.path()).as_ref(), MOST_STATE)
     }
 
     /// Reads a recording for the first time, in this memory at the most.
-    fn within(path: &Path, most: u64) -> Result<Self, CaptureError> {
+    fn within(path: &Path, unnamed: Option<&Collection>, most: u64) -> Result<Self, CaptureError> {
         let (path, memory): (Arc<Path>, _) = (path.into(), Memory::at_most(most));
         let mut cursor = FileCursor::new(Arc::clone(&path), LINE_LIMIT);
         let read = match detect(&mut File::open(&path)?)? {
             FileKind::Capture => Self::of_capture(path, &memory),
-            FileKind::List => {
-                saved_list(&mut cursor, &memory).map(|firsts| Self::fixed(path, firsts, Source::Over, memory.anew()))
+            FileKind::List => Self::of_list(cursor, unnamed, &memory),
+            FileKind::WatchLog => {
+                let survey = BodySurvey::read(FileKind::WatchLog, &mut cursor, false);
+                Self::of_log(&path, survey, unnamed, &memory)
             }
-            FileKind::WatchLog => Self::of_watch_log(cursor, &memory),
         };
         let history = read.map_err(CaptureError::without_skipping)?;
         let fault = history.fault.clone().map(CaptureError::without_skipping);
@@ -140,6 +155,14 @@ impl History {
     #[must_use]
     pub fn started(&self) -> Option<WallTime> {
         self.started
+    }
+
+    /// The date at which the recording began: that of the file, or the newest one in the first states. Without one, it ended
+    /// when the file was written. `None` if that is unknown too.
+    #[must_use]
+    pub fn began(&self) -> Option<WallTime> {
+        let saved = || self.path.metadata().and_then(|file| file.modified()).ok().map(WallTime::from);
+        self.started.or(self.seen.map(|seen| seen - self.origin)).or_else(|| saved().map(|saved| saved - self.end))
     }
 
     /// The fault that ends the history before the file. That of a capture is known from the beginning, except in parts that
@@ -220,50 +243,56 @@ impl History {
         let bad = fault.as_ref().and_then(CaptureError::line);
         let source = Source::Capture { capture: capture().into(), clients: clients.into(), bad };
         let end = Duration::from_millis(last);
-        Ok(Self { end, started, fault, cut, ..Self::fixed(path, firsts, source, memory) })
+        let mut dates = Dates::default();
+        let objects = firsts.iter().flat_map(|first| &first.objects).filter(|_| started.is_none());
+        objects.for_each(|object| dates.note(object.text()));
+        let seen = dates.newest();
+        Ok(Self { end, started, seen, fault, cut, ..Self::fixed(path, firsts, source, memory) })
     }
 
-    /// Reads a watch log twice too, so that its end and its fault are known.
-    fn of_watch_log(mut cursor: FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
+    /// Reads a file that is one list.
+    fn of_list(mut cursor: FileCursor, unnamed: Option<&Collection>, memory: &Memory) -> Result<Self, CaptureError> {
         let path = Arc::clone(cursor.path());
-        let mut body = WatchLog::new(&mut cursor, false)?;
-        let mut scopes = KindScopes::new(memory);
-        let (mut objects, mut names, mut events) = (Vec::new(), HashSet::new(), 0);
-        let mut is_first = |seen: &ObjectText| -> Result<bool, Fault> {
-            memory.take(seen.weight() + weight_of_key(&seen.key))?;
-            Ok(names.insert((scopes.of(&seen.type_meta())?, seen.key.clone())))
-        };
-        let mut fits = true;
-        let fault = loop {
-            match next_event(&mut body, &mut cursor) {
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-                Ok(Some(Told::Set(object))) if events == 0 => match is_first(&object) {
-                    Ok(true) => objects.push(object),
-                    Ok(false) => events += 1,
-                    Err(fault) => {
-                        fits = false;
-                        break Some(CaptureError::new(&path, None, fault));
-                    }
-                },
-                Ok(Some(_)) => events += 1,
-            }
-        };
-        if let Some(fault) = fault.as_ref().filter(|_| objects.is_empty() && events == 0) {
+        let firsts = saved_list(&mut cursor, unnamed, memory)?;
+        let seen = BodySurvey::read(FileKind::List, &mut FileCursor::new(Arc::clone(&path), LINE_LIMIT), false).date;
+        Ok(Self { seen, ..Self::fixed(path, firsts, Source::Over, memory.anew()) })
+    }
+
+    /// A log, whose end and fault are known.
+    fn of_log(
+        path: &Arc<Path>,
+        survey: BodySurvey,
+        unnamed: Option<&Collection>,
+        memory: &Memory,
+    ) -> Result<Self, CaptureError> {
+        let bad = |fault| CaptureError::new(path, None, fault);
+        if let Some(fault) = survey.fault.as_ref().filter(|_| survey.events == 0) {
             return Err(fault.clone());
         }
-        let mut cursor = FileCursor::new(Arc::clone(cursor.path()), LINE_LIMIT);
-        let mut body = WatchLog::new(&mut cursor, false)?;
-        for _ in &objects {
-            next_event(&mut body, &mut cursor)?;
+        let mut cursor = FileCursor::new(Arc::clone(path), LINE_LIMIT);
+        let mut log = WatchLog::new(&mut cursor, false)?;
+        let (mut objects, mut fault) = (Vec::new(), None);
+        while let Some(told) = next_event(&mut log, &mut cursor, survey.first)? {
+            let Told::Set(object) = told else { continue };
+            if let Err(full) = memory.take(object.weight() + weight_of_key(&object.key)) {
+                fault = Some(bad(full));
+                break;
+            }
+            objects.push(object);
         }
         let memory = memory.anew();
-        let mut scopes = KindScopes::new(&memory);
-        let firsts = firsts_of(objects, &mut scopes).map_err(|fault| CaptureError::new(&path, None, fault))?;
-        let source = if fits { Source::WatchLog { cursor, log: body, at: 0, scopes } } else { Source::Over };
-        let end = Duration::from_millis(events * PACE);
-        let history = Self::fixed(path, firsts, source, memory);
-        Ok(Self { end, fault: fault.or(history.fault), ..history })
+        let mut scopes = KindScopes::new(unnamed, &memory);
+        let firsts = firsts_of(objects, &mut scopes).map_err(bad)?;
+        let (end, seen) = (Duration::from_millis(survey.end()), survey.date);
+        let next = usize::from(survey.relists.first().is_some_and(|relist| relist.from == 0));
+        let too_new = check_version(survey.newest).map_err(bad).err();
+        let known = fault.clone().or_else(|| survey.fault.clone()).or(too_new);
+        let source = match fault {
+            None => Source::Log(Log { cursor, log, survey, scopes, next }.into()),
+            Some(_) => Source::Over,
+        };
+        let history = Self::fixed(Arc::clone(path), firsts, source, memory);
+        Ok(Self { end, seen, fault: known.or(history.fault), ..history })
     }
 
     /// A history that begins with these states.
@@ -280,6 +309,7 @@ impl History {
             origin,
             end: origin,
             started: None,
+            seen: None,
             fault: None,
             unreadable: None,
             cut: None,
@@ -300,7 +330,8 @@ impl History {
             return *known;
         }
         let resource = scope.collection.resource(sample, scope.metadata_only);
-        self.states.push(ResourceState::new(Arc::new(resource), &self.memory, &self.kept));
+        let is_log = matches!(self.source, Source::Log(_));
+        self.states.push(ResourceState::new(Arc::new(resource), is_log, &self.memory, &self.kept));
         self.places.insert(scope.collection.name.clone(), self.states.len() - 1);
         self.states.len() - 1
     }
@@ -316,6 +347,7 @@ impl History {
             let state = match (self.places.get(&scope.collection.name), &told) {
                 (Some(state), _) => *state,
                 (None, Told::Set(object) | Told::Deleted(object)) => self.state(&scope, Sample::of(object)),
+                (None, Told::Relisted { objects, .. }) => self.state(&scope, objects.first().and_then(Sample::of)),
                 (None, _) => continue,
             };
             let change = self.states[state].take(&scope, told)?;
@@ -390,7 +422,11 @@ impl Iterator for History {
 listwatch_core::summary!("History" for History, |it| { states: it.states.len(), fault: it.fault });
 
 /// Reads a file that is one list.
-fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, CaptureError> {
+fn saved_list(
+    cursor: &mut FileCursor,
+    unnamed: Option<&Collection>,
+    memory: &Memory,
+) -> Result<Vec<First>, CaptureError> {
     let path = Arc::clone(cursor.path());
     let bad = |fault| CaptureError::new(&path, None, fault);
     let (mut body, mut list) = (ListBody::default(), BodyReader::list());
@@ -402,11 +438,11 @@ fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, Ca
         PageEnd::Complete(all) => {
             all.check().map_err(bad)?;
             let Told::State { objects, version } = all else { return Ok(Vec::new()) };
-            let mut firsts = firsts_of(objects, &mut KindScopes::new(memory)).map_err(bad)?;
+            let mut firsts = firsts_of(objects, &mut KindScopes::new(unnamed, memory)).map_err(bad)?;
             firsts.iter_mut().for_each(|first| first.version = first.version.max(version));
             Ok(firsts)
         }
-        PageEnd::Continued(..) => Err(unusable(cursor, "this is one page of a list; save it without --limit")),
+        PageEnd::Continued(..) => Err(bad(Fault::page())),
         PageEnd::Broken => Err(unusable(cursor, "this is no list; save it again")),
     }
 }

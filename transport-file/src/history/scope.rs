@@ -64,25 +64,31 @@ pub(super) struct Scope {
 #[derive(Debug)]
 pub(super) struct KindScopes {
     known: HashMap<String, Arc<Scope>>,
+    /// The collection of objects that do not say it.
+    unnamed: Option<Collection>,
     memory: Memory,
 }
 
 impl KindScopes {
-    pub(super) fn new(memory: &Memory) -> Self {
-        Self { known: HashMap::new(), memory: memory.clone() }
+    pub(super) fn new(unnamed: Option<&Collection>, memory: &Memory) -> Self {
+        Self { known: HashMap::new(), unnamed: unnamed.cloned(), memory: memory.clone() }
     }
 
     pub(super) fn of(&mut self, object: &TypeMeta<'_>) -> Result<Arc<Scope>, Fault> {
         let (api_version, kind) = (&*object.api_version, &*object.kind);
-        if api_version.starts_with("meta.k8s.io/") {
-            let message = format!("a {kind} names no resource; save whole objects, as with `-o json`");
+        let metadata_only = kind == "PartialObjectMetadata";
+        let unnamed = self.unnamed.clone().filter(|_| metadata_only || kind.is_empty());
+        if api_version.starts_with("meta.k8s.io/") && unnamed.is_none() {
+            let rows = if kind == "Table" { ", without `as=Table` in the header Accept" } else { "" };
+            let message = format!("a {kind} names no resource; save whole objects, as with `-o json`{rows}");
             return Err(Fault::new(CaptureErrorKind::Unrecognized, message));
         }
         let name = format!("{api_version}/{kind}");
         if let Some(known) = self.known.get(&name) {
             return Ok(Arc::clone(known));
         }
-        let scope = Arc::new(Scope::whole(Collection::of_kind(api_version, kind)));
+        let collection = unnamed.unwrap_or_else(|| Collection::of_kind(api_version, kind));
+        let scope = Arc::new(Scope { metadata_only, ..Scope::whole(collection) });
         self.memory.take(scope.weight() + name.len() as u64)?;
         self.known.insert(name, Arc::clone(&scope));
         Ok(scope)

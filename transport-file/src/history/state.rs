@@ -23,6 +23,8 @@ pub(super) struct ResourceState {
     memory: Memory,
     /// That of the objects, which callers keep.
     kept: Memory,
+    /// Whether a log tells of it, whose events may be out of order.
+    is_log: bool,
 }
 
 /// What is not told of changes.
@@ -54,9 +56,9 @@ struct ScopeState {
 }
 
 impl ResourceState {
-    pub(super) fn new(resource: Arc<RecordedResource>, memory: &Memory, kept: &Memory) -> Self {
+    pub(super) fn new(resource: Arc<RecordedResource>, is_log: bool, memory: &Memory, kept: &Memory) -> Self {
         let (objects, scopes, places) = (HashMap::new(), Vec::new(), HashMap::new());
-        Self { resource, objects, scopes, places, memory: memory.clone(), kept: kept.clone() }
+        Self { resource, objects, scopes, places, memory: memory.clone(), kept: kept.clone(), is_log }
     }
 
     /// Takes what a client was told. Older news than the scope's version change nothing.
@@ -76,12 +78,16 @@ impl ResourceState {
                 let is_news = is_first || self.is_news(place, version);
                 is_news.then(|| self.state(place, objects, version)).transpose()?
             }
+            Told::Relisted { objects, version } => {
+                let newest = version.max(self.scopes[place].version);
+                Some(self.state(place, objects, newest)?)
+            }
             Told::Reached { version, .. } => self.is_news(place, version).then(|| {
                 self.scopes[place].version = version;
                 Change::Reached(version)
             }),
-            Told::Set(object) if self.event(place, object.version) => self.set(place, object)?,
-            Told::Deleted(object) if self.event(place, object.version) => self.delete(place, object),
+            Told::Set(object) if self.event(place, &object) => self.set(place, object)?,
+            Told::Deleted(object) if self.event(place, &object) => self.delete(place, object),
             Told::Set(_) | Told::Deleted(_) => None,
         })
     }
@@ -147,9 +153,12 @@ impl ResourceState {
         version > self.scopes[place].version
     }
 
-    /// Whether an event is news. Versions that are no numbers have no order.
-    fn event(&mut self, place: usize, version: u64) -> bool {
-        let is_news = version == 0 || self.is_news(place, version);
+    /// Whether an event is news. Versions that are no numbers have no order. A log tells what is news for its object, and
+    /// nothing again.
+    fn event(&mut self, place: usize, object: &ObjectText) -> bool {
+        let version = object.version;
+        let is_behind = || self.objects.get(&object.key).is_none_or(|known| version > known.version);
+        let is_news = version == 0 || self.is_news(place, version) || (self.is_log && is_behind());
         if is_news {
             self.scopes[place].version = self.scopes[place].version.max(version);
         }
@@ -252,7 +261,7 @@ mod tests {
         let collection = |namespace: &str| Collection { name: "v1/pods".into(), namespace: Some(namespace.into()) };
         let [small, large] = ["a", "b"].map(|namespace| Arc::new(Scope::whole(collection(namespace))));
         let (resource, memory) = (collection("a").resource(None, false), Memory::at_most(1 << 20));
-        let mut state = ResourceState::new(Arc::new(resource), &memory, &memory);
+        let mut state = ResourceState::new(Arc::new(resource), false, &memory, &memory);
         let named = |name: &&str| json!({ "metadata": { "name": name, "resourceVersion": "1" } }).to_string();
         let objects = |names: &[&str]| names.iter().filter_map(|name| ObjectText::of(&named(name))).collect();
         let told = |names: &[&str], version| Told::State { objects: objects(names), version };

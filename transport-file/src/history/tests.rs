@@ -259,6 +259,151 @@ fn a_watch_log_begins_with_its_leading_additions_and_has_an_event_a_second() {
     assert_eq!(told_by(&log.concat()), [first, "@1000 modified web/a 5", "@2000 deleted web/b 6"]);
 }
 
+const EXPIRED: &str = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n";
+
+#[test]
+fn additions_of_what_is_there_list_a_kind_anew_and_what_they_leave_out_is_gone() {
+    let added = |name: &str, version: u64| event("ADDED", object(name, version));
+    let first = [added("a", 4), added("b", 9)].concat();
+    let told = |rest: &[String]| told_by(&(first.clone() + &rest.concat()))[1..].to_vec();
+    let gone = ["@1000 relisted  -web/a at 9"];
+    assert_eq!(told(&[added("b", 9)]), gone, "the run of additions goes on with another list");
+    assert_eq!(told(&[EXPIRED.to_owned(), added("b", 9)]), ["@2000 relisted  -web/a at 9"]);
+    assert_eq!(
+        told(&[EXPIRED.to_owned(), EXPIRED.to_owned(), added("b", 12)]),
+        ["@3000 relisted web/b 12 -web/a at 12"]
+    );
+    let bookmark = event("BOOKMARK", serde_json::json!({ "metadata": { "resourceVersion": "10" } }));
+    assert_eq!(told(&[EXPIRED.to_owned(), bookmark, added("b", 9)]).last().unwrap(), "@3000 relisted  -web/a at 10");
+    // A new object comes before the one that is told again.
+    let with_new = [EXPIRED.to_owned(), added("aa", 10), added("b", 9), event("MODIFIED", object("b", 11))];
+    assert_eq!(told(&with_new), ["@2000 relisted web/aa 10 -web/a at 10", "@3000 modified web/b 11"]);
+}
+
+#[test]
+fn additions_of_what_is_not_there_leave_all_others_there() {
+    let log = [
+        EXPIRED.to_owned(),
+        event("ADDED", object("a", 10)),
+        EXPIRED.to_owned(),
+        event("ADDED", object("b", 20)),
+        event("MODIFIED", object("b", 21)),
+    ];
+    assert_eq!(told_by(&log.concat()), ["@2000 added web/a 10", "@4000 added web/b 20", "@5000 modified web/b 21"]);
+    // Another object of the same name was added while nothing watched.
+    let with_uid = |uid: &str, version: u64| {
+        let mut object = object("a", version);
+        object["metadata"]["uid"] = uid.into();
+        event("ADDED", object)
+    };
+    let log = [with_uid("1", 4), event("ADDED", object("b", 5)), with_uid("2", 7)];
+    assert_eq!(told_by(&log.concat())[1..], ["@1000 modified web/a 7"]);
+    assert_eq!(told_by(&[with_uid("1", 4), event("ADDED", object("b", 5)), with_uid("1", 7)].concat()).len(), 2);
+}
+
+#[test]
+fn events_of_a_log_that_are_out_of_order_are_told() {
+    let log =
+        [("ADDED", "a", 9), ("ADDED", "b", 4), ("MODIFIED", "b", 20), ("MODIFIED", "a", 15), ("DELETED", "a", 16)];
+    let log: String = log.map(|(kind, name, version)| event(kind, object(name, version))).concat();
+    assert_eq!(told_by(&log)[1..], ["@1000 modified web/b 20", "@2000 modified web/a 15", "@3000 deleted web/a 16"]);
+}
+
+#[test]
+fn lists_one_behind_the_other_are_told_by_their_differences() {
+    let lists =
+        [list(9, &[object("a", 4)]), list(12, &[object("a", 4), object("b", 11)]), list(15, &[object("b", 14)])];
+    let expected =
+        ["@0 relisted web/a 4 - at 4", "@1000 relisted web/b 11 - at 11", "@2000 relisted web/b 14 -web/a at 14"];
+    for log in [lists.concat(), lists.join("\r\n"), lists.join("\n\u{feff}")] {
+        assert_eq!(told_by(&log), expected);
+    }
+    let empty = [list(9, &[object("a", 4)]), r#"{"kind":"List","apiVersion":"v1","items":[]}"#.to_owned()];
+    assert_eq!(told_by(&empty.concat()), [expected[0], "@1000 relisted  -web/a at 4"]);
+}
+
+#[test]
+fn pages_in_a_log_are_one_list_and_a_page_without_the_next_one_is_a_fault() {
+    let page =
+        list(9, &[object("a", 4)]).replace(r#"{"resourceVersion":"9"}"#, r#"{"resourceVersion":"9","continue":"x"}"#);
+    let pages = page.clone() + &list(9, &[object("b", 5)]);
+    assert_eq!(told_by(&pages), ["@0 relisted web/a 4, web/b 5 - at 5"]);
+    for content in [page.clone(), pages + &page] {
+        let fault = match of(&content) {
+            Ok(saved) => saved.history.error().unwrap().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(fault.contains(": this is one page of a list, whose `continue` leads"), "{fault}");
+    }
+}
+
+#[test]
+fn objects_one_behind_the_other_are_their_states() {
+    let pod = |name: &str, version: u64| {
+        let mut pod = object(name, version);
+        (pod["kind"], pod["apiVersion"]) = ("Pod".into(), "v1".into());
+        serde_json::to_string_pretty(&pod).unwrap() + "\n"
+    };
+    let log = pod("a", 5) + &pod("b", 3) + &pod("a", 6);
+    assert_eq!(told_by(&log), ["@0 relisted web/a 5, web/b 3 - at 5", "@1000 modified web/a 6"]);
+    assert!(of(&pod("a", 5)).err().unwrap().to_string().contains("this is a single object of kind \"Pod\""));
+}
+
+#[test]
+fn a_log_of_notifications_tells_the_keys_and_versions_of_objects() {
+    let log = r#"{"event":"add","initial":true,"key":"web/a","rv":"4"}
+{"event":"update","key":"web/a","old_rv":"4","rv":"5"}
+{"event":"delete","final_state_unknown":false,"key":"web/a","rv":"6"}
+{"store":[]}
+"#;
+    assert_eq!(told_by(log), ["@0 relisted web/a 4 - at 4", "@1000 modified web/a 5", "@2000 deleted web/a 6"]);
+}
+
+#[test]
+fn a_recording_began_at_the_newest_date_in_it_whatever_the_order_of_its_objects() {
+    let dated = |kind: &str, version: &str, date: &str| {
+        serde_json::json!({ "kind": kind, "apiVersion": version, "metadata": { "name": "a", "resourceVersion": "4" },
+            "status": { "conditions": [{ "lastTransitionTime": date }] } })
+    };
+    let (pod, deployment) =
+        (dated("Pod", "v1", "2020-10-05T00:00:00Z"), dated("Deployment", "apps/v1", "2020-10-01T00:00:00Z"));
+    let list =
+        |items: [&Value; 2]| serde_json::json!({ "kind": "List", "apiVersion": "v1", "items": items }).to_string();
+    for file in [list([&pod, &deployment]), list([&deployment, &pod]), format!("{pod}{deployment}")] {
+        assert_eq!(of(&file).unwrap().history.began().unwrap().to_string(), "2020-10-05T00:00:00Z", "{file}");
+    }
+    let undated = of(&event("ADDED", object("a", 4))).unwrap();
+    let saved: WallTime = undated.path.metadata().unwrap().modified().unwrap().into();
+    assert_eq!(undated.history.began(), Some(saved));
+    let started = Tape::default().exchange(5, "/api/v1/pods", &list([&pod, &deployment]));
+    assert_eq!(of(&started.lines).unwrap().history.began().unwrap().as_unix_millis() % 1000, 995);
+}
+
+#[test]
+fn metadata_alone_is_of_the_resource_that_a_caller_names() {
+    let log = event("ADDED", object("a", 4)).replace(r#""apiVersion":"v1""#, r#""apiVersion":"meta.k8s.io/v1""#);
+    let path = saved(&log.replace(r#""kind":"Pod""#, r#""kind":"PartialObjectMetadata""#));
+    let history = History::of_resource(&path, &Resource::new("/api/v1/pods")).unwrap();
+    std::fs::remove_file(path).unwrap();
+    let resource = Arc::clone(history.resources().next().unwrap());
+    assert_eq!((resource.collection.as_str(), resource.metadata_only), ("v1/pods", true));
+}
+
+#[test]
+fn a_text_in_utf_16_is_read_as_one_in_utf_8() {
+    let log = event("ADDED", object("a", 4)) + &event("MODIFIED", object("\u{1f40b}", 5));
+    for is_big in [false, true] {
+        let units = "\u{feff}".encode_utf16().chain(log.encode_utf16());
+        let bytes: Vec<u8> =
+            units.flat_map(|unit| if is_big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect();
+        let path = saved("");
+        std::fs::write(&path, bytes).unwrap();
+        let told = told(&mut History::from_file(&path).unwrap());
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(told, ["@0 relisted web/a 4, web/\u{1f40b} 5 - at 5"]);
+    }
+}
+
 #[test]
 fn a_capture_that_was_cut_is_told_up_to_the_cut_and_says_so() {
     let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)])).exchange(
@@ -388,7 +533,7 @@ fn fault_within(most: u64, content: &str) -> Option<String> {
 
 fn fault_of_reading(most: u64, content: &str, read: impl FnOnce(&mut History)) -> Option<String> {
     let path = saved(content);
-    let history = History::within(&path, most);
+    let history = History::within(&path, None, most);
     let fault = history.map_or_else(Some, |mut history| {
         read(&mut history);
         history.error().cloned()

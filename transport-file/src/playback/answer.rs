@@ -1,8 +1,8 @@
 //! A response while it is played: its parts in order, each with its delay.
 
 use super::config::PlaybackConfig;
-use super::logged_state::LoggedState;
-use crate::body::{JSON, ListBody, WatchLog, ends_watch};
+use super::logged_state::{Left, LoggedState};
+use crate::body::{BodySurvey, JSON, ListBody, WatchEvent, WatchLog, ends_watch};
 use crate::capture::format::{End, Line, Payload, Record};
 use crate::capture::{Behind, Exchange, Index, LineCheck, Stage, record_head};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
@@ -79,13 +79,27 @@ enum Rest {
     Nothing,
     Recorded(Recorded),
     List(ListBody),
-    WatchLog {
-        log: WatchLog,
-        /// Whether the server ended the watch by its last event.
-        is_over: bool,
-    },
-    State(Box<LoggedState>),
+    Told(Box<Told>),
+    State(Box<LoggedState>, Duration),
 }
+
+/// A watch of a log.
+pub(crate) struct Told {
+    pub(crate) log: WatchLog,
+    pub(crate) survey: Arc<BodySurvey>,
+    /// The kind whose events are told; `None` for all.
+    pub(crate) kind: Option<usize>,
+    /// Before how many events the log lists its objects anew.
+    pub(crate) until: Option<u64>,
+    /// Whether each event comes at its time.
+    pub(crate) is_dated: bool,
+    /// Whether the server ended the watch by its last event.
+    pub(crate) is_over: bool,
+}
+
+/// The event by which a server ends a watch whose version is too old.
+const EXPIRED: &[u8] = br#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the recording lists the objects anew here","reason":"Expired","code":410}}
+"#;
 
 impl Answer {
     /// A recorded response. If it has no end and the recording goes on, it broke off; if not, the recording did.
@@ -109,13 +123,18 @@ impl Answer {
     }
 
     /// The watch that is next in a log.
-    pub(crate) fn watch_log(log: WatchLog) -> Self {
-        Self::of([Part::Head(success(JSON))], Rest::WatchLog { log, is_over: false })
+    pub(crate) fn watch_log(told: Told) -> Self {
+        Self::of([Part::Head(success(JSON))], Rest::Told(told.into()))
     }
 
-    /// The objects that a log has told of.
-    pub(crate) fn state(state: LoggedState) -> Self {
-        Self::of([Part::Head(success(JSON))], Rest::State(state.into()))
+    /// The objects that a log has told of, at a time.
+    pub(crate) fn state(state: LoggedState, at: Duration) -> Self {
+        Self::of([Part::Head(success(JSON))], Rest::State(state.into(), at))
+    }
+
+    /// A watch that ends at once, so that a list comes next.
+    pub(crate) fn expired() -> Self {
+        Self::of([Part::Head(success(JSON)), Part::Data(Chunk::new(EXPIRED.to_vec())), Part::End], Rest::Nothing)
     }
 
     /// The response of a server that does not support watch-lists.
@@ -147,11 +166,21 @@ impl Answer {
         self.next.pop_front().map(|(_, part)| part)
     }
 
-    /// What is left of a log behind an event by which the server ended the watch.
-    pub(crate) fn rest_of_log(self) -> Option<WatchLog> {
+    /// What is left of a log behind this answer.
+    pub(crate) fn rest_of_log(self) -> Left {
         match self.rest {
-            Rest::WatchLog { log, is_over: true } => Some(log),
-            _ => None,
+            Rest::Told(mut told) => {
+                for (_, part) in self.next {
+                    if let Part::Data(Chunk { bytes, .. }) = part
+                        && bytes != EXPIRED
+                    {
+                        told.log.give_back(bytes);
+                    }
+                }
+                Left::Rest(told.log)
+            }
+            Rest::State(state, _) => state.left(),
+            Rest::Nothing | Rest::Recorded(_) | Rest::List(_) => Left::Nothing,
         }
     }
 }
@@ -165,19 +194,48 @@ impl Rest {
                 return (recorded.at, part);
             }
             Self::List(list) => list.next(cursor),
-            Self::WatchLog { is_over: true, .. } => Ok(None),
-            Self::WatchLog { log, is_over } => {
-                let event = log.next(cursor);
-                *is_over = event.as_ref().is_ok_and(|event| event.as_ref().is_some_and(|event| ends_watch(event)));
-                event
-            }
-            Self::State(state) => state.next(),
+            Self::Told(told) => told.next(cursor),
+            Self::State(state, _) => state.next(cursor),
         };
         let part = match bytes {
             Ok(bytes) => bytes.map_or(Part::End, |bytes| Part::Data(Chunk::new(bytes))),
             Err(error) => Part::Broken(error),
         };
-        (Duration::ZERO, part)
+        let at = match self {
+            Self::Told(told) if told.is_dated => told.survey.time(told.log.events()),
+            Self::State(_, at) => *at,
+            _ => Duration::ZERO,
+        };
+        (at, part)
+    }
+}
+
+impl Told {
+    /// The next event; `None` at the end of the watch.
+    fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
+        loop {
+            if self.is_over {
+                return Ok(None);
+            }
+            if self.until.is_some_and(|until| until <= self.log.events()) {
+                self.is_over = true;
+                return Ok(Some(EXPIRED.to_vec()));
+            }
+            let Some(event) = self.log.next_event(cursor)? else {
+                return self.survey.fault.clone().map_or(Ok(None), Err);
+            };
+            self.is_over = ends_watch(&event);
+            if self.is_over || self.is_told(&event) {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// Whether an event is of the kind. One that cannot be read is.
+    fn is_told(&self, event: &[u8]) -> bool {
+        let Some(kind) = self.kind else { return true };
+        let type_meta = WatchEvent::parse(event).and_then(|event| serde_json::from_str(event.object.get()).ok());
+        type_meta.and_then(|type_meta| self.survey.kind_of(&type_meta)).is_none_or(|of| of == kind)
     }
 }
 
@@ -272,6 +330,7 @@ impl Recorded {
     /// The delay of a time of the recording after the request.
     fn delay(&self, t: u64) -> Duration {
         let sent = Duration::from_millis(self.exchange.sent).max(self.config.from);
+        let sent = if self.config.is_dated() { self.config.from } else { sent };
         Duration::from_millis(t).saturating_sub(sent)
     }
 }

@@ -28,6 +28,9 @@ pub enum Pace {
     Recorded,
     /// At once.
     Immediate,
+    /// At their times since the recording began, which the caller's clock counts, so that all resources play in one time
+    /// line. Of a log, which has no times, an event comes each second behind its first state.
+    Dated,
 }
 
 /// How many bytes of a body come per poll. The caller's buffer is a further limit.
@@ -96,9 +99,15 @@ impl PlaybackConfig {
         self
     }
 
+    /// Whether the delay of a part counts from the beginning of the recording.
+    pub(crate) fn is_dated(&self) -> bool {
+        self.pace == Pace::Dated
+    }
+
     /// When a part with this delay is due, for a request that was first polled at `began`.
     pub(crate) fn due(&self, began: Instant, delay: Duration) -> Instant {
         match self.pace {
+            Pace::Dated => began.max(Instant::ZERO + delay),
             Pace::Recorded => began + delay,
             Pace::Immediate => began,
         }

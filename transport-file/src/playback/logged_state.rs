@@ -1,21 +1,38 @@
-//! What a watch log has told up to an event, as a list.
+//! What a log has told up to an event, as a list.
 
-use crate::body::{WatchEvent, WatchLog};
+use crate::body::{BodySurvey, Logged, Relist, WatchEvent, WatchLog};
 use crate::error::CaptureError;
 use crate::file::FileCursor;
-use crate::object::ObjectText;
+use crate::object::version_of;
 use listwatch_core::Key;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The list of the objects that the first events of a log leave, in memory that grows with their number alone.
+/// The list of the objects that the first events of a log leave, in memory that grows with their number alone; or of those
+/// that the log lists next.
 pub(crate) struct LoggedState {
-    cursor: FileCursor,
     log: WatchLog,
-    /// The last event of each object, and how many events there are.
-    last: HashMap<Key, u64>,
+    survey: Arc<BodySurvey>,
+    kind: Option<usize>,
+    /// How many events it shows, and the relist that it tells.
     events: u64,
+    relist: Option<usize>,
+    /// For the first events of a log, their reader, and the last event of each object.
+    first: Option<(FileCursor, HashMap<(usize, Key), u64>)>,
     part: ListPart,
+}
+
+/// What is left of a log behind an answer.
+pub(crate) enum Left {
+    /// The rest of it.
+    Rest(WatchLog),
+    /// The same, behind a relist that it has here.
+    Listed(usize, WatchLog),
+    /// A list showed so many events, and told of a relist.
+    Showed(u64, Option<usize>),
+    /// A list that it has here was not read to its end.
+    Unread,
+    Nothing,
 }
 
 /// What of a list comes next.
@@ -26,32 +43,65 @@ enum ListPart {
 }
 
 impl LoggedState {
-    /// Reads the first events of a log once. `cursor` reads the same file.
-    pub(crate) fn of(begin: &WatchLog, events: u64, cursor: &FileCursor) -> Result<Self, CaptureError> {
+    /// Reads the first events of a log once, of one kind or of all. `cursor` reads the same file.
+    pub(crate) fn of(
+        begin: &WatchLog,
+        survey: &Arc<BodySurvey>,
+        (events, relist, kind): (u64, Option<usize>, Option<usize>),
+        cursor: &FileCursor,
+    ) -> Result<Self, CaptureError> {
         let anew = || FileCursor::new(Arc::clone(cursor.path()), cursor.line_limit());
-        let (mut first, mut log, mut last, mut version) = (anew(), begin.clone(), HashMap::new(), 0);
-        while log.events() < events
-            && let Some(text) = log.next(&mut first)?
-        {
-            let Some((event, object)) = told(&text) else { continue };
+        let (mut reader, mut log, mut last, mut version) = (anew(), begin.clone(), HashMap::new(), 0);
+        let mut relists = survey.relists.iter().peekable();
+        loop {
+            while let Some(relist) = relists.next_if(|relist| relist.until <= log.events()) {
+                last.retain(|(kind, _), at| *at > relist.from || !relist.kinds.contains(kind));
+            }
+            if log.events() == events {
+                break;
+            }
+            let Some(text) = log.next_event(&mut reader)? else { break };
+            let Some(Logged { event, object, kind: of }) = survey.logged(&text) else {
+                version = version.max(reached(&text));
+                continue;
+            };
             version = version.max(object.version);
             match &*event.r#type {
-                "DELETED" => _ = last.remove(&object.key),
-                _ => _ = last.insert(object.key, log.events()),
+                _ if kind.is_some_and(|kind| kind != of) => {}
+                "DELETED" => _ = last.remove(&(of, object.key)),
+                _ => _ = last.insert((of, object.key), log.events()),
             }
         }
-        Ok(Self { cursor: anew(), log: begin.clone(), last, events, part: ListPart::Head(version) })
+        let (log, survey, first) = (begin.clone(), Arc::clone(survey), Some((anew(), last)));
+        Ok(Self { log, survey, kind, events, relist, first, part: ListPart::Head(version) })
     }
 
-    /// The next bytes of the list; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, CaptureError> {
+    /// The objects that a log lists next.
+    pub(crate) fn next_of(log: WatchLog, survey: &Arc<BodySurvey>, relist: usize, kind: Option<usize>) -> Self {
+        let Relist { until, version, .. } = survey.relists[relist];
+        let survey = Arc::clone(survey);
+        Self { log, survey, kind, events: until, relist: Some(relist), first: None, part: ListPart::Head(version) }
+    }
+
+    /// What is left of the log.
+    pub(crate) fn left(self) -> Left {
+        match (self.part, self.first) {
+            (ListPart::Behind, Some(_)) => Left::Showed(self.events, self.relist),
+            (ListPart::Behind, None) => self.relist.map_or(Left::Unread, |relist| Left::Listed(relist, self.log)),
+            (_, Some(_)) => Left::Nothing,
+            (_, None) => Left::Unread,
+        }
+    }
+
+    /// The next bytes of the list; `None` at the end. `cursor` reads what is left of the log.
+    pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         match self.part {
             ListPart::Head(version) => {
                 self.part = ListPart::Item { is_first: true };
                 let metadata = format!(r#"{{"resourceVersion":"{version}"}}"#);
                 Ok(Some(format!(r#"{{"kind":"List","apiVersion":"v1","metadata":{metadata},"items":["#).into()))
             }
-            ListPart::Item { is_first } => match self.next_object()? {
+            ListPart::Item { is_first } => match self.next_object(cursor)? {
                 Some(object) => {
                     self.part = ListPart::Item { is_first: false };
                     Ok(Some([if is_first { "" } else { "," }, &object].concat().into()))
@@ -65,13 +115,22 @@ impl LoggedState {
         }
     }
 
-    fn next_object(&mut self) -> Result<Option<String>, CaptureError> {
-        while self.log.events() < self.events
-            && let Some(text) = self.log.next(&mut self.cursor)?
-        {
-            if let Some((event, object)) = told(&text)
-                && self.last.get(&object.key) == Some(&self.log.events())
-            {
+    fn next_object(&mut self, cursor: &mut FileCursor) -> Result<Option<String>, CaptureError> {
+        while self.log.events() < self.events {
+            let (cursor, last) = match &mut self.first {
+                Some((own, last)) => (own, Some(&*last)),
+                None => (&mut *cursor, None),
+            };
+            let Some(text) = self.log.next_event(cursor)? else { break };
+            let is_shown = match (self.survey.logged(&text), last) {
+                (Some(Logged { object, kind, .. }), Some(last)) => {
+                    last.get(&(kind, object.key)) == Some(&self.log.events())
+                }
+                (Some(Logged { kind, .. }), None) => self.kind.is_none_or(|own| own == kind),
+                // Its reader says that it cannot be read.
+                (None, last) => last.is_none(),
+            };
+            if let Some(event) = WatchEvent::parse(&text).filter(|event| is_shown && event.r#type != "BOOKMARK") {
                 return Ok(Some(event.object.get().to_owned()));
             }
         }
@@ -79,9 +138,7 @@ impl LoggedState {
     }
 }
 
-/// The object that an event of a log tells of.
-fn told(text: &[u8]) -> Option<(WatchEvent<'_>, ObjectText)> {
-    let event = WatchEvent::parse(text).filter(|event| matches!(&*event.r#type, "ADDED" | "MODIFIED" | "DELETED"))?;
-    let object = ObjectText::of(event.object.get())?;
-    Some((event, object))
+/// The version that an event reaches which tells of no object.
+fn reached(text: &[u8]) -> u64 {
+    serde_json::from_slice::<serde_json::Value>(text).map_or(0, |event| version_of(&event["object"]))
 }

@@ -13,16 +13,17 @@ pub use config::{Chunks, Pace, PlaybackConfig};
 pub use steps::{SentCall, Step, StepKind, Steps};
 pub use summary::{Progress, Summary, Tally};
 
-use crate::body::WatchLog;
+use crate::body::{BodySurvey, WatchLog};
 use crate::capture::{Index, Reader, TapeStart};
 use crate::error::CaptureError;
 use crate::file::{FileCursor, FileKind, Source, detect};
 use answer::{Answer, Part, timed_out};
 use core::task::Poll;
 use listwatch_core::request::{Query, Request, RequestId};
+use listwatch_core::time::WallTime;
 use listwatch_core::transport::{Incoming, ReadContext, TransportError};
 use listwatch_core::{Instant, ListerWatcher, Resource};
-use source::{AnswerSource, Lookup};
+use source::{AnswerSource, Bodies, Lookup};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,10 +77,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [`summary`](Self::summary) and [`resources`](Self::resources) read the whole capture, in the same memory. A request
 /// without a recorded response reads it to its end.
 ///
-/// A watch log answers for any resource. A list does so too, unless all of its objects are certainly of other kinds; then
-/// [`error`](Self::error) reports these. Of a watch log one event is in memory, and of a list one buffer. If a
-/// server ended a watch of the log by an error, the next watch goes on behind it. A list in between shows the objects up to
-/// there, for which their keys are in memory.
+/// A log answers for any resource, and of several kinds with the objects of the one that is asked for. A list does so too,
+/// unless all of its objects are certainly of other kinds; then [`error`](Self::error) reports these. Of a log the keys are
+/// in memory, and one event, or one list with all of its objects; of a file that is a list of one kind one buffer.
+///
+/// A watch of a log ends by an error of its server, and where the log lists its objects anew: a list, or `ADDED` events of
+/// objects that are there, as if `kubectl get --watch` was run again. Then a list shows the objects, without those that
+/// are gone, and the next watch goes on behind it.
 pub struct Playback {
     config: PlaybackConfig,
     content: AnswerSource,
@@ -120,8 +124,7 @@ impl Playback {
         drop(source);
         let content = match kind {
             FileKind::Capture => AnswerSource::Capture(Index::open(&path, config.line_limit, config.skip_bad_lines)?),
-            FileKind::WatchLog => AnswerSource::bodies(Some(WatchLog::new(&mut cursor(), config.skip_bad_lines)?)),
-            FileKind::List => AnswerSource::bodies(None),
+            FileKind::WatchLog | FileKind::List => bodies(kind, cursor, config)?,
         };
         let summary = Summary { file_bytes, ..Summary::default() };
         Ok(Self { config, content, cursor: cursor(), current: None, complete: false, error: None, summary })
@@ -151,7 +154,7 @@ impl Playback {
 
     /// Returns the resource that was listed or watched first, with its metadata-only form.
     ///
-    /// `None` for a watch log and a list, which do not name one.
+    /// `None` for a log and a list, which have no requests.
     #[must_use]
     pub fn resource(&self) -> Option<&Resource> {
         self.content.index().map(Index::resource)
@@ -159,8 +162,32 @@ impl Playback {
 
     /// Returns the resources that were listed or watched, in the order of their first requests. The first call reads the
     /// whole capture.
+    ///
+    /// Those of a log and a list are named by the kinds of their objects.
     pub fn resources(&self) -> &[Resource] {
-        self.content.index().map_or(&[], Index::resources)
+        self.content.index().map_or_else(|| self.content.body().map_or(&[][..], Bodies::resources), Index::resources)
+    }
+
+    /// Returns whether objects of a log or a list do not say of which resource they are, as metadata alone.
+    #[must_use]
+    pub fn has_unnamed(&self) -> bool {
+        self.content.body().is_some_and(|body| body.survey().kinds.iter().any(|kind| !kind.is_named()))
+    }
+
+    /// Returns whether a log tells again what it told before: it lists objects anew, or a server ended a watch.
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        self.content.body().is_some_and(|body| body.survey().repeats())
+    }
+
+    /// Returns the date at which the recording began, if the file has it. That of a log or a list is the newest date in its
+    /// first objects, or follows from the file's own.
+    #[must_use]
+    pub fn began(&self) -> Option<WallTime> {
+        match self.content.body() {
+            Some(body) => body.survey().date,
+            None => self.start().and_then(|start| start.started),
+        }
     }
 
     /// Returns the first line of a capture; `None` for a watch log and a list.
@@ -320,6 +347,23 @@ impl Playback {
         self.complete = true;
         self.close(Incoming::Idle { until: None })
     }
+}
+
+/// The answers of a file that is a list or a log. A list is delivered as it is, unless it has several kinds.
+fn bodies(
+    kind: FileKind,
+    cursor: impl Fn() -> FileCursor,
+    config: PlaybackConfig,
+) -> Result<AnswerSource, CaptureError> {
+    let survey = BodySurvey::read(kind, &mut cursor(), config.skip_bad_lines);
+    let is_list = kind == FileKind::List;
+    if is_list && (survey.kinds.len() < 2 || survey.fault.is_some()) {
+        return Ok(AnswerSource::bodies(Arc::new(survey), is_list, None));
+    }
+    let begin = WatchLog::new(&mut cursor(), config.skip_bad_lines)?;
+    let survey =
+        if is_list { BodySurvey::read(FileKind::WatchLog, &mut cursor(), config.skip_bad_lines) } else { survey };
+    Ok(AnswerSource::bodies(Arc::new(survey), is_list, Some(begin)))
 }
 
 impl ListerWatcher for Playback {

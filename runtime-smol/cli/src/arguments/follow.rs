@@ -5,6 +5,7 @@ use super::values::{Format, Kind, Output, OutputParser, Print};
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PathBufValueParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -207,11 +208,18 @@ impl FollowOptions {
 }
 
 fn new_file() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|file| match file.as_os_str() == "-" {
-        true => Err("a recording never goes to standard output; give -o FILE"),
-        false => Ok(file),
+    PathBufValueParser::new().try_map(|file| match file.extension().and_then(OsStr::to_str) {
+        _ if file.as_os_str() == "-" => Err("a recording never goes to standard output; give -o FILE"),
+        Some(other) if COMPRESSIONS_OF_OTHERS.contains(&&*other.to_ascii_lowercase()) => {
+            Err("a recording is compressed if its name ends in .zst (Zstandard) or .gz (gzip); give one of these")
+        }
+        _ => Ok(file),
     })
 }
+
+/// The ends of names that would promise a compression that a recording never has.
+const COMPRESSIONS_OF_OTHERS: [&str; 12] =
+    ["7z", "br", "bz2", "gzip", "lz", "lz4", "lzma", "tgz", "xz", "z", "zip", "zstd"];
 
 /// Refuses what can be no name of a resource, and may be a credential. A group has no capitals, as a token has.
 fn resource(text: &str) -> Result<String, &'static str> {

@@ -49,9 +49,9 @@ compared, because the tape has hashes in place of their values. Two builds are a
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayOptions {
-    /// A file of `listwatch record`, a list (`kubectl get -o json`), or a watch log (`kubectl get
-    /// --watch --output-watch-events -o json`), plain or compressed by gzip or Zstandard; a pipe is
-    /// refused
+    /// A file of `listwatch record`, lists or objects (`kubectl get -o json` or `-o yaml`), or a watch
+    /// log (`kubectl get --watch --output-watch-events -o json`), plain or compressed by gzip or
+    /// Zstandard; a pipe is refused
     pub(crate) file: PathBuf,
 
     /// Play as fast as it was recorded (1), N times as fast, or without waiting (max)
@@ -59,7 +59,7 @@ pub(crate) struct ReplayOptions {
     pub(crate) speed: Speed,
 
     /// Play the first of the recorded resources that has this name (pods, deployments.apps, v1/pods) or
-    /// this path [default: the first of all]
+    /// this path [default: all of them, in one time line]
     #[arg(long, value_name = "NAME", help_heading = "Playback")]
     pub(crate) resource: Option<String>,
 

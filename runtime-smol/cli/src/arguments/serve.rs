@@ -2,6 +2,8 @@
 
 use super::follow::duration;
 use clap::Args;
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
 use listwatch::time::WallTime;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ Examples:
   listwatch serve tonight.jsonl.zst --speed 10
   listwatch serve tonight.jsonl.zst --at 12s   # the state then, standing still
   listwatch serve tonight.jsonl.zst --at 2026-11-22T02:00:00Z --speed 1
+  listwatch serve tonight.jsonl.zst --at 02:00
   listwatch serve pods.json --writable         # changes are kept in memory
 
   kubectl -s http://127.0.0.1:8001 get pods -A --watch
@@ -25,12 +28,18 @@ recording has a gap, watches get a 410, as its own client did. Ctrl-C and SIGTER
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeOptions {
-    /// A file of `listwatch record`, a list (`kubectl get -o json`), or a watch log (`kubectl get
-    /// --watch --output-watch-events -o json`, an event a second), plain, gzipped or with Zstandard
+    /// A file of `listwatch record`, lists or objects (`kubectl get -o json` or `-o yaml`), or a watch
+    /// log (`kubectl get --watch --output-watch-events -o json`, an event a second), plain, gzipped or
+    /// with Zstandard
     pub(crate) file: PathBuf,
 
-    /// Begin at this time after the beginning of the recording, at a date, or at its end; without
-    /// --speed, time stands still there
+    /// Serve objects that do not say their resource, as metadata alone, as those of this one, such as
+    /// pods or v1/pods
+    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    pub(crate) resource: Option<String>,
+
+    /// Begin at this time after the beginning of the recording, at a date or a time of day (in UTC,
+    /// unless it has a zone), or at its end; without --speed, time stands still there
     #[arg(long, value_name = "TIME|DATE|end", value_parser = moment, help_heading = "Time")]
     pub(crate) at: Option<Moment>,
 
@@ -61,16 +70,29 @@ pub(crate) struct ServeOptions {
 pub(crate) enum Moment {
     After(Duration),
     Date(WallTime),
+    /// A time of the day, since midnight.
+    TimeOfDay(Duration),
     End,
 }
 
 fn moment(text: &str) -> Result<Moment, &'static str> {
-    if text == "end" {
-        return Ok(Moment::End);
-    }
-    let date = || text.parse().ok().map(Moment::Date);
-    let found = duration(text).ok().map(Moment::After).or_else(date);
-    found.ok_or("give a time such as 12s or 1h30m, a date such as 2026-11-22T02:00:00Z, or `end`")
+    let time_of_day = || {
+        let time: Time = text.parse().ok().filter(|_| text.contains(':') && !text.contains('-'))?;
+        Duration::try_from(time.duration_since(Time::midnight())).ok().map(Moment::TimeOfDay)
+    };
+    let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
+    let date = || {
+        let date = text.parse().ok();
+        let date = date.or_else(|| Some(WallTime::from_unix_micros(in_utc()?.timestamp().as_microsecond())));
+        date.map(Moment::Date)
+    };
+    let found = match text {
+        "end" => Some(Moment::End),
+        _ => time_of_day().or_else(date).or_else(|| duration(text).ok().map(Moment::After)),
+    };
+    found.ok_or(
+        "give a time such as 12s or 1h30m, a date such as 2026-11-22T02:00:00Z, a time of day such as 02:00, or `end`",
+    )
 }
 
 fn port(text: &str) -> Result<u16, &'static str> {

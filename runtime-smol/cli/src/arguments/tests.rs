@@ -63,12 +63,33 @@ fn every_option_of_serve_is_taken() {
     assert_eq!((options.at, options.speed), (Some(Moment::After(Duration::from_secs(90))), Some(0.5)));
     assert!(options.unattended && options.writable && options.port == 0 && options.address.is_loopback());
     let date = "2026-11-22T02:00:00Z";
-    for (text, moment) in [("end", Moment::End), (date, Moment::Date(date.parse().unwrap()))] {
+    let at = |text: &str| Moment::Date(text.parse().unwrap());
+    for (text, moment) in [
+        ("end", Moment::End),
+        (date, at(date)),
+        ("2026-11-22T02:00:00", at(date)),
+        ("2026-11-22T02:00", at(date)),
+        ("2026-11-22T03:00:00+01:00", at(date)),
+        ("2026-11-22", at("2026-11-22T00:00:00Z")),
+        ("02:00:05", Moment::TimeOfDay(Duration::from_secs(7_205))),
+        ("14:30", Moment::TimeOfDay(Duration::from_secs(52_200))),
+    ] {
         let Ok(Command::Serve(options)) = parsed(&format!("serve x.jsonl --at {text}")) else { panic!("refused") };
         assert_eq!((options.at, options.speed, options.port), (Some(moment), None, 8001));
     }
     for arguments in ["serve x.jsonl --at noon", "serve x.jsonl --speed 0", "serve x.jsonl --speed max"] {
         assert!(parsed(arguments).is_err(), "{arguments}");
+    }
+}
+
+#[test]
+fn a_recording_is_refused_whose_name_promises_a_compression_that_there_is_not() {
+    for name in ["x.xz", "x.jsonl.BZ2", "x.zstd", "x.gzip"] {
+        let Err(message) = parsed(&format!("record v1/pods -o {name}")) else { panic!("{name}") };
+        assert!(message.contains("if its name ends in .zst (Zstandard) or .gz (gzip)"), "{message}");
+    }
+    for name in ["x.zst", "x.jsonl.gz", "x.jsonl", "x"] {
+        assert!(parsed(&format!("record v1/pods -o {name}")).is_ok(), "{name}");
     }
 }
 

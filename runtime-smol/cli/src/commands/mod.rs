@@ -1,10 +1,12 @@
 //! One module for each command; `watch` and `record` share `follow`.
 
 mod follow;
+mod named;
 mod record;
 mod replay;
 mod serve;
 mod watch;
+mod yaml;
 
 use crate::arguments::{Command, completions};
 use crate::error::CommandError;

@@ -8,6 +8,7 @@ use super::text::{cell, write_json};
 use super::yaml::write_yaml;
 use crate::arguments::{Format, Output, Print};
 use listwatch::object::ObjectHandle;
+use listwatch::time::WallTime;
 use listwatch::{Event, Resource};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -43,6 +44,8 @@ pub(crate) struct Printer<W> {
     form: Form,
     resources: Vec<Printed>,
     table: Table,
+    /// The date of what is printed; `None` for that of this machine.
+    date: Option<WallTime>,
 }
 
 /// A resource whose events are printed.
@@ -67,7 +70,12 @@ impl<W: Write> Printer<W> {
         let wide = matches!(form, Form::Objects { output: Output::Wide, .. });
         let labels = matches!(form, Form::Objects { labels: true, .. });
         let table = Table::new(resources.len(), Shape { wide, namespaces, labels });
-        Self { out, print, form, resources, table }
+        Self { out, print, form, resources, table, date: None }
+    }
+
+    /// Sets the date of what is printed next, of a recording that tells it.
+    pub(crate) fn show_at(&mut self, date: Option<WallTime>) {
+        self.date = date;
     }
 
     /// The writer. It lacks what [`settle`](Self::settle) writes.
@@ -200,7 +208,8 @@ impl<W: Write> Printer<W> {
             Output::Name => self.name(index, object),
             Output::Json | Output::Yaml => watch_events(event).try_for_each(|(event_type, object)| {
                 let object = readable(object, secret, secrets);
-                self.write(&WatchEvent { r#type: event_type, object }, output)
+                let time = self.date.map(|date| date.to_string());
+                self.write(&WatchEvent { r#type: event_type, object, time }, output)
             }),
         }
     }
@@ -254,8 +263,14 @@ impl<W: Write> Printer<W> {
         custom: Option<Cells>,
     ) -> std::io::Result<()> {
         let prefix = self.resource(index).map(|_| self.kind(index, object)).unwrap_or_default();
-        self.table.add(index, Change { event, object, prefix, custom }, wall_clock());
+        self.table.add(index, Change { event, object, prefix, custom }, self.now());
         if self.table.is_full() { self.settle() } else { Ok(()) }
+    }
+
+    /// The time of a line.
+    fn now(&self) -> SystemTime {
+        let since = |date: WallTime| date.saturating_since(WallTime::UNIX_EPOCH);
+        self.date.map_or_else(wall_clock, |date| SystemTime::UNIX_EPOCH + since(date))
     }
 
     fn write(&mut self, value: &impl Serialize, output: Output) -> std::io::Result<()> {
@@ -271,9 +286,12 @@ impl<W: Write> Printer<W> {
 struct WatchEvent {
     r#type: &'static str,
     object: Value,
+    /// When a recorded client was told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
 }
 
-/// The time of a line.
+/// The date of this machine.
 #[expect(clippy::disallowed_methods, reason = "no decision depends on it")]
 fn wall_clock() -> SystemTime {
     SystemTime::now()

@@ -2,6 +2,7 @@
 
 use crate::command::{bundled, replay};
 use crate::notifications::Notifications;
+use crate::replay::output::subject;
 use crate::zipped::gzip;
 use listwatch_tests::scratch::{Scratch, gunzip};
 use serde::Serialize;
@@ -147,4 +148,119 @@ fn a_list_of_nothing_is_an_empty_state() {
     let list = json!({ "apiVersion": "v1", "items": null, "kind": "List", "metadata": { "resourceVersion": "" } });
     plays(&pretty(&list), &nothing);
     plays(&list.to_string().replace("null", "[]"), &nothing);
+}
+
+/// A ConfigMap.
+fn map(name: &str, version: u64) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": name, "namespace": "d", "resourceVersion": version.to_string() } })
+}
+
+fn event(kind: &str, object: &Value) -> String {
+    format!("{}\n", json!({ "type": kind, "object": object }))
+}
+
+const EXPIRED: &str = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Expired","code":410}}
+"#;
+
+/// The events in short, without the cache.
+fn events(content: impl AsRef<[u8]>, options: &str) -> Vec<String> {
+    let output = replay(Scratch::new(content), &format!("--print events --format json {options}")).output();
+    let events = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let events = events.filter(|event| event["event"].is_string());
+    events
+        .map(|event| format!("{} {} {}", text_of(&event, "event"), text_of(&event, "key"), text_of(&event, "rv")))
+        .collect()
+}
+
+fn text_of<'e>(event: &'e Value, field: &str) -> &'e str {
+    event[field].as_str().unwrap()
+}
+
+#[test]
+fn what_follows_an_error_is_played_and_what_is_listed_again_without_an_object_deletes_it() {
+    let added = |name: &str, version: u64| event("ADDED", &map(name, version));
+    let behind =
+        [EXPIRED, &added("a", 10), EXPIRED, EXPIRED, &added("b", 20), &event("MODIFIED", &map("b", 21))].concat();
+    assert_eq!(events(&behind, ""), ["add d/a 10", "add d/b 20", "update d/b 21"]);
+    let again = [&added("a", 10), &added("b", 20), EXPIRED, &added("b", 20), &added("c", 22)].concat();
+    assert_eq!(events(&again, ""), ["add d/a 10", "add d/b 20", "delete d/a 10", "add d/c 22"]);
+    let at_once = [added("a", 10), added("b", 20), added("b", 20), event("MODIFIED", &map("b", 30))].concat();
+    for options in ["", "--type meta", "--chunk 7", "--speed 1"] {
+        assert_eq!(
+            events(&at_once, options),
+            ["add d/a 10", "add d/b 20", "delete d/a 10", "update d/b 30"],
+            "{options}"
+        );
+    }
+}
+
+#[test]
+fn objects_and_lists_one_behind_the_other_are_played_by_their_differences() {
+    let objects: String = [map("a", 5), map("b", 4), map("a", 6)].iter().map(pretty).collect();
+    assert_eq!(events(&objects, ""), ["add d/a 5", "add d/b 4", "update d/a 6"]);
+    let list = |items: Value| json!({ "apiVersion": "v1", "kind": "List", "items": items, "metadata": { "resourceVersion": "" } });
+    let lists: String = [json!([map("a", 5)]), json!([map("a", 5), map("b", 7)]), json!([map("b", 8)])]
+        .map(|it| pretty(&list(it)))
+        .concat();
+    assert_eq!(events(&lists, ""), ["add d/a 5", "add d/b 7", "delete d/a 5", "update d/b 8"]);
+    let summary = replay(Scratch::new(lists), "").output();
+    assert_eq!(subject(&summary, "requests")[2], "0 left over");
+}
+
+#[test]
+fn objects_of_several_kinds_with_one_name_are_kept_apart() {
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a", "namespace": "d", "resourceVersion": "7" } });
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": [map("a", 5), secret] });
+    let log = event("ADDED", &map("a", 5)) + &event("ADDED", &secret);
+    for content in [list.to_string(), log] {
+        let store = replay(Scratch::new(content), "--print store --format json").output();
+        let expected = "{\"resource\":\"v1/configmaps\",\"store\":[\"d/a 5\"]}\n{\"resource\":\"v1/secrets\",\"store\":[\"d/a 7\"]}\n";
+        assert_eq!(store, expected);
+    }
+}
+
+#[test]
+fn a_replay_reads_what_it_prints_for_programs() {
+    let capture = bundled("pods-rollout.jsonl.gz");
+    let printed = replay(&capture, EVENTS).output();
+    let store = "--print store --format json";
+    assert_eq!(replay(Scratch::new(printed), store).output(), replay(&capture, store).output());
+}
+
+#[test]
+fn yaml_and_utf_16_are_played_as_the_json_that_they_stand_for() {
+    let yaml = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a, namespace: d, resourceVersion: \"5\"}\nkind: List\n";
+    assert_eq!(events(yaml, ""), ["add d/a 5"]);
+    let documents = "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: a\n  resourceVersion: '5'\n---\nkind: ConfigMap\napiVersion: v1\nmetadata:\n  name: a\n  resourceVersion: '6'\n";
+    assert_eq!(events(documents, ""), ["add a 5", "update a 6"]);
+    let log = event("ADDED", &map("a", 5)) + &event("MODIFIED", &map("a", 6));
+    let units = "\u{feff}".encode_utf16().chain(log.encode_utf16());
+    assert_eq!(events(units.flat_map(u16::to_le_bytes).collect::<Vec<u8>>(), ""), ["add d/a 5", "update d/a 6"]);
+}
+
+#[test]
+fn what_is_no_recording_is_refused_by_its_name_with_a_remedy() {
+    let page = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"x"},"items":[]}"#;
+    let audit = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","verb":"create"}"#;
+    let table = r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}"#;
+    for (content, says) in [
+        (page.to_owned(), "this is one page of a list, whose `continue` leads to the next one; save all of it by"),
+        (audit.repeat(2), "this is an audit log; it has requests, and no states of objects; save those by"),
+        (
+            table.to_owned(),
+            "this is a Table; its rows are no objects; save whole objects, as with `-o json`, without `as=Table`",
+        ),
+    ] {
+        let run = replay(Scratch::new(content), "");
+        assert!(run.error(1).contains(says), "{run:?}");
+    }
+    let metadata = json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": { "name": "a", "resourceVersion": "5" } });
+    let file = Scratch::new(event("ADDED", &metadata));
+    let store = |options: &str| replay(&file, &format!("--print store --format json {options}")).output();
+    assert_eq!(
+        (store(""), store("--resource pods")),
+        ("{\"store\":[\"a 5\"]}\n".into(), "{\"store\":[\"a 5\"]}\n".into())
+    );
+    assert!(subject(&replay(&file, "--resource po").output(), "cache") == ["1 object"]);
 }

@@ -55,7 +55,9 @@ fn the_summary_says_what_became_of_the_requests_and_why_the_reflector_began_agai
     assert_eq!(subject(&chaos, "rewatches"), rewatches);
 
     let protocol = replay(bundled("protocol.jsonl.gz"), "").output();
-    assert_eq!(subject(&protocol, "requests")[0], "4 answered (2 watch, 2 watch-list)");
+    // Those of all resources, each of which the summary names.
+    assert_eq!(subject(&protocol, "requests")[0], "10 answered (6 list, 2 watch, 2 watch-list)");
+    assert_eq!(subject(&protocol, "resources").len(), 8);
     assert_eq!(subject(&protocol, "requests")[3], "4 not played (neither list nor watch)");
 }
 
@@ -177,4 +179,21 @@ fn a_replay_prints_its_objects_in_the_forms_of_kubectl() {
     }
     let lines = |options: &str| replay(&capture, options).output().lines().count();
     assert!(lines("-o name --print store") < lines("-o name"));
+}
+
+#[test]
+fn a_replay_prints_the_dates_of_the_recording_and_ages_at_them() {
+    let capture = bundled("pods-rollout.jsonl.gz");
+    let table = replay(&capture, "-o table").output();
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    let times: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert!(times.is_sorted() && times[0] == "2026-11-20T10:41:54Z", "{}", times[0]);
+    assert!(times.last() == Some(&"2026-11-20T10:42:19Z"), "{times:?}");
+    assert!(rows.iter().all(|row| row[4].ends_with('s')), "{table}");
+    let store = replay(&capture, "-o table --print store").output();
+    assert!(store.lines().skip(1).all(|row| row.ends_with('s')), "{store}");
+    let json = replay(&capture, "-o json").output();
+    let printed =
+        json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["time"].as_str().unwrap().to_owned());
+    assert_eq!(printed.collect::<Vec<_>>(), times);
 }

@@ -34,13 +34,66 @@ pub(crate) const THREE: [&str; 3] =
     ["/api/v1/pods", "/api/v1/nodes", "/apis/apps/v1/namespaces/web/deployments?labelSelector=a%3Db"];
 
 #[test]
-fn the_summary_names_the_resources_that_are_not_played() {
-    let summary = replay(capture(&THREE), "").output();
+fn all_resources_are_played_unless_one_is_named_and_the_summary_names_them() {
+    let file = capture(&THREE);
+    let summary = replay(&file, "").output();
+    assert_eq!(subject(&summary, "resources"), THREE.map(|path| format!("{path} was played")));
+    assert_eq!(subject(&summary, "cache"), ["3 objects"]);
+    assert_eq!(subject(&summary, "requests")[0], "3 answered (3 list)");
+    let named = replay(&file, "--resource nodes").output();
     assert_eq!(
-        subject(&summary, "resources"),
-        ["/api/v1/pods was played", "not played, unless --resource names it (2):", THREE[1], THREE[2],]
+        subject(&named, "resources"),
+        ["/api/v1/nodes was played", "not played, unless --resource names it (2):", THREE[0], THREE[2]]
     );
     assert!(subject(&replay(bundled("gap.jsonl.gz"), "").output(), "resources").is_empty());
+}
+
+#[test]
+fn the_resources_of_a_recording_play_in_one_time_line() {
+    let [pods, maps] = ["/api/v1/pods", "/api/v1/configmaps"];
+    let exchange = |id: u64, path: &str, body: &str, times: [u64; 2]| {
+        let request = json!({ "t": times[0], "id": id, "request": { "method": "GET", "path": path, "headers": {} } });
+        let response = json!({ "t": times[0], "id": id, "response": { "status": 200, "headers": {} } });
+        let data = json!({ "t": times[1], "id": id, "data": body });
+        let end = json!({ "t": times[1], "id": id, "end": "eof" });
+        [(times[0], request), (times[0], response), (times[1], data), (times[1], end)]
+    };
+    let list = |kind: &str| {
+        format!(r#"{{"kind":"{kind}List","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},"items":[]}}"#)
+    };
+    let told = |kind: &str, name: &str| {
+        let metadata =
+            format!(r#"{{"name":"{name}","resourceVersion":"{name}","creationTimestamp":"2026-11-20T10:00:00Z"}}"#);
+        format!(r#"{{"type":"ADDED","object":{{"kind":"{kind}","apiVersion":"v1","metadata":{metadata}}}}}"#) + "\n"
+    };
+    let mut lines = vec![(0, json!({ "capture": 1, "started": "2026-11-20T10:00:00Z" }))];
+    lines.extend(exchange(1, pods, &list("Pod"), [0, 0]));
+    lines.extend(exchange(2, maps, &list("ConfigMap"), [0, 0]));
+    lines.extend(exchange(3, "/api/v1/pods?watch=1&resourceVersion=1", &told("Pod", "2"), [1, 5_000]));
+    lines.extend(exchange(4, "/api/v1/configmaps?watch=1&resourceVersion=1", &told("ConfigMap", "3"), [1, 2_000]));
+    lines.extend(exchange(5, "/api/v1/configmaps?watch=1&resourceVersion=3", &told("ConfigMap", "4"), [2_001, 65_000]));
+    lines.sort_by_key(|(time, _)| *time);
+    let file = Scratch::new(lines.iter().map(|(_, line)| line.to_string()).collect::<Vec<_>>().join("\n"));
+    for options in ["", "--speed 1000"] {
+        let table = replay(&file, &format!("-o table {options}")).output();
+        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = |date: &'static str, name: &'static str, age: &'static str| vec![date, "added", name, age];
+        let expected = [
+            row("2026-11-20T10:00:02Z", "configmap/3", "2s"),
+            row("2026-11-20T10:00:05Z", "pod/2", "5s"),
+            row("2026-11-20T10:01:05Z", "configmap/4", "65s"),
+        ];
+        assert!(expected.iter().all(|row| rows.contains(row)) || !options.is_empty(), "{table}");
+        let order: Vec<&str> =
+            rows.iter().filter_map(|row| row.get(2).copied()).filter(|name| name.contains('/')).collect();
+        assert_eq!(order, ["configmap/3", "pod/2", "configmap/4"], "{table}");
+    }
+    let times: Vec<Value> =
+        replay(&file, "-o json").output().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(times[2]["time"], "2026-11-20T10:01:05Z");
+    let events = replay(&file, "--print events --format json").output();
+    let first: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["resource"], &first["key"]), (&"v1/configmaps".into(), &"3".into()));
 }
 
 #[test]

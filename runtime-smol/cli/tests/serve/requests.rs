@@ -72,7 +72,9 @@ fn a_moment_is_a_time_a_date_or_the_end() {
     assert_eq!(version("--at end"), "2447");
     let at_twelve = version("--at 12s");
     // The capture has no date: its first objects have, and they are not newer than the beginning.
-    assert_eq!(version("--at 2026-11-20T10:42:06Z"), at_twelve);
+    for date in ["2026-11-20T10:42:06Z", "2026-11-20T10:42:06", "10:42:06"] {
+        assert_eq!(version(&format!("--at {date}")), at_twelve, "{date}");
+    }
     let outside = listwatch(&format!("serve {} --at 41s", bundled("pods-rollout.jsonl.gz").display()));
     assert!(outside.error(2).contains("--at is outside of the recording, which lasts 40.14 s, from "), "{outside:?}");
 }
@@ -102,6 +104,34 @@ fn a_file_that_was_cut_is_served_up_to_there_and_says_so() {
     assert_eq!(server.get("/api/v1/configmaps").status, 200);
     let complaint = server.complaint();
     assert!(complaint.contains(":61: the line breaks off") && complaint.ends_with("served up to there"), "{complaint}");
+}
+
+#[test]
+fn a_saved_list_is_of_the_newest_date_in_it_or_a_later_one_that_is_asked_for() {
+    let pod = json!({ "kind": "Pod", "apiVersion": "v1", "metadata": { "name": "a", "namespace": "d", "resourceVersion": "5" },
+        "status": { "containerStatuses": [{ "lastState": { "terminated": { "finishedAt": "2020-11-22T01:55:00Z" } } }] } });
+    let node = json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "n", "resourceVersion": "6",
+        "creationTimestamp": "2020-10-01T00:00:00Z" } });
+    for items in [json!([pod, node]), json!([node, pod])] {
+        let list = Scratch::new(json!({ "kind": "List", "apiVersion": "v1", "items": items }).to_string());
+        let greeting = |options: &str| Serving::file(&list, options).greeting[1].clone();
+        assert!(greeting("").contains("(2020-11-22T01:55:00Z)"), "{}", greeting(""));
+        assert!(greeting("--at 2020-11-22T02:00").contains("(2020-11-22T02:00:00Z)"));
+        let early = listwatch(&format!("serve {} --at 2020-11-22T01:54:00Z", list.as_ref().display()));
+        assert!(early.error(2).contains("--at is outside of the recording"), "{early:?}");
+    }
+}
+
+#[test]
+fn metadata_is_served_as_the_resource_that_is_named() {
+    let log = Scratch::new(
+        r#"{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","resourceVersion":"5"}}}"#,
+    );
+    let unnamed = listwatch(&format!("serve {}", log.as_ref().display()));
+    assert!(unnamed.error(1).ends_with("; or give --resource NAME, such as v1/pods"), "{unnamed:?}");
+    let server = Serving::file(&log, "--resource po");
+    assert!(server.greeting[0].ends_with(": v1/pods"), "{}", server.greeting[0]);
+    assert_eq!(server.get("/api/v1/pods").status, 406);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod program;
 mod report;
 
 use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed, hide_credentials};
+use crate::commands::yaml::Input;
 use crate::error::CommandError;
 use crate::output::printer::{Form, Printed, Printer};
 use crate::output::progress::Progress;
@@ -17,10 +18,11 @@ use crate::report::undecodable;
 use listwatch::SharedWorkQueue;
 use listwatch::cache::{IndexId, Indexer, Store, StoreWriter};
 use listwatch::decode::{MetadataOnly, Raw};
-use listwatch::file::{CaptureError, Chunks, Pace, Playback, PlaybackConfig};
-use listwatch::informer::InformerStatus;
+use listwatch::file::{CaptureError, Chunks, History, Pace, Playback, PlaybackConfig, Summary};
 use listwatch::object::{ObjectHandle, Uid};
-use listwatch::text::Counted;
+use listwatch::reflector::Backoff;
+use listwatch::text::{Counted, Printable};
+use listwatch::time::{Instant, WallTime};
 use listwatch::{
     Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
@@ -28,74 +30,97 @@ use played::Played;
 use report::Report;
 use serde::de::DeserializeOwned;
 use smol::future::{poll_once, yield_now};
+use smol::stream::Stream;
+use std::future::poll_fn;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 /// Plays a recording as the options say.
 ///
 /// # Errors
 /// The recording cannot be played to its end, or printed.
 pub(super) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
+    let input = Input::of(&options.file)?;
+    replay_file(options, input.path()).map_err(|error| match error {
+        CommandError::Capture(error) => CommandError::Capture(input.error(error)),
+        error => error,
+    })
+}
+
+fn replay_file(options: &ReplayOptions, file: &Path) -> Result<(), CommandError> {
     match options.kind {
         _ if !options.against.is_empty() => against::against(options),
-        _ if options.suggest_capacities => capacities::suggest(options),
+        _ if options.suggest_capacities => capacities::suggest(options, file),
         _ if options.indexes.iter().any(|by| matches!(by, IndexBy::Field(_))) => Err(CommandError::Arguments(
             "an index by `field:PATH` needs --suggest-capacities; without it, give `namespace`, `owner` or `label:NAME`",
         )),
         // Metadata are printed as they were recorded.
-        Kind::Meta if options.output.is_some() => Replay::<Raw>::new(options)?.play(),
-        Kind::Raw => Replay::<Raw>::new(options)?.play(),
-        Kind::Meta => Replay::<MetadataOnly>::new(options)?.play(),
-        Kind::Value => Replay::<serde_json::Value>::new(options)?.play(),
+        Kind::Meta if options.output.is_some() => Replay::<Raw>::new(options, file)?.play(),
+        Kind::Raw => Replay::<Raw>::new(options, file)?.play(),
+        Kind::Meta => Replay::<MetadataOnly>::new(options, file)?.play(),
+        Kind::Value => Replay::<serde_json::Value>::new(options, file)?.play(),
     }
 }
 
 struct Replay<'a, T: DeserializeOwned> {
     options: &'a ReplayOptions,
+    recording: Playback,
     played: Played,
     clock: Clock,
-    store: Store<T>,
-    indexes: Vec<(String, IndexId)>,
-    queue: Arc<SharedWorkQueue<Key>>,
+    /// The date of the recording at which the clock began.
+    began: Option<WallTime>,
+    parts: Vec<Part<T>>,
+    queue: Arc<SharedWorkQueue<(usize, Key)>>,
     reconciles: Arc<AtomicU64>,
-    events: Events<T, Playback, StoreWriter<T>>,
     printer: Printer<BufWriter<StdoutLock<'static>>>,
     progress: Progress,
     counts: Counts,
 }
 
+/// A resource that is played.
+struct Part<T: DeserializeOwned> {
+    name: String,
+    store: Store<T>,
+    indexes: Vec<(String, IndexId)>,
+    events: Events<T, Playback, StoreWriter<T>>,
+    is_synced: bool,
+    is_over: bool,
+}
+
 impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
-    fn new(options: &'a ReplayOptions) -> Result<Self, CommandError> {
-        let (clock, pace) = match options.speed {
-            Speed::Times(speed) => (Clock::scaled(speed), Pace::Recorded),
-            Speed::Max => (Clock::simulated(), Pace::Immediate),
+    fn new(options: &'a ReplayOptions, file: &Path) -> Result<Self, CommandError> {
+        let clock = match options.speed {
+            Speed::Times(speed) => Clock::scaled(speed),
+            Speed::Max => Clock::simulated(),
         };
-        let playback = open(options, pace, options.chunks())?;
-        let played = Played::of(options, &playback)?;
-        let mut indexer = Indexer::default();
-        let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
-        let writer = StoreWriter::new(indexer);
-        let store = writer.store();
-        // A recording may have metadata, whole objects or both.
-        let resource = played.0.clone().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
-        let (printed, namespaces) = (Printed::new("recording", &resource), !resource.path().contains("/namespaces/"));
+        let recording = open(options, file, Pace::Dated, options.chunks())?;
+        // A log has no times to wait for.
+        let is_timeless = recording.start().is_none() && options.speed != Speed::Max;
+        let recording = if is_timeless { open(options, file, Pace::Immediate, options.chunks())? } else { recording };
+        let played = Played::of(options, &recording)?;
+        let resources = played.resources();
+        let parts = resources.iter().map(|resource| Part::new(options, resource, &recording, &clock)).collect();
+        let printed = resources.iter().map(|resource| Printed::new(name(resource), resource)).collect();
+        let namespaces = resources.iter().any(|resource| !resource.path().contains("/namespaces/"));
         let objects = |output| Form::Objects { output, secrets: options.show_secrets, labels: false };
         let form = options.output.map_or(Form::Handlers(options.format), objects);
-        let printer = Printer::new(stdout(), options.print(), form, vec![printed], namespaces);
-        let informer = Informer::with_cache(resource, config(options, &playback, &played), writer);
+        let printer = Printer::new(stdout(), options.print(), form, printed, namespaces);
         let printed = options.print() == Some(Print::Events) && std::io::stdout().is_terminal();
-        let progress = Progress::bar(playback.progress().file_bytes, !printed);
-        let events = Events::start(Driver::new(informer, playback), clock.clone());
+        let progress = Progress::bar(recording.progress().file_bytes, !printed);
+        let began = options.output.and_then(|_| began(file, &recording));
         Ok(Self {
             options,
+            recording,
             played,
             clock,
-            store,
-            indexes,
+            began,
+            parts,
             queue: Arc::new(SharedWorkQueue::default()),
             reconciles: Arc::default(),
-            events: events.until(|driver| driver.transport().is_complete()),
             printer,
             progress,
             counts: Counts::default(),
@@ -114,11 +139,14 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             played
         });
         self.progress.hide();
-        played.and_then(|()| self.print_store()).map_err(CommandError::Output)?;
+        played.and_then(|()| self.print_stores()).map_err(CommandError::Output)?;
         undecodable::report_rest(self.counts.undecodable, &self.options.file.display());
         let error = self.error();
-        if let Some(cut) = self.playback().cut().filter(|_| error.is_none()) {
+        if let Some(cut) = self.recording.cut().filter(|_| error.is_none()) {
             messages::print(format_args!("{cut}; the recording was played up to there"));
+        }
+        if error.is_none() && self.options.print().is_some() {
+            self.report_unlisted();
         }
         self.report(&time, error.is_none()).map_err(CommandError::Output)?;
         error.map_or(Ok(()), Err)
@@ -127,40 +155,55 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
     /// Prints every event, and adds its key to the work queue.
     async fn play_events(&mut self) -> std::io::Result<()> {
         self.printer.begin()?;
-        while let Some(event) = self.next().await? {
+        let repeats = self.recording.repeats();
+        while let Some((part, event)) = self.next().await? {
+            // What a log tells again is its own way to go on, and no change.
+            if repeats && is_told_again(&event) {
+                continue;
+            }
             self.counts.note(&event);
-            self.printer.event(0, &event)?;
+            self.parts[part].is_synced |= matches!(event, Event::Synced);
+            self.printer.show_at(self.date());
+            self.printer.event(part, &event)?;
             if let Event::Undecodable(undecodable) = &event {
                 let file = self.options.file.display();
                 let message = undecodable::message(undecodable, self.counts.undecodable, &file);
                 message.iter().for_each(|message| self.progress.suspend(|| messages::print(message)));
             }
             if let Some(key) = event.key() {
-                self.queue.add(key.clone());
+                self.queue.add((part, key.clone()));
             }
         }
         Ok(())
     }
 
-    /// The next event. The output is flushed before a wait; a turn of the workers is no wait.
-    async fn next(&mut self) -> std::io::Result<Option<Event<T>>> {
-        if let Some(event) = poll_once(self.events.next()).await {
+    /// The date of the recording that is played now.
+    fn date(&self) -> Option<WallTime> {
+        Some(self.began? + self.clock.now().saturating_since(Instant::ZERO))
+    }
+
+    /// The next event, and its part. The output is flushed before a wait; a turn of the workers is no wait.
+    async fn next(&mut self) -> std::io::Result<Option<(usize, Event<T>)>> {
+        if let Some(event) = poll_once(next_of(&mut self.parts)).await {
             return Ok(event);
         }
         self.show_progress();
         yield_now().await;
-        if let Some(event) = poll_once(self.events.next()).await {
+        if let Some(event) = poll_once(next_of(&mut self.parts)).await {
             return Ok(event);
         }
         self.printer.settle()?;
         self.printer.out().flush()?;
-        Ok(self.events.next().await)
+        Ok(next_of(&mut self.parts).await)
     }
 
-    /// Prints the cache. Behind objects that were printed as events, it would be the same objects again.
-    fn print_store(&mut self) -> std::io::Result<()> {
+    /// Prints the caches. Behind objects that were printed as events, they would be the same objects again.
+    fn print_stores(&mut self) -> std::io::Result<()> {
+        self.printer.show_at(self.date());
         if self.options.output.is_none() || self.options.print() == Some(Print::Store) {
-            self.printer.store(0, self.store.list())?;
+            for (index, part) in self.parts.iter().enumerate() {
+                self.printer.store(index, part.store.list())?;
+            }
         }
         self.printer.settle()?;
         self.printer.out().flush()
@@ -168,24 +211,30 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
 
     /// Why the recording was not played to its end, or had no state, or no object that can be decoded.
     fn error(&self) -> Option<CommandError> {
-        let nothing_listed = || nothing_listed(self.options, &self.counts, self.playback().cut());
-        let broken = self.playback().error().cloned().map(CommandError::Capture);
+        let nothing_listed = || nothing_listed(self.options, &self.counts, self.recording.cut());
+        let broken = self.parts.iter().find_map(|part| part.playback().error().cloned()).map(CommandError::Capture);
         let in_vain =
             || (!self.counts.synced).then(nothing_listed).or_else(|| nothing_decoded(self.options, &self.counts));
         broken.or_else(in_vain)
     }
 
-    fn playback(&self) -> &Playback {
-        self.events.driver().transport()
+    /// Says of which of several resources no list is whole, where no summary shows their statuses.
+    fn report_unlisted(&self) {
+        for part in self.parts.iter().filter(|part| !part.is_synced) {
+            let (file, name) = (self.options.file.display(), Printable::new(&part.name));
+            messages::print(format_args!("{file}: no list of {name} in it is complete, so nothing of it was played"));
+        }
     }
 
-    fn spawn_workers(&self, executor: &Executor<'static>) -> Workers<Key> {
-        let (store, reconciles) = (self.store.clone(), Arc::clone(&self.reconciles));
-        Workers::spawn(executor, &self.queue, &self.clock, self.options.workers, move |key: Key| {
-            let (store, reconciles) = (store.clone(), Arc::clone(&reconciles));
+    fn spawn_workers(&self, executor: &Executor<'static>) -> Workers<(usize, Key)> {
+        let stores: Arc<[Store<T>]> = self.parts.iter().map(|part| part.store.clone()).collect();
+        let reconciles = Arc::clone(&self.reconciles);
+        let count = self.options.workers;
+        Workers::spawn(executor, &self.queue, &self.clock, count, move |(part, key): (usize, Key)| {
+            let (stores, reconciles) = (Arc::clone(&stores), Arc::clone(&reconciles));
             async move {
                 // A controller begins with the newest state of the key, or its absence.
-                let _newest = store.get(&key);
+                let _newest = stores[part].get(&key);
                 reconciles.fetch_add(1, Ordering::Relaxed);
                 Outcome::Done
             }
@@ -194,31 +243,68 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
 
     fn show_progress(&self) {
         if self.progress.is_visible() {
-            let position = self.playback().progress().file_bytes_played;
+            let position = self.parts.iter().map(|part| part.playback().progress().file_bytes_played).max();
             let events = Counted(self.counts.events, "event", "events");
-            self.progress.show_at(position, &format!("{events}; {}", self.status()));
+            let words = self.statuses().into_iter().next().map(|status| format!("; {status}")).unwrap_or_default();
+            self.progress.show_at(position.unwrap_or_default(), &format!("{events}{words}"));
         }
     }
 
-    fn status(&self) -> InformerStatus {
-        self.events.driver().informer().status(self.clock.now())
+    /// The status of each informer, with its name if there are several.
+    fn statuses(&self) -> Vec<String> {
+        self.told(|part| vec![part.events.driver().informer().status(self.clock.now()).to_string()])
+    }
+
+    /// What is told of each part, with its name if there are several.
+    fn told(&self, tell: impl Fn(&Part<T>) -> Vec<String>) -> Vec<String> {
+        let told = |part| {
+            let lines = tell(part);
+            let named = |line| match self.parts.len() {
+                1 => line,
+                _ => Printable::new(format!("{}: {line}", part.name)).at_most(WIDTH).to_string(),
+            };
+            lines.into_iter().map(named).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(told).collect()
+    }
+
+    /// The counts of all parts. Those of a capture share what is left.
+    fn summary(&self) -> Summary {
+        let all = self.parts.iter().map(|part| part.playback().summary());
+        let is_shared = self.recording.start().is_some();
+        all.reduce(|mut all, part| {
+            let own = [(&mut all.lists, part.lists), (&mut all.watches, part.watches)];
+            let own = own.into_iter().chain([(&mut all.watch_lists, part.watch_lists)]);
+            for (all, part) in own {
+                all.answered += part.answered;
+                all.refused += part.refused;
+                all.left += if is_shared { 0 } else { part.left };
+            }
+            all.bad_lines = all.bad_lines.max(part.bad_lines);
+            all.body_bytes += part.body_bytes;
+            all
+        })
+        .unwrap_or_default()
     }
 
     /// Prints the summary for people, apart from the output for programs.
     fn report(self, time: &Clock, whole: bool) -> std::io::Result<()> {
-        let values = |cache: &Indexer<_>, id| cache.index_values(id).count();
+        let values = |cache: &Indexer<_>, id| Counted(cache.index_values(id).count(), "value", "values").to_string();
+        let indexes = self.told(|part| {
+            let of =
+                |(name, id): &(String, IndexId)| format!("{name}, {}", part.store.read(|cache| values(cache, *id)));
+            part.indexes.iter().map(of).collect()
+        });
         let elapsed = std::time::Duration::from_nanos(time.now().as_nanos());
         let report = Report {
-            resources: self.played.told(self.playback()),
+            resources: self.played.told(&self.recording),
             file: self.options.file.display().to_string(),
             whole,
-            is_cut: self.playback().cut().is_some(),
-            playback: self.playback().summary(),
-            objects: self.store.len(),
-            status: self.status(),
-            indexes: self
-                .store
-                .read(|cache| self.indexes.iter().map(|(name, id)| (name.clone(), values(cache, *id))).collect()),
+            is_cut: self.recording.cut().is_some(),
+            playback: self.summary(),
+            objects: self.parts.iter().map(|part| part.store.len()).sum(),
+            statuses: self.statuses(),
+            indexes,
             queue: self.queue.stats(),
             reconciles: self.reconciles.load(Ordering::Relaxed),
             elapsed,
@@ -235,6 +321,63 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             }
         }
     }
+}
+
+impl<T: DeserializeOwned + Send + Sync + 'static> Part<T> {
+    fn new(options: &ReplayOptions, resource: &Resource, recording: &Playback, clock: &Clock) -> Self {
+        let mut indexer = Indexer::default();
+        let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
+        let writer = StoreWriter::new(indexer);
+        let (name, store) = (name(resource), writer.store());
+        let informer = Informer::with_cache(resource.clone(), config(options, recording, resource), writer);
+        let events = Events::start(Driver::new(informer, recording.transport()), clock.clone());
+        let events = events.until(|driver| driver.transport().is_complete());
+        Self { name, store, indexes, events, is_synced: false, is_over: false }
+    }
+}
+
+impl<T: DeserializeOwned> Part<T> {
+    fn playback(&self) -> &Playback {
+        self.events.driver().transport()
+    }
+}
+
+/// The next event of any part.
+async fn next_of<T: DeserializeOwned>(parts: &mut [Part<T>]) -> Option<(usize, Event<T>)> {
+    poll_fn(|cx| {
+        for (index, part) in parts.iter_mut().enumerate().filter(|(_, part)| !part.is_over) {
+            match Pin::new(&mut part.events).poll_next(cx) {
+                Poll::Ready(Some(event)) => return Poll::Ready(Some((index, event))),
+                Poll::Ready(None) => part.is_over = true,
+                Poll::Pending => {}
+            }
+        }
+        if parts.iter().all(|part| part.is_over) { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// Whether an event tells of the state that was there.
+fn is_told_again<T>(event: &Event<T>) -> bool {
+    let Event::Updated { old, new } = event else { return false };
+    let (old, new) = (old.meta(), new.meta());
+    let version = new.resource_version();
+    !version.is_empty() && version == old.resource_version() && old.uid() == new.uid()
+}
+
+/// The columns of a line of a summary about one of several resources.
+const WIDTH: usize = 85;
+
+/// The name of a resource in the output: `v1/pods`, or its path with a namespace and selectors.
+fn name(resource: &Resource) -> String {
+    let path = resource.to_string();
+    let short = path.strip_prefix("/api/").or_else(|| path.strip_prefix("/apis/"));
+    short.filter(|name| !name.contains("/namespaces/") && !name.contains('?')).unwrap_or(&path).to_owned()
+}
+
+/// The date at which a recording began. A capture that does not say it has that of its first objects.
+fn began(file: &Path, recording: &Playback) -> Option<WallTime> {
+    recording.began().or_else(|| History::from_file(file).ok()?.began())
 }
 
 /// A replay may block: it heeds no signals, and no server waits for it.
@@ -256,18 +399,22 @@ fn nothing_decoded(options: &ReplayOptions, counts: &Counts) -> Option<CommandEr
     is_in_vain.then(|| CommandError::NothingDecoded(options.file.clone(), counts.undecodable, counts.reason()))
 }
 
-fn open(options: &ReplayOptions, pace: Pace, chunks: Chunks) -> Result<Playback, CommandError> {
+fn open(options: &ReplayOptions, file: &Path, pace: Pace, chunks: Chunks) -> Result<Playback, CommandError> {
     let config = PlaybackConfig::new().pace(pace).chunks(chunks).skip_bad_lines(options.skip_bad_lines);
-    Playback::with_config(&options.file, config).map_err(CommandError::Capture)
+    Playback::with_config(file, config).map_err(CommandError::Capture)
 }
 
 /// A recording has the timeouts of its own client, watch-lists or none, and no other clients.
-fn config(options: &ReplayOptions, playback: &Playback, played: &Played) -> InformerConfig {
+fn config(options: &ReplayOptions, playback: &Playback, resource: &Resource) -> InformerConfig {
     let mut config = InformerConfig::default();
+    // The answers come at their times. A delay of our own would only make us late.
+    let none = std::time::Duration::ZERO;
+    config.reflector.backoff = Backoff { initial: none, max: none, probe: none };
+    config.reflector.min_list_progress = 0;
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
     config.reflector.reconnect_jitter = std::time::Duration::ZERO;
-    config.reflector.watch_list = played.0.as_ref().is_some_and(|resource| playback.has_watch_lists_of(resource));
+    config.reflector.watch_list = playback.has_watch_lists_of(resource);
     config.order = options.order;
     // A replay is the same each time.
     config.reflector.seed = Some(0);

@@ -3,7 +3,6 @@
 use crate::report::counts::Counts;
 use crate::report::summary::{lines, peak_memory};
 use listwatch::file::{Summary, Tally};
-use listwatch::informer::InformerStatus;
 use listwatch::queue::QueueStats;
 use listwatch::text::{Counted, Printable};
 use std::fmt;
@@ -16,15 +15,15 @@ pub(super) struct Report {
     pub(super) whole: bool,
     /// Whether the data of the recording breaks off.
     pub(super) is_cut: bool,
-    /// Which resource was played, and which were not.
+    /// Which resources were played, and which were not.
     pub(super) resources: Vec<String>,
     pub(super) playback: Summary,
     pub(super) counts: Counts,
     pub(super) objects: usize,
-    /// The status of the informer at the end of the recording.
-    pub(super) status: InformerStatus,
-    /// The indexes, and the number of values of each.
-    pub(super) indexes: Vec<(String, usize)>,
+    /// The status of each informer at the end of the recording.
+    pub(super) statuses: Vec<String>,
+    /// The indexes, with the number of values of each.
+    pub(super) indexes: Vec<String>,
     pub(super) queue: QueueStats,
     pub(super) reconciles: u64,
     pub(super) elapsed: Duration,
@@ -53,9 +52,8 @@ impl fmt::Display for Report {
         counts.fmt(f)?;
         lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
         lines(f, "cache", [Counted(self.objects, "object", "objects").to_string()])?;
-        lines(f, "status", [self.status.to_string()])?;
-        let values = |values: &usize| Counted(*values, "value", "values");
-        lines(f, "indexes", self.indexes.iter().map(|(index, count)| format!("{index}, {}", values(count))))?;
+        lines(f, "status", self.statuses.iter().cloned())?;
+        lines(f, "indexes", self.indexes.iter().cloned())?;
         let (adds, merged) = (Counted(queue.adds, "key", "keys"), Counted(queue.merged, "add", "adds"));
         lines(f, "work queue", [format!("{adds} added, {merged} folded into a waiting key")])?;
         let reconciles = Counted(self.reconciles, "reconcile", "reconciles");

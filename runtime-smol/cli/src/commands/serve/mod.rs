@@ -10,6 +10,8 @@ mod table;
 mod timeline;
 
 use crate::arguments::{Moment, ServeOptions, hide_credentials};
+use crate::commands::named::resource_of;
+use crate::commands::yaml::Input;
 use crate::error::CommandError;
 use crate::output::seconds::Seconds;
 use crate::output::{self, messages};
@@ -40,9 +42,14 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
         return Err(CommandError::Arguments(UNATTENDED));
     }
     let clock = Clock::real();
-    let history = History::from_file(&options.file)?;
+    let input = Input::of(&options.file)?;
+    let history = history(options, &input)?;
     let resources: Vec<Arc<RecordedResource>> = history.resources().cloned().collect();
     let mut timeline = Timeline::new(history);
+    // A saved list is a state of that moment or a later one.
+    if let Some(Moment::Date(date)) = options.at.filter(|_| timeline.end().is_zero()) {
+        timeline.began = timeline.began.max(date);
+    }
     let moment = moment(options, &timeline)?;
     let site = Site::new(clock.clone(), options.writable, timeline.began + moment);
     timeline.skip_to(moment, &site);
@@ -75,6 +82,22 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     })
 }
 
+/// Reads the recording. Objects that do not say their resource are of the one that the options name.
+fn history(options: &ServeOptions, input: &Input) -> Result<History, CommandError> {
+    let unknown = "--resource needs the name of a resource, such as pods or stable.example.com/v1/shares";
+    let read = match &options.resource {
+        None => History::from_file(input.path()),
+        Some(name) => {
+            let resource = resource_of(name).ok_or(CommandError::Arguments(unknown))?;
+            History::of_resource(input.path(), &resource)
+        }
+    };
+    read.map_err(|error| input.error(error)).map_err(|error| match error.message().contains("names no resource") {
+        true => CommandError::NoResource(error),
+        false => CommandError::Capture(error),
+    })
+}
+
 /// The moment at which the cluster begins, since the recording began.
 fn moment(options: &ServeOptions, timeline: &Timeline) -> Result<Duration, CommandError> {
     let moment = match &options.at {
@@ -83,10 +106,19 @@ fn moment(options: &ServeOptions, timeline: &Timeline) -> Result<Duration, Comma
         Some(Moment::After(time)) => *time,
         Some(Moment::Date(date)) if *date < timeline.began => return Err(out_of_range(options, timeline)),
         Some(Moment::Date(date)) => date.saturating_since(timeline.began),
+        Some(Moment::TimeOfDay(time)) => until(timeline.began, *time),
     };
-    let is_past = matches!(options.at, Some(Moment::Date(_) | Moment::After(_))) && moment > timeline.end();
+    let is_past = !matches!(options.at, None | Some(Moment::End)) && moment > timeline.end();
     // The first state counts from the beginning.
     if is_past { Err(out_of_range(options, timeline)) } else { Ok(moment.max(timeline.position)) }
+}
+
+/// The time from a date until it is that time of the day (UTC) next.
+fn until(began: WallTime, time: Duration) -> Duration {
+    const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+    let time = i64::try_from(time.as_micros()).unwrap_or_default();
+    let rest = (time - began.as_unix_micros()).rem_euclid(DAY);
+    Duration::from_micros(rest.unsigned_abs())
 }
 
 fn out_of_range(options: &ServeOptions, timeline: &Timeline) -> CommandError {

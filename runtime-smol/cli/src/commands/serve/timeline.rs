@@ -32,8 +32,7 @@ impl Timeline {
     pub(super) fn new(mut history: History) -> Self {
         let next = history.next();
         let position = history.origin();
-        let newest = || next.as_ref().and_then(|step| newest_of(&step.change)).map(|date| before(date, position));
-        let began = history.started().or_else(newest).unwrap_or(WallTime::UNIX_EPOCH);
+        let began = history.began().unwrap_or(WallTime::UNIX_EPOCH);
         Self { history, next, began, position }
     }
 
@@ -126,16 +125,4 @@ impl Timeline {
 /// A duration times a factor, or the longest one that can be represented.
 fn scaled(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
-}
-
-/// The newest date at which an object was created.
-fn newest_of(change: &HistoryChange) -> Option<WallTime> {
-    let HistoryChange::Relisted { changed, .. } = change else { return None };
-    let dates = changed.iter().filter_map(|object| object["metadata"]["creationTimestamp"].as_str()?.parse().ok());
-    dates.max()
-}
-
-fn before(date: WallTime, duration: Duration) -> WallTime {
-    let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-    WallTime::from_unix_micros(date.as_unix_micros().saturating_sub(micros))
 }

@@ -24,8 +24,9 @@ use listwatch::file::{Chunks, Pace, Playback};
 use listwatch::informer::{InformerStatus, Pumped};
 use listwatch::text::Counted;
 use listwatch::time::Instant;
-use listwatch::{Driver, Event, Informer, Resource};
+use listwatch::{Driver, Event, Informer};
 use need::Need;
+use std::path::Path;
 
 /// The bytes that a device reads at once, unless `--chunk` names them.
 const ROOM: usize = 2048;
@@ -34,12 +35,12 @@ const ROOM: usize = 2048;
 ///
 /// # Errors
 /// The recording cannot be played to its end, or no fixed memory holds it.
-pub(super) fn suggest(options: &ReplayOptions) -> Result<(), CommandError> {
+pub(super) fn suggest(options: &ReplayOptions, file: &Path) -> Result<(), CommandError> {
     let (fields, indexes) = fields(options)?;
     let room = options.chunk_bytes().unwrap_or(ROOM);
-    let playback = open(options, Pace::Immediate, Chunks::AtMost(room))?;
+    let playback = open(options, file, Pace::Immediate, Chunks::AtMost(room))?;
     let played = Played::of(options, &playback)?;
-    let resource = played.0.clone();
+    let resource = played.first().cloned();
     let mut measured = Measured::new(options, playback, &played, Need::new(fields, indexes));
     measured.play();
     let need = measured.finish(options)?;
@@ -99,9 +100,9 @@ struct Measured<'a> {
 
 impl<'a> Measured<'a> {
     fn new(options: &'a ReplayOptions, playback: Playback, played: &Played, need: Need) -> Self {
-        let resource = played.0.clone().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
+        let resource = played.resources().swap_remove(0);
         let progress = Progress::bar(playback.progress().file_bytes, true);
-        let mut config = config(options, &playback, played);
+        let mut config = config(options, &playback, &resource);
         // A device is sent them, too.
         config.decode.managed_fields = true;
         let driver = Driver::new(Informer::new(resource, config), Lines::new(playback));

@@ -1,8 +1,8 @@
-//! The statuses of Deployments, ReplicaSets and Jobs by the stand-ins of a simulated cluster, beside those by the real
+//! The statuses of Deployments and ReplicaSets by the stand-ins of a simulated cluster, beside those by the real
 //! controller manager.
 
-use crate::real_server::plane::{Plane, own_plane};
-use crate::real_server::sample_controller::stage::until;
+use crate::real_server::plane::own_plane;
+use crate::real_server::sample_controller::stage::wait_for;
 use listwatch::controller::{Controller, Outcome};
 use listwatch::testing::SimulatedCluster;
 use listwatch::{Resource, World};
@@ -12,27 +12,14 @@ use std::time::Duration;
 
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 const SETS: &str = "apps/v1/replicasets";
-const PODS: &str = "v1/pods";
-const JOBS: &str = "batch/v1/jobs";
 
 fn deployment(namespace: &str) -> Value {
     let labels = json!({ "app": "web" });
-    let template = json!({ "metadata": { "labels": labels }, "spec": containers() });
+    let template =
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "web", "image": "nginx" }] } });
     let spec = json!({ "replicas": 3, "selector": { "matchLabels": labels }, "template": template });
     let metadata = json!({ "name": "web", "namespace": namespace });
     json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec })
-}
-
-fn job(namespace: &str, name: &str) -> Value {
-    let mut pod = containers();
-    pod["restartPolicy"] = "Never".into();
-    let spec = json!({ "backoffLimit": 0, "template": { "spec": pod } });
-    let metadata = json!({ "name": name, "namespace": namespace });
-    json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec })
-}
-
-fn containers() -> Value {
-    json!({ "containers": [{ "name": "web", "image": "nginx" }] })
 }
 
 /// What an object shows, without its times and the hashes of names.
@@ -71,89 +58,42 @@ fn names(map: &Value) -> Vec<String> {
 }
 
 /// What the stand-ins show after a minute.
-fn simulated(object: &Value, resources: &[&str], fate: PodFate) -> Vec<Value> {
+fn simulated(object: &Value, fate: PodFate) -> Vec<Value> {
     let cluster = SimulatedCluster::new();
     cluster.create(object.clone()).unwrap();
-    let world = StandIns::of(&cluster).deployments().jobs().kubelet(move |_| fate).beside(World::from(cluster.clone()));
+    let world = StandIns::of(&cluster).deployments().kubelet(move |_| fate).beside(World::from(cluster.clone()));
     let controller = Controller::new("idle", world.lasting(Duration::from_secs(60)));
     let maps = controller.informer_of::<Value>("v1/configmaps");
     controller.reconciles(&maps).run(async |_, _| Ok(Outcome::Done)).unwrap();
-    resources.iter().flat_map(|resource| cluster.list(resource).unwrap()).map(|object| shown(&object)).collect()
+    [DEPLOYMENTS, SETS]
+        .iter()
+        .flat_map(|resource| cluster.list(resource).unwrap())
+        .map(|object| shown(&object))
+        .collect()
 }
 
-/// A namespace of a real cluster, with its controller manager.
-struct Real {
-    plane: Plane,
-    namespace: String,
-}
-
-impl Real {
-    fn begin(name: &str) -> Option<Self> {
-        let mut plane = own_plane()?;
-        plane.control().kill_controller_manager();
-        plane.control().start_controller_manager();
-        let namespace = plane.namespace(name);
-        Some(Self { plane, namespace })
-    }
-
-    fn resource(&self, name: &str) -> Resource {
-        Resource::named(name).unwrap().in_namespace(&self.namespace)
-    }
-
-    fn all(&self, resource: &str) -> Vec<Value> {
-        self.plane.objects(&self.resource(resource)).unwrap()
-    }
-
-    /// Changes the status of each pod, as a kubelet does, when there are so many.
-    fn tell_pods(&self, count: usize, status: &Value) {
-        until(|| self.all(PODS).len() == count);
-        for pod in self.all(PODS) {
-            self.plane.change_status(
-                &self.resource(PODS),
-                pod["metadata"]["name"].as_str().unwrap(),
-                &json!({ "status": status }),
-            );
-        }
-    }
-
-    /// Waits until the objects of these resources show the same as those of the stand-ins.
-    fn until_shown(&self, resources: &[&str], expected: &[Value]) {
-        let shown = || resources.iter().flat_map(|it| self.all(it)).map(|it| shown(&it)).collect::<Vec<_>>();
-        let mut last = shown();
-        for _ in 0..200 {
-            if last == expected {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-            last = shown();
-        }
-        panic!("the controller manager shows {last:#?}\nthe stand-ins show {expected:#?}");
-    }
+/// Waits until the objects in the real cluster show the same.
+fn until_shown(shown: impl Fn() -> Vec<Value>, expected: &[Value]) {
+    let is_same = wait_for(Duration::from_secs(120), || shown() == expected);
+    assert!(is_same, "the controller manager shows {:#?}\nthe stand-ins show {expected:#?}", shown());
 }
 
 #[test]
 fn a_deployment_shows_the_same_before_and_after_its_pods_are_ready() {
-    let Some(real) = Real::begin("stand-ins-deployment") else { return };
-    let (web, resources) = (deployment(&real.namespace), [DEPLOYMENTS, SETS]);
-    real.plane.create(&real.resource(DEPLOYMENTS), &web);
-    real.until_shown(&resources, &simulated(&web, &resources, PodFate::NeverReady));
+    let Some(mut plane) = own_plane() else { return };
+    plane.control().kill_controller_manager();
+    plane.control().start_controller_manager();
+    let namespace = plane.namespace("stand-ins");
+    let resource = |name: &str| Resource::named(name).unwrap().in_namespace(&namespace);
+    let all = |name: &str| plane.objects(&resource(name)).unwrap();
+    let real = || [DEPLOYMENTS, SETS].into_iter().flat_map(all).map(|object| shown(&object)).collect();
+    let web = deployment(&namespace);
+    plane.create(&resource(DEPLOYMENTS), &web);
+    until_shown(real, &simulated(&web, PodFate::NeverReady));
     let ready = json!({ "type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z" });
-    real.tell_pods(3, &json!({ "phase": "Running", "conditions": [ready] }));
-    real.until_shown(&resources, &simulated(&web, &resources, PodFate::Ready));
-}
-
-#[test]
-fn a_job_shows_the_same_when_its_pod_has_succeeded_and_when_it_has_failed() {
-    let Some(real) = Real::begin("stand-ins-job") else { return };
-    for (name, fate, phase) in [("good", PodFate::Succeeds, "Succeeded"), ("bad", PodFate::Fails(1), "Failed")] {
-        let job = job(&real.namespace, name);
-        real.plane.create(&real.resource(JOBS), &job);
-        real.tell_pods(1, &json!({ "phase": phase }));
-        real.until_shown(&[JOBS], &simulated(&job, &[JOBS], fate));
-        for pod in real.all(PODS) {
-            real.plane.delete(&real.resource(PODS), pod["metadata"]["name"].as_str().unwrap()).unwrap();
-        }
-        real.plane.delete(&real.resource(JOBS), name).unwrap();
-        until(|| real.all(JOBS).is_empty() && real.all(PODS).is_empty());
+    let running = json!({ "status": { "phase": "Running", "conditions": [ready] } });
+    for pod in all("v1/pods") {
+        plane.change_status(&resource("v1/pods"), pod["metadata"]["name"].as_str().unwrap(), &running);
     }
+    until_shown(real, &simulated(&web, PodFate::Ready));
 }

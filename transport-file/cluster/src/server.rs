@@ -360,7 +360,8 @@ impl Server {
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
             let (now, name) = (asked.moment.now, place.kind.name());
             let cache = self.cache(now, &name, asked.reach);
-            return WatchState::begin(now, &cache, &place.kind, target, form).map(|watch| Reply::Watch(Box::new(watch)));
+            return WatchState::begin(now, &cache, &place.kind, target, form)
+                .map(|watch| Reply::Watch(Box::new(watch)));
         }
         match (call.method, target.name.is_empty()) {
             ("GET", true) => {

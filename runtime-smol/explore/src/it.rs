@@ -22,6 +22,9 @@ impl<S> It<S> {
     /// Waits until the program has settled: two simulated seconds without a write, after all that disturbs it. Then the
     /// scenario makes its next step, which is a place of the run.
     ///
+    /// A replica that waits for a Lease has not written either: where one may have to take over, let the scenario
+    /// [sleep](Self::sleep) for longer than the Lease.
+    ///
     /// If the plan leaves the program down for a step, nothing has been done when this returns. So a scenario does not
     /// assert what the program has done; [`Exploration::in_the_end`](crate::Exploration::in_the_end) does.
     pub async fn settled(&self) {

@@ -208,6 +208,11 @@ enum Operation {
 /// The most operations of a JSON patch (apiserver `maxJSONPatchOperations`).
 const OPERATIONS: usize = 10_000;
 
+/// A patch in JSON. A server looks at it before it looks for the object.
+pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
+    serde_json::from_slice(body).map_err(|_| Refusal::bad_request("invalid JSON patch"))
+}
+
 /// Applies a JSON patch: all of its operations, or none.
 pub(super) fn json(target: &Value, patch: &Value) -> Result<Value, Refusal> {
     let count = patch.as_array().map_or(0, Vec::len);

@@ -16,7 +16,7 @@ use super::events;
 use super::form::Form;
 use super::list::{Wanted, list, version};
 use super::options::check_write;
-use super::patch::PatchType;
+use super::patch::{self, PatchType};
 use super::place::{Id, Place};
 use super::refusal::Refusal;
 use super::store::Store;
@@ -356,6 +356,9 @@ impl Server {
         let options = [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")];
         if let Some((_, options)) = options.iter().find(|(method, _)| *method == call.method) {
             check_write(target, options)?;
+        }
+        if call.method == "PATCH" && is_of_object && PatchType::of(kind, call.content_type)? != PatchType::Apply {
+            patch::parse(call.body)?;
         }
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
             let (now, name) = (asked.moment.now, place.kind.name());

@@ -21,7 +21,7 @@ pub(super) fn body(asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refusa
 }
 
 /// What is wrong with a text that is no JSON.
-pub(super) fn syntax_fault(error: &serde_json::Error) -> String {
+fn syntax_fault(error: &serde_json::Error) -> String {
     if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }
 

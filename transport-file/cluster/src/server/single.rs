@@ -19,7 +19,7 @@ use super::super::refusal::{Cause, Refusal};
 use super::super::selector::Selection;
 use super::super::typed::mismatch;
 use super::super::write::{self, Actor, Deleted, Moment};
-use super::read::{self, body, decoded, object, syntax_fault, version};
+use super::read::{self, body, decoded, object, version};
 use super::{Asked, Reply, Server};
 use crate::kinds::{ServedKind, Trait};
 use listwatch_core::change::apply_merge_patch;
@@ -502,13 +502,12 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     let kind = &*place.kind;
     let shown = read::shown(asked, stored);
     let sort = PatchType::of(kind, asked.call.content_type)?;
-    let undecodable = |why: String| {
+    let patch = || patch::parse(asked.call.body);
+    let undecodable = |patch: &Value| {
         let before = if sort == PatchType::Strategic { "" } else { "error decoding patch: " };
-        Refusal::bad_request(format!("{before}{why}"))
+        Refusal::bad_request(format!("{before}{}", mismatch(patch, "value", MAP)))
     };
-    let patch = || serde_json::from_slice::<Value>(asked.call.body).map_err(|error| undecodable(syntax_fault(&error)));
-    let object_patch =
-        || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(mismatch(&it, "value", MAP))) });
+    let object_patch = || patch().and_then(|it| if it.is_object() { Ok(it) } else { Err(undecodable(&it)) });
     let mut object = match sort {
         PatchType::Merge => {
             let (mut object, mut patch) = (shown.clone(), object_patch()?);

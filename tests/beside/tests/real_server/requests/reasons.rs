@@ -157,7 +157,8 @@ pub(super) const REASONS: &[Reason] = &[
             case.is_built_in()
                 && case.request.verb() == "JSON"
                 && ((case.codes().1 == 422 && case.simulated_says("the server rejected our request"))
-                    || (case.codes() == (422, 200) && case.server_says("the server rejected our request")))
+                    || ([(422, 200), (422, 400)].contains(&case.codes())
+                        && case.server_says("the server rejected our request")))
         },
         why: "a JSON patch finds no defaults",
     },
@@ -168,12 +169,12 @@ pub(super) const REASONS: &[Reason] = &[
     Reason {
         explains: |case| {
             case.are_done()
-                && case.request.target().contains("dryRun=All")
+                && !case.request.is_read()
                 && case.are_all(|it| {
                     ["metadata.selfLink", "metadata.deletionGracePeriodSeconds"].contains(&it.path.as_str())
                 })
         },
-        why: "the answer to a dry run has metadata that nothing stores",
+        why: "the answer to a write has metadata that nothing stores",
     },
     Reason {
         explains: |case| {
@@ -189,8 +190,56 @@ pub(super) const REASONS: &[Reason] = &[
     },
     Reason {
         explains: |case| {
+            case.request.specimen.collection == "v1/endpoints"
+                && (case.codes() == (404, 200) || (case.are_done() && case.differs("items")))
+        },
+        why: "the deletion of a Service takes its Endpoints away",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "POST"
+                && case.request.has("dry run")
+                && case.codes().1 == 500
+                && case.simulated_says("resourceVersion should not be set")
+                && !case.is_unchecked()
+        },
+        why: "a dry run does not look at the version of a new object",
+    },
+    Reason {
+        explains: |case| {
             case.are_done()
-                && case.are_all(|it| it.path.starts_with("metadata.finalizers["))
+                && case.request.verb() == "APPLY"
+                && case.differs("metadata.generateName")
+                && case.are_all(|it| it.path == "metadata.generateName" || follows(it))
+        },
+        why: "an apply does not change the prefix of names",
+    },
+    Reason {
+        explains: |case| {
+            case.refuses_alone(422)
+                && case.request.has("bad prefix")
+                && case.request.specimen.collection != "events.k8s.io/v1/events"
+                && case.causes(&case.compared.server.body) == ["metadata.generateName"]
+        },
+        why: "the prefix of names is checked in changes of ConfigMaps, Pods and Secrets alone",
+    },
+    Reason {
+        explains: |case| {
+            case.is_of("v1/limitranges", "POST") && case.codes() == (201, 422) && case.request.has("empty name")
+        },
+        why: "a LimitRange without a name gets one",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "STRATEGIC" && case.request.has("two controllers") && case.codes() == (200, 422)
+        },
+        why: "a strategic patch merges two owners of one uid",
+    },
+    Reason {
+        explains: |case| {
+            case.are_done()
+                && case.are_all(|it| it.path.starts_with("metadata.finalizers[") || follows(it))
+                && case.differs("metadata.finalizers[0]")
                 && case.has_same_finalizers()
         },
         why: "an apply sorts sets, and a deletion puts its finalizer first",
@@ -199,7 +248,7 @@ pub(super) const REASONS: &[Reason] = &[
         explains: |case| {
             case.request.verb() == "APPLY"
                 && !case.is_built_in()
-                && case.refuses_alone(422)
+                && case.codes().0 == 422
                 && case.server_says("must be of type")
                 && case.server_says("\"null\"")
         },
@@ -226,7 +275,8 @@ pub(super) const REASONS: &[Reason] = &[
     Reason {
         explains: |case| {
             case.request.specimen.collection == "events.k8s.io/v1/events"
-                && case.refuses_alone(422)
+                && case.codes().0 == 422
+                && !case.says_it_again()
                 && case.causes(&case.compared.server.body).iter().all(|field| field.starts_with("metadata."))
         },
         why: "the names of Events are checked as in version v1",
@@ -369,7 +419,7 @@ impl Case<'_> {
     fn is_by_default(&self) -> bool {
         let fields = ["fieldSelector=spec.", "labelSelector=app"];
         self.is_built_in()
-            && self.request.verb() != "METADATAS"
+            && self.request.specimen.collection != "v1/endpoints"
             && fields.iter().any(|field| self.request.target().contains(field))
             && self.differs("items")
     }

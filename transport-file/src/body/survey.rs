@@ -154,8 +154,8 @@ struct Reading {
     survey: BodySurvey,
     /// The dates of the first state.
     dates: Dates,
-    /// The newest state of each object that is there.
-    there: HashMap<(usize, Key), Seen>,
+    /// The newest state of each object that is there, by kinds.
+    there: HashMap<usize, HashMap<Key, Seen>>,
     newest: u64,
     run: Option<Run>,
     /// The list whose items are told, with those of its pages before.
@@ -330,7 +330,7 @@ impl Reading {
         } else {
             self.end_run(at);
         }
-        let is_new = event.r#type != "DELETED" && !self.there.contains_key(&known);
+        let is_new = event.r#type != "DELETED" && self.seen(&known).is_none();
         self.is_first &= is_new;
         if self.is_first || at == 0 {
             self.dates.note(event.object.get());
@@ -339,7 +339,7 @@ impl Reading {
         match &*event.r#type {
             "DELETED" => {
                 self.newest = self.newest.max(object.version);
-                self.there.remove(&known);
+                self.there.entry(kind).or_default().remove(&object.key);
             }
             _ => self.see(kind, &object, at),
         }
@@ -386,7 +386,7 @@ impl Reading {
             run.ascending = begin();
         }
         run.last = Some(known.clone());
-        if let Some(seen) = self.there.get(known)
+        if let Some(seen) = self.seen(known)
             && seen.is_told_again(object, self.newest, run.is_behind_error)
         {
             if seen.at >= run.all.from {
@@ -417,13 +417,19 @@ impl Reading {
             let at = since.max(self.survey.time(relist.from) + Duration::from_millis(PACE));
             self.survey.moments.push((relist.until, u64::try_from(at.as_millis()).unwrap_or(u64::MAX)));
         }
-        self.there.retain(|(kind, _), seen| seen.at >= relist.from || !relist.kinds.contains(kind));
+        for kind in &relist.kinds {
+            self.there.entry(*kind).or_default().retain(|_, seen| seen.at >= relist.from);
+        }
         self.survey.relists.push(Relist { version: self.newest, ..relist });
+    }
+
+    fn seen(&self, (kind, key): &(usize, Key)) -> Option<&Seen> {
+        self.there.get(kind)?.get(key)
     }
 
     fn see(&mut self, kind: usize, object: &ObjectText, at: u64) {
         self.newest = self.newest.max(object.version);
-        self.there.insert((kind, object.key.clone()), Seen { uid: object.uid(), at });
+        self.there.entry(kind).or_default().insert(object.key.clone(), Seen { uid: object.uid(), at });
     }
 
     fn kind(&mut self, type_meta: &TypeMeta<'_>) -> usize {

@@ -4,13 +4,12 @@ use super::bodies::told_by;
 use super::change::{Observation, Told};
 use super::clients::Clients;
 use super::scope::KindScopes;
-use crate::body::{BodySurvey, WatchLog};
+use crate::body::{BodySurvey, Relist, WatchLog};
 use crate::capture::{Read, Reader};
-use crate::error::CaptureError;
+use crate::error::{CaptureError, Fault};
 use crate::file::FileCursor;
 use crate::memory::{OBJECT_LIMIT, object_too_long};
 use crate::object::TypeMeta;
-use std::sync::Arc;
 
 /// What clients were told, in the order of the file.
 #[expect(clippy::large_enum_variant, reason = "a file has one")]
@@ -64,46 +63,55 @@ impl Source {
 
 impl Log {
     fn next(&mut self) -> Result<Option<News>, CaptureError> {
-        let events = self.log.events();
-        let relist = self.survey.relists.get(self.next).filter(|relist| relist.from <= events).cloned();
-        let path = Arc::clone(self.cursor.path());
-        let bad = |fault| CaptureError::new(&path, None, fault);
-        let mut told = Vec::new();
-        if let Some(relist) = relist {
-            self.next += 1;
-            for kind in relist.kinds {
-                let kind = &self.survey.kinds[kind];
-                let type_meta = TypeMeta { api_version: (&*kind.api_version).into(), kind: (&*kind.kind).into() };
-                let scope = self.scopes.of(&type_meta).map_err(bad)?;
-                told.push(Observation { scope, told: Told::Relisted { objects: Vec::new(), version: relist.version } });
+        let told = loop {
+            let events = self.log.events();
+            let relist = self.survey.relists.get(self.next);
+            if let Some(relist) = relist.filter(|relist| relist.from <= events).cloned() {
+                self.next += 1;
+                break self.relist(&relist)?;
             }
-            while self.log.events() < relist.until
-                && let Some(item) = next_event(&mut self.log, &mut self.cursor, relist.until)?
-            {
-                let Told::Set(object) = item else { continue };
-                let scope = self.scopes.of(&object.type_meta()).map_err(bad)?;
-                let of = told.iter_mut().find(|all| all.scope == scope);
-                if let Some(Observation { told: Told::Relisted { objects, .. }, .. }) = of {
-                    objects.push(object);
-                }
-            }
-        } else {
             // The next relist may begin behind this event.
-            let until = self.survey.relists.get(self.next).map_or(u64::MAX, |relist| relist.from.max(events + 1));
-            let Some(event) = next_event(&mut self.log, &mut self.cursor, until)? else {
-                return match self.survey.fault.take() {
-                    _ if self.log.events() > events => self.next(),
-                    fault => fault.map_or(Ok(None), Err),
-                };
-            };
-            if matches!(event, Told::Expired) {
-                return self.next();
+            let until = relist.map_or(u64::MAX, |relist| relist.from);
+            match next_event(&mut self.log, &mut self.cursor, until)? {
+                // It tells nothing of the objects. What was listed anew behind it is a relist.
+                Some(Told::Expired) => {}
+                Some(event) => {
+                    let scope = self.scopes.of(&event.type_meta()).map_err(|fault| self.bad(fault))?;
+                    break vec![Observation { scope, told: event }];
+                }
+                None if self.log.events() >= until => {}
+                None => return self.survey.fault.take().map_or(Ok(None), Err),
             }
-            let scope = self.scopes.of(&event.type_meta()).map_err(bad)?;
-            told.push(Observation { scope, told: event });
-        }
+        };
         let at = u64::try_from(self.survey.time(self.log.events()).as_millis()).unwrap_or(u64::MAX);
         Ok(Some(News { at, told }))
+    }
+
+    /// All objects of the kinds that are listed anew.
+    fn relist(&mut self, relist: &Relist) -> Result<Vec<Observation>, CaptureError> {
+        let mut told = Vec::new();
+        for kind in &relist.kinds {
+            let kind = &self.survey.kinds[*kind];
+            let type_meta = TypeMeta { api_version: (&*kind.api_version).into(), kind: (&*kind.kind).into() };
+            let scope = self.scopes.of(&type_meta).map_err(|fault| self.bad(fault))?;
+            let all = Told::Relisted { objects: Vec::new(), version: relist.version };
+            told.push(Observation { scope, told: all });
+        }
+        while self.log.events() < relist.until
+            && let Some(item) = next_event(&mut self.log, &mut self.cursor, relist.until)?
+        {
+            let Told::Set(object) = item else { continue };
+            let scope = self.scopes.of(&object.type_meta()).map_err(|fault| self.bad(fault))?;
+            let of = told.iter_mut().find(|all| all.scope == scope);
+            if let Some(Observation { told: Told::Relisted { objects, .. }, .. }) = of {
+                objects.push(object);
+            }
+        }
+        Ok(told)
+    }
+
+    fn bad(&self, fault: Fault) -> CaptureError {
+        CaptureError::new(self.cursor.path(), None, fault)
     }
 }
 

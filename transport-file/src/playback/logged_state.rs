@@ -18,9 +18,12 @@ pub(crate) struct LoggedState {
     events: u64,
     relist: Option<usize>,
     /// For the first events of a log, their reader, and the last event of each object.
-    first: Option<(FileCursor, HashMap<(usize, Key), u64>)>,
+    first: Option<(FileCursor, Last)>,
     part: ListPart,
 }
+
+/// The last event of each object, by kinds.
+type Last = HashMap<usize, HashMap<Key, u64>>;
 
 /// What is left of a log behind an answer.
 pub(crate) enum Left {
@@ -51,11 +54,13 @@ impl LoggedState {
         cursor: &FileCursor,
     ) -> Result<Self, CaptureError> {
         let anew = || FileCursor::new(Arc::clone(cursor.path()), cursor.line_limit());
-        let (mut reader, mut log, mut last, mut version) = (anew(), begin.clone(), HashMap::new(), 0);
+        let (mut reader, mut log, mut last, mut version) = (anew(), begin.clone(), Last::new(), 0);
         let mut relists = survey.relists.iter().peekable();
         loop {
             while let Some(relist) = relists.next_if(|relist| relist.until <= log.events()) {
-                last.retain(|(kind, _), at| *at > relist.from || !relist.kinds.contains(kind));
+                for kind in &relist.kinds {
+                    last.entry(*kind).or_default().retain(|_, at| *at > relist.from);
+                }
             }
             if log.events() == events {
                 break;
@@ -68,8 +73,8 @@ impl LoggedState {
             version = version.max(object.version);
             match &*event.r#type {
                 _ if kind.is_some_and(|kind| kind != of) => {}
-                "DELETED" => _ = last.remove(&(of, object.key)),
-                _ => _ = last.insert((of, object.key), log.events()),
+                "DELETED" => _ = last.entry(of).or_default().remove(&object.key),
+                _ => _ = last.entry(of).or_default().insert(object.key, log.events()),
             }
         }
         let (log, survey, first) = (begin.clone(), Arc::clone(survey), Some((anew(), last)));
@@ -124,7 +129,7 @@ impl LoggedState {
             let Some(text) = self.log.next_event(cursor)? else { break };
             let is_shown = match (self.survey.logged(&text), last) {
                 (Some(Logged { object, kind, .. }), Some(last)) => {
-                    last.get(&(kind, object.key)) == Some(&self.log.events())
+                    last.get(&kind).and_then(|of| of.get(&object.key)) == Some(&self.log.events())
                 }
                 (Some(Logged { kind, .. }), None) => self.kind.is_none_or(|own| own == kind),
                 // Its reader says that it cannot be read.

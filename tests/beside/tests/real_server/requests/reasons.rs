@@ -60,7 +60,7 @@ pub(super) const REASONS: &[Reason] = &[
         explains: |case| {
             case.codes() == (400, 400)
                 && case.are_all(is_message)
-                && ["json: ", "illegal base64", "error decoding YAML", "invalid object type"]
+                && ["json: ", "illegal base64", "error decoding YAML", "error converting YAML", "invalid object type"]
                     .iter()
                     .any(|it| case.server_says(it))
         },

@@ -36,8 +36,6 @@ pub(crate) struct BodySurvey {
     pub(crate) date: Option<WallTime>,
     pub(crate) fault: Option<CaptureError>,
     pub(crate) newest: u64,
-    /// Whether a server ended a watch.
-    has_errors: bool,
     /// How many events are before some moments, and when these are, in milliseconds.
     moments: Vec<(u64, u64)>,
 }
@@ -88,7 +86,7 @@ impl BodySurvey {
         let Reading { mut survey, dates, newest, .. } = reading;
         (survey.fault, survey.newest) = (fault.err(), newest);
         let end = Duration::from_millis(survey.end());
-        survey.date = dates.newest().or(saved.map(|saved| saved - end));
+        survey.date = dates.newest().or_else(|| saved.map(|saved| saved - end));
         survey
     }
 
@@ -108,11 +106,6 @@ impl BodySurvey {
     pub(crate) fn next_relist(&self, from: usize, kind: Option<usize>) -> Option<usize> {
         let is_of = |it: &usize| kind.is_none_or(|kind| self.relists[*it].kinds.contains(&kind));
         (from..self.relists.len()).find(is_of)
-    }
-
-    /// Whether lists tell again what was told before.
-    pub(crate) fn repeats(&self) -> bool {
-        self.has_errors || self.relists.iter().any(|relist| relist.from > 0)
     }
 
     /// Whether something is behind so many events: another event, or the fault.
@@ -201,7 +194,6 @@ impl Reading {
             date: None,
             fault: None,
             newest: 0,
-            has_errors: false,
             moments: Vec::new(),
         };
         Self {
@@ -349,7 +341,7 @@ impl Reading {
     fn other(&mut self, event: &[u8]) {
         if ends_watch(event) {
             self.end_run(self.survey.events - 1);
-            (self.is_behind_error, self.is_first, self.survey.has_errors) = (true, false, true);
+            (self.is_behind_error, self.is_first) = (true, false);
         }
         let Some(WatchEvent { object, r#type }) = WatchEvent::parse(event) else { return };
         if r#type != "BOOKMARK" {
@@ -362,7 +354,8 @@ impl Reading {
         self.newest = self.newest.max(crate::object::version_of(&object));
         if metadata["annotations"][INITIAL_EVENTS_END] == "true" {
             let (kind, events) = (self.kind(&TypeMeta::of(&object)), self.survey.events);
-            let mut all = self.run.take().map_or(Relist { from: events - 1, ..Relist::default() }, |run| run.all);
+            let begin = || Relist { from: events - 1, ..Relist::default() };
+            let mut all = self.run.take().map_or_else(begin, |run| run.all);
             all.kinds.insert(kind);
             if all.from == 0 {
                 self.survey.first = events;

@@ -175,9 +175,8 @@ impl WatchLog {
             Shape::Event => Entry::Event(text),
             // It is not told whether the object is new.
             Shape::Object => Entry::Event([br#"{"type":"MODIFIED","object":"#, text.trim_ascii_end(), b"}\n"].concat()),
-            Shape::List => {
-                serde_json::from_slice::<List<'_>>(&text).map_or(Entry::Event(text.clone()), |list| self.list(list))
-            }
+            Shape::List => serde_json::from_slice::<List<'_>>(&text)
+                .map_or_else(|_| Entry::Event(text.clone()), |list| self.list(list)),
             Shape::Notification | Shape::Store => Entry::Event(told_again(&text).unwrap_or(text)),
         }
     }

@@ -162,7 +162,9 @@ impl History {
     #[must_use]
     pub fn began(&self) -> Option<WallTime> {
         let saved = || self.path.metadata().and_then(|file| file.modified()).ok().map(WallTime::from);
-        self.started.or(self.seen.map(|seen| seen - self.origin)).or_else(|| saved().map(|saved| saved - self.end))
+        self.started
+            .or_else(|| self.seen.map(|seen| seen - self.origin))
+            .or_else(|| saved().map(|saved| saved - self.end))
     }
 
     /// The fault that ends the history before the file. That of a capture is known from the beginning, except in parts that

@@ -12,7 +12,6 @@ use crate::memory::{OBJECT_LIMIT, object_too_long};
 use crate::object::TypeMeta;
 
 /// What clients were told, in the order of the file.
-#[expect(clippy::large_enum_variant, reason = "a file has one")]
 pub(super) enum Source {
     /// With the line at which the first reading found a fault.
     Capture {

@@ -174,12 +174,6 @@ impl Playback {
         self.content.body().is_some_and(|body| body.survey().kinds.iter().any(|kind| !kind.is_named()))
     }
 
-    /// Returns whether a log tells again what it told before: it lists objects anew, or a server ended a watch.
-    #[must_use]
-    pub fn repeats(&self) -> bool {
-        self.content.body().is_some_and(|body| body.survey().repeats())
-    }
-
     /// Returns the date at which the recording began, if the file has it. That of a log or a list is the newest date in its
     /// first objects, or follows from the file's own.
     #[must_use]

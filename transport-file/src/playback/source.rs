@@ -8,6 +8,7 @@ use crate::capture::{Collection, Index, Taken};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
 use crate::kinds::{group_of, is_foreign};
+use core::time::Duration;
 use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
 use std::path::Path;
@@ -138,8 +139,8 @@ impl Bodies {
             return Lookup::Nothing;
         }
         self.was_listed = true;
-        let events = due.map_or(self.events(), |relist| self.survey.relists[relist].until);
-        let at = config.is_dated().then(|| self.survey.time(events)).unwrap_or_default();
+        let events = due.map_or_else(|| self.events(), |relist| self.survey.relists[relist].until);
+        let at = if config.is_dated() { self.survey.time(events) } else { Duration::ZERO };
         // Nothing that was told before is there behind it.
         let is_all = |relist: &usize| {
             let Relist { from, kinds, .. } = &self.survey.relists[*relist];

@@ -116,7 +116,9 @@ fn a_saved_list_is_of_the_newest_date_in_it_or_a_later_one_that_is_asked_for() {
         let list = Scratch::new(json!({ "kind": "List", "apiVersion": "v1", "items": items }).to_string());
         let greeting = |options: &str| Serving::file(&list, options).greeting[1].clone();
         assert!(greeting("").contains("(2020-11-22T01:55:00Z)"), "{}", greeting(""));
-        assert!(greeting("--at 2020-11-22T02:00").contains("(2020-11-22T02:00:00Z)"));
+        for moment in ["2020-11-22T02:00", "02:00"] {
+            assert!(greeting(&format!("--at {moment}")).contains("(2020-11-22T02:00:00Z)"), "{moment}");
+        }
         let early = listwatch(&format!("serve {} --at 2020-11-22T01:54:00Z", list.as_ref().display()));
         assert!(early.error(2).contains("--at is outside of the recording"), "{early:?}");
     }

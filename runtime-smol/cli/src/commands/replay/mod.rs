@@ -155,10 +155,11 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
     /// Prints every event, and adds its key to the work queue.
     async fn play_events(&mut self) -> std::io::Result<()> {
         self.printer.begin()?;
-        let repeats = self.recording.repeats();
+        let (is_log, mut has_relisted) = (self.recording.start().is_none(), false);
         while let Some((part, event)) = self.next().await? {
-            // What a log tells again is its own way to go on, and no change.
-            if repeats && is_told_again(&event) {
+            // What a log tells again behind the end of a watch is its own way to go on, and no change.
+            has_relisted |= is_log && matches!(event, Event::Failed(_));
+            if has_relisted && is_told_again(&event) {
                 continue;
             }
             self.counts.note(&event);
@@ -366,7 +367,7 @@ fn is_told_again<T>(event: &Event<T>) -> bool {
 }
 
 /// The columns of a line of a summary about one of several resources.
-const WIDTH: usize = 85;
+const WIDTH: usize = 80;
 
 /// The name of a resource in the output: `v1/pods`, or its path with a namespace and selectors.
 fn name(resource: &Resource) -> String {

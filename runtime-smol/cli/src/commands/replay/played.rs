@@ -16,7 +16,7 @@ pub(super) struct Played {
 /// The resources that are told, of those that are not played.
 const TOLD: usize = 20;
 /// The characters of each, so that its line fits a terminal.
-const WIDTH: usize = 80;
+const WIDTH: usize = 70;
 
 impl Played {
     /// The resource that `--resource` names, or all.

@@ -47,8 +47,10 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     let resources: Vec<Arc<RecordedResource>> = history.resources().cloned().collect();
     let mut timeline = Timeline::new(history);
     // A saved list is a state of that moment or a later one.
-    if let Some(Moment::Date(date)) = options.at.filter(|_| timeline.end().is_zero()) {
-        timeline.began = timeline.began.max(date);
+    match options.at.filter(|_| timeline.end().is_zero()) {
+        Some(Moment::Date(date)) => timeline.began = timeline.began.max(date),
+        Some(Moment::TimeOfDay(time)) => timeline.began = timeline.began + until(timeline.began, time),
+        _ => {}
     }
     let moment = moment(options, &timeline)?;
     let site = Site::new(clock.clone(), options.writable, timeline.began + moment);

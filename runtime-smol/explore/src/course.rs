@@ -222,7 +222,9 @@ impl Course {
             let meets = disturbance.place == place && trouble.can_meet(&place, has_process);
             if meets && !state.fired[index] && !is_third {
                 state.fired[index] = true;
-                state.tell(&trouble.told(&place));
+                if !trouble.meets_answer(&place) {
+                    state.tell(&trouble.told(&place));
+                }
                 state.ongoing.hold(now);
                 state.failing.forget();
                 troubles.push(trouble.clone());
@@ -247,6 +249,10 @@ impl Course {
         if sent.is_write() && is_work(&sent.resource) {
             let second = if state.process == Process::Second { "the second replica: " } else { "" };
             state.story.push(format!("  {} {second}{at} {status}", time(now)));
+        }
+        if let Some(trouble) = &trouble {
+            let place = Place { at: at.to_owned(), nth: state.counts.get(at).copied().unwrap_or_default() };
+            state.tell(&trouble.told(&place));
         }
         trouble
     }

@@ -144,6 +144,11 @@ impl Trouble {
         )
     }
 
+    /// Whether it happens when the answer to a single request comes.
+    pub(crate) fn meets_answer(&self, place: &Place) -> bool {
+        matches!(self, Self::KilledAfter(_) | Self::Lost) && !matches!(place.verb(), "LIST" | "WATCH" | "CALL" | "STEP")
+    }
+
     /// Whether it can happen at a place, with a process of the program or without one.
     pub(crate) fn can_meet(&self, place: &Place, has_process: bool) -> bool {
         let is_step = place.verb() == "STEP";

@@ -88,13 +88,12 @@ impl Wire {
 
     /// A trouble at a request that arrives.
     fn on_trouble(&self, place: &Place, trouble: &Trouble, passage: &mut Passage) {
-        let is_single = !matches!(place.verb(), "LIST" | "WATCH");
         match trouble {
+            trouble if trouble.meets_answer(place) => self.course.await_answer(place, trouble.clone()),
             Trouble::KilledBefore(back) => {
                 self.kill(back.clone());
                 *passage = Passage::Never;
             }
-            Trouble::KilledAfter(_) | Trouble::Lost if is_single => self.course.await_answer(place, trouble.clone()),
             Trouble::KilledAfter(back) => {
                 self.kill(back.clone());
                 *passage = Passage::Never;

@@ -84,8 +84,12 @@ fn the_resources_of_a_recording_play_in_one_time_line() {
             row("2026-11-20T10:01:05Z", "configmap/4", "65s"),
         ];
         assert!(expected.iter().all(|row| rows.contains(row)) || !options.is_empty(), "{table}");
-        let order: Vec<&str> =
+        let mut order: Vec<&str> =
             rows.iter().filter_map(|row| row.get(2).copied()).filter(|name| name.contains('/')).collect();
+        // Streams that fall due at once by a fast clock come in any order.
+        if !options.is_empty() {
+            order[..2].sort_unstable();
+        }
         assert_eq!(order, ["configmap/3", "pod/2", "configmap/4"], "{table}");
     }
     let times: Vec<Value> =

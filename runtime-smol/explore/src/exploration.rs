@@ -76,8 +76,8 @@ impl<S: Send + Sync + 'static> Exploration<S> {
 
     /// What happens in the cluster while the program runs. The scenario outlives the processes of the program.
     ///
-    /// It is called for each run. So a closure that owns what it captures is `move |it| { let name = name.clone(); async
-    /// move { … } }`: an `async move` closure can be called once.
+    /// It is called for each run. A closure that owns what it captures is `move |it| { let name = name.clone(); async move {
+    /// … } }`, because an `async move` closure that captures is no `Fn`.
     pub fn scenario<F>(mut self, scenario: impl Fn(It<S>) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), Failed>> + Send + 'static,

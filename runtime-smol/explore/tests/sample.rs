@@ -6,10 +6,10 @@ use listwatch_explore::{Exploration, Fault, Plan};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
+pub(crate) const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 
-fn fixture() -> SimulatedCluster {
+pub(crate) fn fixture() -> SimulatedCluster {
     let cluster = SimulatedCluster::new();
     let foo = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
         "metadata": { "name": "a", "namespace": "web" }, "spec": { "deploymentName": "b", "replicas": 2 } });

@@ -1,22 +1,13 @@
 //! Programs whose Deployments get ready, beside stand-ins for Kubernetes' own controllers.
 
+use crate::sample::{FOOS, fixture};
 use crate::sample_controller::sample;
-use listwatch::testing::SimulatedCluster;
 use listwatch_explore::{Exploration, Plan};
 use listwatch_stand_ins::{PodFate, StandIns};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
 const PODS: &str = "v1/pods";
-
-fn fixture() -> SimulatedCluster {
-    let cluster = SimulatedCluster::new();
-    let foo = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
-        "metadata": { "name": "a", "namespace": "web" }, "spec": { "deploymentName": "b", "replicas": 2 } });
-    cluster.create(foo).unwrap();
-    cluster
-}
 
 /// A Foo is scaled, and one of its pods is evicted.
 fn exploration() -> Exploration {

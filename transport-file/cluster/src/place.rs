@@ -71,9 +71,15 @@ impl Place {
         Id { collection: self.kind.name(), key: self.key() }
     }
 
-    /// The refusal of a part that the kind does not have.
-    pub(super) fn no_subresource(&self) -> Refusal {
-        if self.kind.is_custom() { Refusal::not_found(&self.kind, &self.name) } else { Refusal::no_resource() }
+    /// Checks that the kind has this subresource; the empty one is the whole object.
+    pub(super) fn check_subresource(&self, name: &str) -> Result<(), Refusal> {
+        match name {
+            "" => Ok(()),
+            "status" if self.kind.has_status => Ok(()),
+            "scale" if self.kind.has_scale => Ok(()),
+            _ if self.kind.is_custom() => Err(Refusal::not_found(&self.kind, &self.name)),
+            _ => Err(Refusal::no_resource()),
+        }
     }
 
     /// The object, if it is there.

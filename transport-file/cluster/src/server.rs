@@ -341,23 +341,16 @@ impl Server {
             version: asked.version.cloned(),
         };
         let kind = &place.kind;
-        let has_part = match target.subresource.as_str() {
-            "" => true,
-            "status" => kind.has_status,
-            "scale" => kind.has_scale,
-            _ => false,
-        };
-        if ["PUT", "PATCH"].contains(&call.method) && !has_part {
-            return Err(place.no_subresource());
+        if ["PUT", "PATCH"].contains(&call.method) {
+            place.check_subresource(&target.subresource)?;
         }
-        if call.method == "PATCH" && is_of_object {
-            PatchType::of(kind, call.content_type)?;
-        }
+        let is_patch = call.method == "PATCH" && is_of_object;
+        let patch_type = is_patch.then(|| PatchType::of(kind, call.content_type)).transpose()?;
         let options = [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")];
         if let Some((_, options)) = options.iter().find(|(method, _)| *method == call.method) {
             check_write(target, options)?;
         }
-        if call.method == "PATCH" && is_of_object && PatchType::of(kind, call.content_type)? != PatchType::Apply {
+        if patch_type.is_some_and(|patch_type| patch_type != PatchType::Apply) {
             patch::parse(call.body)?;
         }
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {

@@ -2,6 +2,12 @@
 
 use listwatch_core::time::WallTime;
 use serde_json::Value;
+use std::path::Path;
+
+/// When a file was written, if that is known.
+pub(crate) fn written_at(path: &Path) -> Option<WallTime> {
+    path.metadata().and_then(|file| file.modified()).ok().map(WallTime::from)
+}
 
 /// The newest date of some objects: the moment at which they were saved was then or later.
 #[derive(Clone, Copy, Debug, Default)]

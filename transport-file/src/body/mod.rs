@@ -5,7 +5,7 @@ mod list;
 mod survey;
 mod watch_log;
 
-pub(crate) use dates::Dates;
+pub(crate) use dates::{Dates, written_at};
 pub(crate) use survey::{BodySurvey, INITIAL_EVENTS_END, Logged, LoggedKind, Relist};
 
 pub(crate) use list::ListBody;

@@ -1,6 +1,6 @@
 //! The first reading of a file that is a list or a log: its kinds, its dates, and where its objects are listed again.
 
-use super::dates::Dates;
+use super::dates::{Dates, written_at};
 use super::list::ListBody;
 use super::watch_log::{Entry, ListHead, WatchEvent, WatchLog, ends_watch};
 use crate::error::{CaptureError, Fault};
@@ -76,7 +76,7 @@ pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 impl BodySurvey {
     /// Reads a file to its end, or to its first fault.
     pub(crate) fn read(file: FileKind, cursor: &mut FileCursor, skip_bad_lines: bool) -> Self {
-        let saved = cursor.path().metadata().and_then(|file| file.modified()).ok().map(WallTime::from);
+        let saved = written_at(cursor.path());
         let mut reading = Reading::new(saved);
         let fault = match file {
             FileKind::List => reading.list(cursor),

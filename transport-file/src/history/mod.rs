@@ -15,7 +15,7 @@ pub use crate::object::Unreadable;
 pub use change::{HistoryChange, HistoryStep};
 pub use scope::RecordedResource;
 
-use crate::body::{BodySurvey, Dates, ListBody, WatchLog};
+use crate::body::{BodySurvey, Dates, ListBody, WatchLog, written_at};
 use crate::capture::{Collection, Reader};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
@@ -161,10 +161,9 @@ impl History {
     /// when the file was written. `None` if that is unknown too.
     #[must_use]
     pub fn began(&self) -> Option<WallTime> {
-        let saved = || self.path.metadata().and_then(|file| file.modified()).ok().map(WallTime::from);
         self.started
             .or_else(|| self.seen.map(|seen| seen - self.origin))
-            .or_else(|| saved().map(|saved| saved - self.end))
+            .or_else(|| written_at(&self.path).map(|written| written - self.end))
     }
 
     /// The fault that ends the history before the file. That of a capture is known from the beginning, except in parts that
@@ -245,10 +244,7 @@ impl History {
         let bad = fault.as_ref().and_then(CaptureError::line);
         let source = Source::Capture { capture: capture().into(), clients: clients.into(), bad };
         let end = Duration::from_millis(last);
-        let mut dates = Dates::default();
-        let objects = firsts.iter().flat_map(|first| &first.objects).filter(|_| started.is_none());
-        objects.for_each(|object| dates.note(object.text()));
-        let seen = dates.newest();
+        let seen = if started.is_none() { newest_date(&firsts, None) } else { None };
         Ok(Self { end, started, seen, fault, cut, ..Self::fixed(path, firsts, source, memory) })
     }
 
@@ -256,7 +252,7 @@ impl History {
     fn of_list(mut cursor: FileCursor, unnamed: Option<&Collection>, memory: &Memory) -> Result<Self, CaptureError> {
         let path = Arc::clone(cursor.path());
         let firsts = saved_list(&mut cursor, unnamed, memory)?;
-        let seen = BodySurvey::read(FileKind::List, &mut FileCursor::new(Arc::clone(&path), LINE_LIMIT), false).date;
+        let seen = newest_date(&firsts, written_at(&path));
         Ok(Self { seen, ..Self::fixed(path, firsts, Source::Over, memory.anew()) })
     }
 
@@ -447,6 +443,13 @@ fn saved_list(
         PageEnd::Continued(..) => Err(bad(Fault::page())),
         PageEnd::Broken => Err(unusable(cursor, "this is no list; save it again")),
     }
+}
+
+/// The newest date in the first states, of a file that was written then.
+fn newest_date(firsts: &[First], written: Option<WallTime>) -> Option<WallTime> {
+    let mut dates = Dates::before(written);
+    firsts.iter().flat_map(|first| &first.objects).for_each(|object| dates.note(object.text()));
+    dates.newest()
 }
 
 /// The first states of resources that only their objects name.

@@ -79,12 +79,12 @@ enum Rest {
     Nothing,
     Recorded(Recorded),
     List(ListBody),
-    Told(Box<Told>),
+    Watch(Box<LoggedWatch>),
     State(Box<LoggedState>, Duration),
 }
 
 /// A watch of a log.
-pub(crate) struct Told {
+pub(crate) struct LoggedWatch {
     pub(crate) log: WatchLog,
     pub(crate) survey: Arc<BodySurvey>,
     /// The kind whose events are told; `None` for all.
@@ -123,8 +123,8 @@ impl Answer {
     }
 
     /// The watch that is next in a log.
-    pub(crate) fn watch_log(told: Told) -> Self {
-        Self::of([Part::Head(success(JSON))], Rest::Told(told.into()))
+    pub(crate) fn watch_log(watch: LoggedWatch) -> Self {
+        Self::of([Part::Head(success(JSON))], Rest::Watch(watch.into()))
     }
 
     /// The objects that a log has told of, at a time.
@@ -169,15 +169,15 @@ impl Answer {
     /// What is left of a log behind this answer.
     pub(crate) fn rest_of_log(self) -> Left {
         match self.rest {
-            Rest::Told(mut told) => {
+            Rest::Watch(mut watch) => {
                 for (_, part) in self.next {
                     if let Part::Data(Chunk { bytes, .. }) = part
                         && bytes != EXPIRED
                     {
-                        told.log.give_back(bytes);
+                        watch.log.give_back(bytes);
                     }
                 }
-                Left::Rest(told.log)
+                Left::Rest(watch.log)
             }
             Rest::State(state, _) => state.left(),
             Rest::Nothing | Rest::Recorded(_) | Rest::List(_) => Left::Nothing,
@@ -194,7 +194,7 @@ impl Rest {
                 return (recorded.at, part);
             }
             Self::List(list) => list.next(cursor),
-            Self::Told(told) => told.next(cursor),
+            Self::Watch(watch) => watch.next(cursor),
             Self::State(state, _) => state.next(cursor),
         };
         let part = match bytes {
@@ -202,7 +202,7 @@ impl Rest {
             Err(error) => Part::Broken(error),
         };
         let at = match self {
-            Self::Told(told) if told.is_dated => told.survey.time(told.log.events()),
+            Self::Watch(watch) if watch.is_dated => watch.survey.time(watch.log.events()),
             Self::State(_, at) => *at,
             _ => Duration::ZERO,
         };
@@ -210,7 +210,7 @@ impl Rest {
     }
 }
 
-impl Told {
+impl LoggedWatch {
     /// The next event; `None` at the end of the watch.
     fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         loop {

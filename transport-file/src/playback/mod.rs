@@ -240,6 +240,13 @@ impl Playback {
         Self { config: self.config, content, cursor, current: None, complete: false, error: None, summary }
     }
 
+    /// Returns the same playback at another pace, from its next request on.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.config = self.config.pace(pace);
+        self
+    }
+
     /// Opens the same recording again, of which nothing is played yet.
     ///
     /// # Errors

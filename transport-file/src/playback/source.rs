@@ -1,6 +1,6 @@
 //! The responses in a file, by request.
 
-use super::answer::{Answer, Told};
+use super::answer::{Answer, LoggedWatch};
 use super::config::PlaybackConfig;
 use super::logged_state::{Left, LoggedState};
 use crate::body::{BodySurvey, ListBody, LoggedKind, Relist, WatchLog};
@@ -126,7 +126,9 @@ impl Bodies {
     }
 
     fn list(&mut self, request: &Request, config: PlaybackConfig, cursor: &FileCursor) -> Lookup {
-        if let Some(error) = self.foreign_list(request, cursor).filter(|_| self.is_list) {
+        if self.is_list
+            && let Some(error) = self.foreign_list(request, cursor)
+        {
             return Lookup::Refusal(error);
         }
         let Some(begin) = &self.begin else {
@@ -166,7 +168,7 @@ impl Bodies {
         let rest = self.rest.take_if(|rest| self.survey.has_more(rest.events()));
         rest.map_or(Lookup::Nothing, |log| {
             let (survey, is_dated) = (Arc::clone(&self.survey), config.is_dated());
-            Lookup::Answered(Answer::watch_log(Told { log, survey, kind, until, is_dated, is_over: false }))
+            Lookup::Answered(Answer::watch_log(LoggedWatch { log, survey, kind, until, is_dated, is_over: false }))
         })
     }
 

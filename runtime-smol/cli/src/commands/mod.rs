@@ -1,7 +1,6 @@
 //! One module for each command; `watch` and `record` share `follow`.
 
 mod follow;
-mod named;
 mod record;
 mod replay;
 mod serve;

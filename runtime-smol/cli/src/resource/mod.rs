@@ -10,7 +10,9 @@ use crate::arguments::{FollowOptions, Kind, Scope};
 use listwatch::Resource;
 use listwatch::api::{ApiResource, Discovery};
 use listwatch::http::{Cluster, HttpClient};
+use listwatch::testing::{ServedKind, SimulatedCluster};
 use listwatch::text::Printable;
+use std::sync::Arc;
 use strsim::levenshtein;
 
 /// The characters of a server's resource name at the most.
@@ -54,6 +56,18 @@ pub(crate) async fn resources(
         }
     }
     Ok(resources)
+}
+
+/// The resource that kubectl calls so, without a server: `v1/pods`, or a name or a short name of a kind of Kubernetes.
+pub(crate) fn resource_of(name: &str) -> Option<Resource> {
+    let kinds = SimulatedCluster::new().kinds();
+    let is_meant = |kind: &&Arc<ServedKind>| {
+        let group = kind.group();
+        let is_called = |plural: &str| name == plural || (!group.is_empty() && name == format!("{plural}.{group}"));
+        is_called(&kind.plural) || is_called(&kind.kind.to_lowercase()) || kind.short_names().contains(&name)
+    };
+    let parsed = || Resource::named(name).ok();
+    parsed().or_else(|| kinds.iter().find(is_meant).and_then(|kind| Resource::named(&kind.name()).ok()))
 }
 
 /// The resource that a name means now. `None` if the server does not tell, or the name itself has the version.

@@ -31,16 +31,15 @@ const CLIENT: &str = "listwatch";
 
 impl Server {
     pub(super) fn read(&self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
-        let stored = match version_asked(asked.target) {
-            Ok(Some(least)) => self.cached(asked, place, least),
-            _ => place.stored(&self.store).cloned(),
-        };
-        match asked.target.subresource.as_str() {
-            "" => stored.map(|stored| asked.done(200, &stored)),
-            "status" if place.kind.has_status => stored.map(|stored| asked.done(200, &stored)),
-            "scale" if place.kind.has_scale => self.read_scale(asked, place),
-            _ => Err(place.no_subresource()),
+        place.check_subresource(&asked.target.subresource)?;
+        if asked.target.subresource == "scale" {
+            return self.read_scale(asked, place);
         }
+        let stored = match version_asked(asked.target) {
+            Ok(Some(least)) => self.cached(asked, place, least)?,
+            _ => place.stored(&self.store).cloned()?,
+        };
+        Ok(asked.done(200, &stored))
     }
 
     /// An object as a cache has it, which has to have this version.
@@ -174,10 +173,9 @@ impl Server {
     /// A replacement or a patch.
     pub(super) fn change(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let part = match asked.target.subresource.as_str() {
-            "" => Part::Whole,
-            "status" if place.kind.has_status => Part::Status,
-            "scale" if place.kind.has_scale => return self.change_scale(asked, place),
-            _ => return Err(place.no_subresource()),
+            "status" => Part::Status,
+            "scale" => return self.change_scale(asked, place),
+            _ => Part::Whole,
         };
         let is_patch = asked.call.method == "PATCH";
         if is_patch && PatchType::of(&place.kind, asked.call.content_type)? == PatchType::Apply {

@@ -100,7 +100,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         let recording = open(options, file, Pace::Dated, options.chunks())?;
         // A log has no times to wait for.
         let is_timeless = recording.start().is_none() && options.speed != Speed::Max;
-        let recording = if is_timeless { open(options, file, Pace::Immediate, options.chunks())? } else { recording };
+        let recording = if is_timeless { recording.with_pace(Pace::Immediate) } else { recording };
         let played = Played::of(options, &recording)?;
         let resources = played.resources();
         let parts = resources.iter().map(|resource| Part::new(options, resource, &recording, &clock)).collect();

@@ -1,8 +1,8 @@
 //! The resources of a recording that are played.
 
 use crate::arguments::ReplayOptions;
-use crate::commands::named::resource_of;
 use crate::error::CommandError;
+use crate::resource::resource_of;
 use listwatch::Resource;
 use listwatch::file::Playback;
 use listwatch::text::Printable;

@@ -10,11 +10,11 @@ mod table;
 mod timeline;
 
 use crate::arguments::{Moment, ServeOptions, hide_credentials};
-use crate::commands::named::resource_of;
 use crate::commands::yaml::Input;
 use crate::error::CommandError;
 use crate::output::seconds::Seconds;
 use crate::output::{self, messages};
+use crate::resource::resource_of;
 use crate::system::stop::stop;
 use listwatch::file::{History, RecordedResource};
 use listwatch::served;

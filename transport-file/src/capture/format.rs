@@ -12,6 +12,7 @@
 //! {"t":9,"id":1,"end":"cut","by":"client"}             "by" if the client aborted the request
 //! {"t":10,"id":2,"request":{…},"by":12}                "by" if a reconcile sent it: the number of the reconcile
 //! {"t":11,"id":3,"request":{…,"hashed":true}}          keyed hashes stand for values in both bodies
+//! {"t":11,"id":4,"request":{…,"user":"jane","from":"10.0.0.1"}}    as an audit log tells
 //! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"note":1}
 //! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}},"note":2}
 //! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z","note":3}
@@ -118,6 +119,12 @@ pub(crate) struct RequestRecord<'a> {
     /// The number of the reconcile that sent it, which stands beside the request.
     #[serde(skip)]
     pub(crate) by: Option<u64>,
+    /// The user that sent it, where a server tells.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<Text<'a>>,
+    /// The addresses that it came from, where a server tells.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<Text<'a>>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -196,7 +203,7 @@ impl<'a> RequestRecord<'a> {
     /// A request without headers and body.
     pub(crate) fn new(method: &'a str, path: String) -> Self {
         let (method, path, headers) = (method.into(), path.into(), BTreeMap::new());
-        Self { method, path, headers, body: None, hashed: false, by: None }
+        Self { method, path, headers, body: None, hashed: false, by: None, user: None, from: None }
     }
 
     /// The list or the watch that it asks for; `None` for a write, a single object, or discovery.

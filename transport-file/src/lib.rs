@@ -67,6 +67,7 @@ mod recording;
 // The files: bytes and lines, captures, and files that are one body.
 mod body;
 mod capture;
+mod fields;
 mod file;
 mod memory;
 mod object;

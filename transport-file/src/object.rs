@@ -1,6 +1,7 @@
 //! Objects in bodies: where each is, and in which version.
 
 use crate::error::{CaptureErrorKind, Fault};
+use crate::fields::{plain, values};
 use crate::memory::{weight_of_key, weight_of_text};
 use core::fmt;
 use listwatch_core::Key;
@@ -20,48 +21,57 @@ pub(crate) struct ObjectText {
     pub(crate) page: Option<Arc<TypeMeta<'static>>>,
 }
 
-/// The part of an object that places it.
-#[derive(Deserialize)]
-struct Outline<'a> {
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
+/// What places an object, and tells it from others.
+pub(crate) struct Outline<'a> {
+    pub(crate) type_meta: TypeMeta<'a>,
+    pub(crate) key: Key,
+    pub(crate) version: u64,
+    pub(crate) uid: Option<Cow<'a, str>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
-    #[serde(borrow, default)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    resource_version: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    uid: Option<Cow<'a, str>>,
+impl<'a> Outline<'a> {
+    /// That of an object that has a name.
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        Self::found(text).or_else(|| Self::parsed(text))
+    }
+
+    /// That of an object whose text is as a server writes it.
+    fn found(text: &'a str) -> Option<Self> {
+        let [api_version, kind, metadata] = values(text, ["apiVersion", "kind", "metadata"])?;
+        let [name, namespace, version, uid] = values(metadata, ["name", "namespace", "resourceVersion", "uid"])?;
+        let or_none = |value: &'a str| if matches!(value, "" | "null") { Some(None) } else { plain(value).map(Some) };
+        let type_meta = TypeMeta {
+            api_version: or_none(api_version)?.unwrap_or_default().into(),
+            kind: or_none(kind)?.unwrap_or_default().into(),
+        };
+        let key = Key::new(or_none(namespace)?, plain(name)?);
+        let version = or_none(version)?.map_or(0, number);
+        Some(Self { type_meta, key, version, uid: or_none(uid)?.map(Cow::Borrowed) })
+    }
+
+    /// That of any object.
+    fn parsed(text: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let (key, version) = (key_of(&value)?, version_of(&value));
+        let uid = value["metadata"]["uid"].as_str().map(|uid| uid.to_owned().into());
+        Some(Self { type_meta: TypeMeta::of(&value).into_owned(), key, version, uid })
+    }
 }
 
 impl ObjectText {
     /// The object, if it has a name.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let outline = serde_json::from_str::<Outline<'_>>(text);
-        let (key, version) = outline.map_or_else(|_| place_of(text), |outline| Some(outline.metadata.place()))?;
+        let Outline { key, version, .. } = Outline::of(text)?;
         Some(Self { key, version, text: text.into(), page: None })
     }
 
     /// The type of the object.
     pub(crate) fn type_meta(&self) -> TypeMeta<'_> {
-        let own: TypeMeta<'_> = serde_json::from_str(&self.text).unwrap_or_else(|_| {
-            self.value().map_or_else(|_| TypeMeta::default(), |object| TypeMeta::of(&object).into_owned())
-        });
+        let own = TypeMeta::in_text(&self.text);
         let Some(page) = &self.page else { return own };
         let or = |own: Cow<'static, str>, page: &Cow<'static, str>| if own.is_empty() { page.clone() } else { own };
         let TypeMeta { api_version, kind } = own.into_owned();
         TypeMeta { api_version: or(api_version, &page.api_version), kind: or(kind, &page.kind) }
-    }
-
-    /// The identity of the object, if it says one.
-    pub(crate) fn uid(&self) -> Option<Box<str>> {
-        serde_json::from_str::<Outline<'_>>(&self.text).ok()?.metadata.uid.map(Into::into)
     }
 
     /// The text as it was told.
@@ -106,18 +116,6 @@ impl ObjectText {
     }
 }
 
-impl Metadata<'_> {
-    fn place(&self) -> (Key, u64) {
-        (Key::new(self.namespace.as_deref(), &self.name), self.resource_version.as_deref().map_or(0, number))
-    }
-}
-
-/// The place of an object with fields of other types, or of the same name.
-fn place_of(text: &str) -> Option<(Key, u64)> {
-    let value = serde_json::from_str(text).ok()?;
-    Some((key_of(&value)?, version_of(&value)))
-}
-
 /// `metav1.TypeMeta`; what an object does not say is empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -132,6 +130,19 @@ impl<'a> TypeMeta<'a> {
     pub(crate) fn of(object: &'a Value) -> Self {
         let text = |name: &str| object[name].as_str().unwrap_or_default().into();
         Self { api_version: text("apiVersion"), kind: text("kind") }
+    }
+
+    /// The type that the text of an object says.
+    pub(crate) fn in_text(text: &'a str) -> Self {
+        let found = || {
+            let [api_version, kind] = values(text, ["apiVersion", "kind"])?;
+            let or_none = |value: &'a str| if value.is_empty() { Some("") } else { plain(value) };
+            Some(Self { api_version: or_none(api_version)?.into(), kind: or_none(kind)?.into() })
+        };
+        let parsed = || {
+            serde_json::from_str::<Value>(text).map_or_else(|_| Self::default(), |it| TypeMeta::of(&it).into_owned())
+        };
+        found().unwrap_or_else(parsed)
     }
 
     pub(crate) fn into_owned(self) -> TypeMeta<'static> {

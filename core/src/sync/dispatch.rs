@@ -103,16 +103,19 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk, Q::Key> {
         self.update_state(|state| change(&mut state.machine))
     }
 
-    /// Adds a key: in front of the lock while the workers are busy, and at once while one sleeps.
+    /// Adds a key: in front of the lock while that is in demand and the workers are busy, and at once otherwise.
     pub(crate) fn add(&self, key: Posted<Q::Key>) {
         let mut key = Some(key);
         if self.inbox.try_add(&mut key) {
             return;
         }
+        let is_taken = self.state.is_taken();
         self.update_state(|state| {
             state.collect(&self.inbox);
             key.into_iter().for_each(|key| state.machine.add(key));
-            state.open(&self.inbox);
+            if is_taken {
+                state.open(&self.inbox);
+            }
         });
     }
 

@@ -6,17 +6,23 @@ use crate::storage::sealed::{Empty, Index};
 use crate::storage::{PassingIndex, Slot};
 use alloc::collections::VecDeque;
 use core::mem;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 
-/// Keys that were added while all workers were busy, each of them once. They have a lock of their own.
+/// Keys that were added while all workers were busy and the queue's lock was taken, each of them once. They have a lock of
+/// their own.
 ///
 /// A producer that leaves a key here does not wait for a worker that has the queue's lock. It does not touch the queue's
 /// memory either, which is in the caches of the worker's core. Whoever has the queue's lock [takes](Self::take) the keys
 /// out, and adds them to the queue.
 ///
-/// The inbox is open only while no worker sleeps: a worker that is busy looks into it before it sleeps. If the inbox is
-/// shut, or [full](LIMIT), the producer adds its key to the queue itself.
+/// The inbox is open only while no worker sleeps: a worker that is busy looks into it before it sleeps. A producer that
+/// finds the queue's lock taken opens it. If the inbox is shut, or [full](LIMIT), the producer adds its key to the queue
+/// itself.
 pub(super) struct Inbox<K, Lk: Lock> {
     posts: Apart<Shared<Posts<K>, Lk>>,
+    /// A hint, so that no producer takes the lock of an inbox that is shut.
+    may_be_open: Apart<AtomicBool>,
 }
 
 /// A value in cache lines of its own, so that a producer does not take the first line of the queue from a worker.
@@ -47,7 +53,7 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
     /// One that is shut.
     pub(super) fn new() -> Self {
         let posts = Posts { keys: VecDeque::new(), index: Places::EMPTY, merged: 0, is_open: false };
-        Self { posts: Apart(Shared::new(posts)) }
+        Self { posts: Apart(Shared::new(posts)), may_be_open: Apart(AtomicBool::new(false)) }
     }
 
     /// Leaves a key here, unless the inbox is shut or full. If the key is here already, the caller drops its own.
@@ -55,17 +61,19 @@ impl<K, Lk: Lock> Inbox<K, Lk> {
     where
         K: Eq,
     {
-        self.posts.0.with(|posts| posts.try_add(key))
+        self.may_be_open.0.load(Relaxed) && self.posts.0.with(|posts| posts.try_add(key))
     }
 
     /// Moves all keys behind those in `taken`. Returns the number of additions that found their key here.
     pub(super) fn take(&self, taken: &mut VecDeque<Posted<K>>, stays_open: bool) -> u64 {
+        self.may_be_open.0.store(stays_open, Relaxed);
         self.posts.0.with(|posts| posts.take(taken, stays_open))
     }
 
     /// Opens the inbox.
     pub(super) fn open(&self) {
         self.posts.0.with(|posts| posts.is_open = true);
+        self.may_be_open.0.store(true, Relaxed);
     }
 }
 

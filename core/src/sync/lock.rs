@@ -56,6 +56,12 @@ pub trait Lock {
 
     /// Calls `f` with shared access to the value.
     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R;
+
+    /// Whether another thread has the value now, as far as that is known without waiting; `false` unless implemented. If it
+    /// is, a queue lets its producers leave their keys in front of the lock.
+    fn is_taken<T>(_cell: &Self::Cell<T>) -> bool {
+        false
+    }
 }
 
 /// A critical section: nothing else runs until the closure returns. The target's crate implements [`critical_section`],
@@ -107,6 +113,10 @@ impl Lock for SpinLock {
 
     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
         f(&cell.read())
+    }
+
+    fn is_taken<T>(cell: &Self::Cell<T>) -> bool {
+        cell.try_write().is_none()
     }
 }
 

@@ -86,6 +86,11 @@ impl<T, L: Lock> Shared<T, L> {
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         L::read(&self.cell, f)
     }
+
+    #[cfg(feature = "alloc")]
+    fn is_taken(&self) -> bool {
+        L::is_taken(&self.cell)
+    }
 }
 
 /// Locks that constants can make, so that what they protect can be a `static`.

@@ -35,6 +35,10 @@ impl Lock for StdLock {
         let value = if held.is_second { cell.0.read_recursive() } else { cell.0.read() };
         f(&value)
     }
+
+    fn is_taken<T>(cell: &StdCell<T>) -> bool {
+        cell.0.is_locked()
+    }
 }
 
 /// How often a writer that waits for another one looks before it sleeps, and its pauses after the first look. They

@@ -43,6 +43,8 @@ pub(crate) enum CommandError {
     Signals(io::Error),
     /// The comparison found differences.
     WritesDiffer,
+    /// So many objects of two servers differ.
+    Differs(usize),
     /// The comparison found no difference, and left out this many writes of Secrets.
     WritesNotCompared(u64),
     /// The file is no tape of a controller.
@@ -53,6 +55,8 @@ pub(crate) enum CommandError {
     Field(String, &'static str),
     /// Fixed memory cannot hold the recording: what is too much.
     TooMuch(String),
+    /// A folder or an archive cannot be read, or has no objects: why.
+    Bundle(PathBuf, String),
     /// No directory for the writes of the programs can be made.
     NoRoom(io::Error),
     /// The writes of a program cannot be compared: its name, and why.
@@ -183,6 +187,7 @@ impl fmt::Display for CommandError {
                 fault.as_ref().map_or(Ok(()), |fault| write!(f, ", where it is cut: {fault}"))
             }
             Self::WritesDiffer => f.write_str("the writes differ"),
+            Self::Differs(objects) => write!(f, "{}", Counted(*objects as u64, "object differs", "objects differ")),
             Self::WritesNotCompared(writes) => write!(
                 f,
                 "{} not compared; compare two builds, or make a tape with the values by \
@@ -201,6 +206,7 @@ impl fmt::Display for CommandError {
                 write!(f, "the field `{path}` {why}; give --field a path such as `spec.nodeName`")
             }
             Self::TooMuch(what) => write!(f, "no fixed memory holds this recording: {what}"),
+            Self::Bundle(path, why) => write!(f, "{}: {why}", path.display()),
             Self::NoRoom(error) => write!(f, "cannot make a directory for the writes of the programs: {error}"),
             Self::Program(name, why) => {
                 write!(f, "{}: {}", Printable::new(name).at_most(LONG), Printable::new(why))

@@ -1,6 +1,8 @@
 //! The command as users run it: arguments and files in; standard output, standard error and an exit status out.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(unix)]
+mod audit;
 mod command;
 mod inert;
 mod notifications;

@@ -1,7 +1,9 @@
 //! The dates in objects, which tell when they were saved.
 
+use core::fmt;
 use listwatch_core::time::WallTime;
-use serde_json::Value;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// When a file was written, if that is known.
@@ -37,32 +39,82 @@ impl Dates {
         Self::before(self.limit)
     }
 
-    /// Notes the dates in an object.
+    /// Notes the dates in an object, up to what is no JSON.
     pub(crate) fn note(&mut self, object: &str) {
-        self.note_in(&serde_json::from_str(object).unwrap_or_default());
+        let _whole = serde_json::Deserializer::from_str(object).deserialize_any(Noting(self));
     }
 
-    fn note_in(&mut self, value: &Value) {
-        match value {
-            Value::String(text) if text.len() >= SHORTEST => {
-                let date: Option<WallTime> = text.parse().ok();
-                self.newest = self.newest.max(date);
-                let limit = self.limit;
-                self.newest_before =
-                    self.newest_before.max(date.filter(|date| limit.is_none_or(|limit| *date <= limit)));
-            }
-            Value::Array(values) => values.iter().for_each(|value| self.note_in(value)),
-            Value::Object(fields) => {
-                let fields = fields.iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str()));
-                fields.for_each(|(_, value)| self.note_in(value));
-            }
-            _ => {}
+    fn note_text(&mut self, text: &str) {
+        let may_be_date = text.len() >= SHORTEST && text.as_bytes()[0].is_ascii_digit();
+        let Some(date) = may_be_date.then(|| text.parse::<WallTime>().ok()).flatten() else { return };
+        self.newest = self.newest.max(Some(date));
+        if self.limit.is_none_or(|limit| date <= limit) {
+            self.newest_before = self.newest_before.max(Some(date));
         }
     }
 
     /// The newest date, unless all are later than the file.
     pub(crate) fn newest(&self) -> Option<WallTime> {
         self.newest_before.or(self.newest)
+    }
+}
+
+/// Notes the dates in a value while it is read.
+struct Noting<'d>(&'d mut Dates);
+
+impl<'de> DeserializeSeed<'de> for Noting<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Noting<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.0.note_text(text);
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Noting(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<Cow<'_, str>>()? {
+            match LEFT_OUT.contains(&&*name) {
+                true => _ = fields.next_value::<IgnoredAny>()?,
+                false => fields.next_value_seed(Noting(self.0))?,
+            }
+        }
+        Ok(())
     }
 }
 

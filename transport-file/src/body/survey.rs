@@ -7,7 +7,7 @@ use crate::error::{CaptureError, Fault};
 use crate::file::{FileCursor, FileKind};
 use crate::kinds::guessed_plural;
 use crate::memory::OBJECT_LIMIT;
-use crate::object::{ObjectText, TypeMeta};
+use crate::object::{Outline, TypeMeta};
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::framing::{Frame, Framer, Framing};
@@ -36,6 +36,8 @@ pub(crate) struct BodySurvey {
     pub(crate) date: Option<WallTime>,
     pub(crate) fault: Option<CaptureError>,
     pub(crate) newest: u64,
+    /// How many first events are good lines.
+    pub(crate) good: u64,
     /// How many events are before some moments, and when these are, in milliseconds.
     moments: Vec<(u64, u64)>,
 }
@@ -63,7 +65,7 @@ pub(crate) struct Relist {
 /// An event that tells of an object, of the kind at a place.
 pub(crate) struct Logged<'e> {
     pub(crate) event: WatchEvent<'e>,
-    pub(crate) object: ObjectText,
+    pub(crate) outline: Outline<'e>,
     pub(crate) kind: usize,
 }
 
@@ -97,9 +99,9 @@ impl BodySurvey {
 
     /// The object that an event tells of, if it does.
     pub(crate) fn logged<'e>(&self, text: &'e [u8]) -> Option<Logged<'e>> {
-        let (event, object) = object_of(text)?;
-        let kind = self.kind_of(&object.type_meta())?;
-        Some(Logged { event, object, kind })
+        let (event, outline) = object_of(text)?;
+        let kind = self.kind_of(&outline.type_meta)?;
+        Some(Logged { event, outline, kind })
     }
 
     /// The next relist, from this one on, of a kind or of any.
@@ -194,6 +196,7 @@ impl Reading {
             date: None,
             fault: None,
             newest: 0,
+            good: 0,
             moments: Vec::new(),
         };
         Self {
@@ -246,6 +249,7 @@ impl Reading {
     fn log(&mut self, cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<(), CaptureError> {
         let mut log = WatchLog::new(cursor, skip_bad_lines)?;
         while let Some(entry) = log.next(cursor)? {
+            self.survey.good = log.good();
             match entry {
                 Entry::List(head) => self.head(&head),
                 Entry::Event(event) if self.is_listing() => self.item(&event),
@@ -281,10 +285,10 @@ impl Reading {
         let (at, object) = (self.survey.events, object_of(event));
         self.survey.events += 1;
         let Some((event, object)) = object else { return };
-        let kind = self.kind(&object.type_meta());
+        let kind = self.kind(&object.type_meta);
         if let Some(list) = &mut self.list {
             list.relist.kinds.insert(kind);
-            list.dates.note(event.object.get());
+            list.dates.note(event.object);
         }
         self.see(kind, &object, at);
     }
@@ -315,7 +319,7 @@ impl Reading {
             self.other(event);
             return;
         };
-        let kind = self.kind(&object.type_meta());
+        let kind = self.kind(&object.type_meta);
         let known = (kind, object.key.clone());
         if event.r#type == "ADDED" {
             self.add(&known, &object, at);
@@ -325,7 +329,7 @@ impl Reading {
         let is_new = event.r#type != "DELETED" && self.seen(&known).is_none();
         self.is_first &= is_new;
         if self.is_first || at == 0 {
-            self.dates.note(event.object.get());
+            self.dates.note(event.object);
         }
         self.survey.first += u64::from(self.is_first);
         match &*event.r#type {
@@ -343,13 +347,13 @@ impl Reading {
             self.end_run(self.survey.events - 1);
             (self.is_behind_error, self.is_first) = (true, false);
         }
-        let Some(WatchEvent { object, r#type }) = WatchEvent::parse(event) else { return };
+        let Some(WatchEvent { object, r#type }) = WatchEvent::checked(event) else { return };
         if r#type != "BOOKMARK" {
             self.survey.first += u64::from(self.is_first);
             return;
         }
         self.is_first = false;
-        let object: Value = serde_json::from_str(object.get()).unwrap_or_default();
+        let object: Value = serde_json::from_str(object).unwrap_or_default();
         let metadata = &object["metadata"];
         self.newest = self.newest.max(crate::object::version_of(&object));
         if metadata["annotations"][INITIAL_EVENTS_END] == "true" {
@@ -365,7 +369,7 @@ impl Reading {
     }
 
     /// Takes an addition into the run of them.
-    fn add(&mut self, known: &(usize, Key), object: &ObjectText, at: u64) {
+    fn add(&mut self, known: &(usize, Key), object: &Outline<'_>, at: u64) {
         let is_behind_error = std::mem::take(&mut self.is_behind_error);
         let begin = || Relist { from: at, ..Relist::default() };
         let mut run = self.run.take().unwrap_or_else(|| Run {
@@ -420,9 +424,12 @@ impl Reading {
         self.there.get(kind)?.get(key)
     }
 
-    fn see(&mut self, kind: usize, object: &ObjectText, at: u64) {
+    fn see(&mut self, kind: usize, object: &Outline<'_>, at: u64) {
         self.newest = self.newest.max(object.version);
-        self.there.entry(kind).or_default().insert(object.key.clone(), Seen { uid: object.uid(), at });
+        self.there
+            .entry(kind)
+            .or_default()
+            .insert(object.key.clone(), Seen { uid: object.uid.as_deref().map(Into::into), at });
     }
 
     fn kind(&mut self, type_meta: &TypeMeta<'_>) -> usize {
@@ -438,17 +445,17 @@ impl Reading {
 impl Seen {
     /// Whether an addition tells of the same object again. Another one under the same name has another uid and a newer
     /// version.
-    fn is_told_again(&self, object: &ObjectText, newest: u64, is_behind_error: bool) -> bool {
-        match (&self.uid, object.uid()) {
-            (Some(known), Some(uid)) => *known == uid,
+    fn is_told_again(&self, object: &Outline<'_>, newest: u64, is_behind_error: bool) -> bool {
+        match (&self.uid, &object.uid) {
+            (Some(known), Some(uid)) => **known == **uid,
             _ => object.version <= newest || is_behind_error,
         }
     }
 }
 
 /// The object that an event tells of.
-fn object_of(text: &[u8]) -> Option<(WatchEvent<'_>, ObjectText)> {
-    let event = WatchEvent::parse(text).filter(|event| matches!(&*event.r#type, "ADDED" | "MODIFIED" | "DELETED"))?;
-    let object = ObjectText::of(event.object.get())?;
-    Some((event, object))
+fn object_of(text: &[u8]) -> Option<(WatchEvent<'_>, Outline<'_>)> {
+    let event = WatchEvent::checked(text).filter(|event| matches!(&*event.r#type, "ADDED" | "MODIFIED" | "DELETED"))?;
+    let outline = Outline::of(event.object)?;
+    Some((event, outline))
 }

@@ -2,13 +2,14 @@
 //! notification that `listwatch` printed. Each is told as events of a watch.
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::fields::{plain, values};
 use crate::file::{BYTE_ORDER_MARK, FileCursor};
 use crate::object::TypeMeta;
 use listwatch_core::Key;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use serde::Deserialize;
-use serde::de::{Error, IgnoredAny};
+use serde::de::{Deserializer, Error, IgnoredAny};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -31,6 +32,10 @@ pub(crate) struct WatchLog {
     items: VecDeque<Vec<u8>>,
     /// How many events were taken.
     events: u64,
+    /// How many first events are known to be good lines.
+    good: u64,
+    /// How many first values were good events, up to another value or a bad line.
+    found_good: Result<u64, u64>,
 }
 
 /// What a log tells next.
@@ -96,8 +101,8 @@ enum Shape {
 pub(crate) struct WatchEvent<'a> {
     #[serde(borrow)]
     pub(crate) r#type: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(crate) object: &'a RawValue,
+    #[serde(borrow, deserialize_with = "text_of")]
+    pub(crate) object: &'a str,
 }
 
 /// The fault of an event.
@@ -122,7 +127,29 @@ impl WatchLog {
     pub(crate) fn new(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
         let (by_lines, limit) = (begins_with_a_line(cursor)?, cursor.line_limit());
         let (bytes, items) = (Vec::new(), VecDeque::new());
-        Ok(Self { by_lines, skip_bad_lines, limit, bytes, start: 0, line: 1, items, events: 0 })
+        Ok(Self {
+            by_lines,
+            skip_bad_lines,
+            limit,
+            bytes,
+            start: 0,
+            line: 1,
+            items,
+            events: 0,
+            good: 0,
+            found_good: Ok(0),
+        })
+    }
+
+    /// The same log, of which so many first events are known to be good lines. They are not checked again.
+    pub(crate) fn with_good(self, good: u64) -> Self {
+        Self { good, ..self }
+    }
+
+    /// How many first values were good events, each of them a line.
+    pub(crate) fn good(&self) -> u64 {
+        let (Ok(good) | Err(good)) = self.found_good;
+        if self.by_lines { good } else { 0 }
     }
 
     /// How many events were taken.
@@ -160,10 +187,13 @@ impl WatchLog {
     fn read(&mut self, cursor: &mut FileCursor) -> Result<Option<Entry>, CaptureError> {
         loop {
             match self.read_value(cursor) {
-                Ok(Some((Shape::Store, _))) => {}
+                Ok(Some((Shape::Store, _))) => self.found_good = Err(self.good()),
                 Ok(Some((shape, text))) => return Ok(Some(self.entry(shape, text))),
                 Ok(None) => return Ok(None),
-                Err(error) if self.skip_bad_lines && error.is_bad_line() => cursor.skip_bad_line(),
+                Err(error) if self.skip_bad_lines && error.is_bad_line() => {
+                    self.found_good = Err(self.good());
+                    cursor.skip_bad_line();
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -171,6 +201,10 @@ impl WatchLog {
 
     /// A value as events of a watch.
     fn entry(&mut self, shape: Shape, text: Vec<u8>) -> Entry {
+        self.found_good = match (self.found_good, &shape) {
+            (Ok(good), Shape::Event) => Ok(good + 1),
+            (Ok(good) | Err(good), _) => Err(good),
+        };
         match shape {
             Shape::Event => Entry::Event(text),
             // It is not told whether the object is new.
@@ -200,7 +234,9 @@ impl WatchLog {
         let whole = if self.by_lines { self.find_line_end(cursor) } else { self.find_end(cursor) }?;
         let rest = self.rest();
         let text = whole.map_or(rest, |len| &rest[..len]);
-        let EventFault { lines_before, fault } = match self.judge(text, whole.is_some()) {
+        let is_good = self.by_lines && self.events < self.good && whole.is_some();
+        let judged = if is_good { Ok(Shape::Event) } else { self.judge(text, whole.is_some()) };
+        let EventFault { lines_before, fault } = match judged {
             Ok(shape) => {
                 let value = [text, b"\n"].concat();
                 self.advance(value.len() - 1);
@@ -345,12 +381,26 @@ impl<'a> WatchEvent<'a> {
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()
     }
+
+    /// The event in this text, which was checked.
+    pub(crate) fn checked(text: &'a [u8]) -> Option<Self> {
+        let found = || {
+            let [r#type, object] = values(str::from_utf8(text).ok()?, ["type", "object"])?;
+            Some(Self { r#type: plain(r#type)?.into(), object }).filter(|event| !event.object.is_empty())
+        };
+        found().or_else(|| Self::parse(text))
+    }
+}
+
+fn text_of<'de, D: Deserializer<'de>>(value: D) -> Result<&'de str, D::Error> {
+    <&RawValue>::deserialize(value).map(RawValue::get)
 }
 
 /// Whether a server ended its watch by this event.
 pub(crate) fn ends_watch(event: &[u8]) -> bool {
     // Few other events have the word.
-    memmem::find(event, b"\"ERROR\"").is_some() && WatchEvent::parse(event).is_some_and(|event| event.r#type == "ERROR")
+    memmem::find(event, b"\"ERROR\"").is_some()
+        && WatchEvent::checked(event).is_some_and(|event| event.r#type == "ERROR")
 }
 
 /// Whether the first non-blank line is a whole JSON value.

@@ -171,10 +171,10 @@ pub(super) const EXPIRED: u16 = 410;
 /// What an event of a watch tells.
 pub(super) fn told_by(event: &[u8]) -> Option<Told> {
     let WatchEvent { r#type, object } = WatchEvent::parse(event)?;
-    let value = || serde_json::from_str::<Value>(object.get()).ok();
+    let value = || serde_json::from_str::<Value>(object).ok();
     match &*r#type {
-        "ADDED" | "MODIFIED" => ObjectText::of(object.get()).map(Told::Set),
-        "DELETED" => ObjectText::of(object.get()).map(Told::Deleted),
+        "ADDED" | "MODIFIED" => ObjectText::of(object).map(Told::Set),
+        "DELETED" => ObjectText::of(object).map(Told::Deleted),
         "BOOKMARK" => {
             let metadata = &value()?["metadata"];
             let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";

@@ -268,7 +268,7 @@ impl History {
             return Err(fault.clone());
         }
         let mut cursor = FileCursor::new(Arc::clone(path), LINE_LIMIT);
-        let mut log = WatchLog::new(&mut cursor, false)?;
+        let mut log = WatchLog::new(&mut cursor, false)?.with_good(survey.good);
         let (mut objects, mut fault) = (Vec::new(), None);
         while let Some(told) = next_event(&mut log, &mut cursor, survey.first)? {
             let Told::Set(object) = told else { continue };

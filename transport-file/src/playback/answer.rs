@@ -7,6 +7,7 @@ use crate::capture::format::{End, Line, Payload, Record};
 use crate::capture::{Behind, Exchange, Index, LineCheck, Stage, record_head};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, LinePlace};
+use crate::object::TypeMeta;
 use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::collections::VecDeque;
@@ -234,7 +235,7 @@ impl LoggedWatch {
     /// Whether an event is of the kind. One that cannot be read is.
     fn is_told(&self, event: &[u8]) -> bool {
         let Some(kind) = self.kind else { return true };
-        let type_meta = WatchEvent::parse(event).and_then(|event| serde_json::from_str(event.object.get()).ok());
+        let type_meta = WatchEvent::checked(event).map(|event| TypeMeta::in_text(event.object));
         type_meta.and_then(|type_meta| self.survey.kind_of(&type_meta)).is_none_or(|of| of == kind)
     }
 }

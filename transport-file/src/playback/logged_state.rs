@@ -66,15 +66,15 @@ impl LoggedState {
                 break;
             }
             let Some(text) = log.next_event(&mut reader)? else { break };
-            let Some(Logged { event, object, kind: of }) = survey.logged(&text) else {
+            let Some(Logged { event, outline, kind: of }) = survey.logged(&text) else {
                 version = version.max(reached(&text));
                 continue;
             };
-            version = version.max(object.version);
+            version = version.max(outline.version);
             match &*event.r#type {
                 _ if kind.is_some_and(|kind| kind != of) => {}
-                "DELETED" => _ = last.entry(of).or_default().remove(&object.key),
-                _ => _ = last.entry(of).or_default().insert(object.key, log.events()),
+                "DELETED" => _ = last.entry(of).or_default().remove(&outline.key),
+                _ => _ = last.entry(of).or_default().insert(outline.key, log.events()),
             }
         }
         let (log, survey, first) = (begin.clone(), Arc::clone(survey), Some((anew(), last)));
@@ -128,15 +128,15 @@ impl LoggedState {
             };
             let Some(text) = self.log.next_event(cursor)? else { break };
             let is_shown = match (self.survey.logged(&text), last) {
-                (Some(Logged { object, kind, .. }), Some(last)) => {
-                    last.get(&kind).and_then(|of| of.get(&object.key)) == Some(&self.log.events())
+                (Some(Logged { outline, kind, .. }), Some(last)) => {
+                    last.get(&kind).and_then(|of| of.get(&outline.key)) == Some(&self.log.events())
                 }
                 (Some(Logged { kind, .. }), None) => self.kind.is_none_or(|own| own == kind),
                 // Its reader says that it cannot be read.
                 (None, last) => last.is_none(),
             };
-            if let Some(event) = WatchEvent::parse(&text).filter(|event| is_shown && event.r#type != "BOOKMARK") {
-                return Ok(Some(event.object.get().to_owned()));
+            if let Some(event) = WatchEvent::checked(&text).filter(|event| is_shown && event.r#type != "BOOKMARK") {
+                return Ok(Some(event.object.to_owned()));
             }
         }
         Ok(None)

@@ -364,6 +364,7 @@ fn bodies(
     let begin = WatchLog::new(&mut cursor(), config.skip_bad_lines)?;
     let survey =
         if is_list { BodySurvey::read(FileKind::WatchLog, &mut cursor(), config.skip_bad_lines) } else { survey };
+    let begin = begin.with_good(survey.good);
     Ok(AnswerSource::bodies(Arc::new(survey), is_list, Some(begin)))
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::queue::{ExponentialBackoff, Finished, Lanes, Outcome, Priority, WhileDelayed};
 use crate::storage::Slot;
 use crate::sync::wakers::tests::{Wakes, counting};
-use crate::sync::{Due, JobGuard, StdLock};
+use crate::sync::{Due, JobGuard, Lock, StdLock};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,11 +13,34 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use core::task::{Context, Poll, Waker};
 use std::task::Wake;
 
-type Queue = SharedWorkQueue<u32, StdLock>;
+/// A lock that always seems to be taken, so that keys are left in front of it.
+enum Crowded {}
+
+impl Lock for Crowded {
+    type Cell<T> = <StdLock as Lock>::Cell<T>;
+
+    fn new<T>(value: T) -> Self::Cell<T> {
+        StdLock::new(value)
+    }
+
+    fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        StdLock::with(cell, f)
+    }
+
+    fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
+        StdLock::read(cell, f)
+    }
+
+    fn is_taken<T>(_cell: &Self::Cell<T>) -> bool {
+        true
+    }
+}
+
+type Queue = SharedWorkQueue<u32, Crowded>;
 
 /// A worker that waits for its next key, and is polled by hand.
 struct Worker<'a> {
-    get: Get<'a, u32, StdLock>,
+    get: Get<'a, u32, Crowded>,
     waker: Waker,
     wakes: Arc<Wakes>,
     /// How often it had been woken when it was last polled, if it sleeps.
@@ -25,7 +48,7 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(get: Get<'a, u32, StdLock>) -> Self {
+    fn new(get: Get<'a, u32, Crowded>) -> Self {
         let (wakes, waker) = counting();
         Self { get, waker, wakes, slept_at: None }
     }
@@ -37,14 +60,14 @@ impl<'a> Worker<'a> {
         worker
     }
 
-    fn poll(&mut self) -> Poll<Option<JobGuard<'a, u32, StdLock>>> {
+    fn poll(&mut self) -> Poll<Option<JobGuard<'a, u32, Crowded>>> {
         let wakes = self.wakes.count();
         let answer = Pin::new(&mut self.get).poll(&mut Context::from_waker(&self.waker));
         self.slept_at = answer.is_pending().then_some(wakes);
         answer
     }
 
-    fn take(&mut self) -> JobGuard<'a, u32, StdLock> {
+    fn take(&mut self) -> JobGuard<'a, u32, Crowded> {
         let Poll::Ready(Some(job)) = self.poll() else { panic!("nothing is ready") };
         job
     }
@@ -182,7 +205,7 @@ fn posted_keys_come_out_in_their_order_each_of_them_once() {
 
 #[test]
 fn a_full_inbox_is_added_to_the_queue_with_the_key_that_found_it_full() {
-    let queue = SharedWorkQueue::<Counted, StdLock>::default();
+    let queue = SharedWorkQueue::<Counted, Crowded>::default();
     queue.add(Counted(0));
     (1..=1 << 16).for_each(|key| queue.add(Counted(key)));
     COMPARED.set(0);
@@ -249,7 +272,7 @@ fn a_posted_key_that_was_delayed_is_ready_at_once_and_comes_out_again() {
 
 #[test]
 fn a_queue_with_metrics_notes_when_a_key_was_posted() {
-    let queue = SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default().with_metrics());
+    let queue = SharedWorkQueue::<u32, Crowded>::new(WorkQueue::default().with_metrics());
     let now = Arc::new(AtomicUsize::new(0));
     let clock = now.clone();
     queue.set_clock(move || at(clock.load(SeqCst) as u64));
@@ -429,7 +452,7 @@ fn what_is_due_wakes_a_worker() {
 #[test]
 fn a_shared_queue_hands_out_by_priority_where_it_has_lanes() {
     let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), 0);
-    let queue = SharedWorkQueue::<u32, StdLock, _, _>::new(queue);
+    let queue = SharedWorkQueue::<u32, Crowded, _, _>::new(queue);
     queue.add(1);
     queue.update(|queue| queue.add_with_priority(2, Priority::High));
     let mut first = queue.get();
@@ -583,8 +606,8 @@ fn threads_work_on_every_key_and_never_two_on_one() {
 fn what_a_worker_holds_can_move_between_threads() {
     fn check<T: Send + Sync>() {}
     check::<Queue>();
-    check::<Get<'_, u32, StdLock>>();
-    check::<JobGuard<'_, u32, StdLock>>();
+    check::<Get<'_, u32, Crowded>>();
+    check::<JobGuard<'_, u32, Crowded>>();
 }
 
 fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
@@ -689,7 +712,7 @@ impl Wake for Flawed {
 #[test]
 fn a_queue_in_which_the_programs_code_panicked_has_failed_and_says_so() {
     for flaw in [Flaw::Eq, Flaw::Clone, Flaw::Drop, Flaw::Limiter, Flaw::Waker] {
-        let queue = SharedWorkQueue::<Flawed, StdLock, Flawed>::new(WorkQueue::new(Flawed(0)));
+        let queue = SharedWorkQueue::<Flawed, Crowded, Flawed>::new(WorkQueue::new(Flawed(0)));
         let waker = Waker::from(Arc::new(Flawed(0)));
         let poll = |waker: &Waker| Pin::new(&mut queue.get()).poll(&mut Context::from_waker(waker));
         [1, 2, 3].into_iter().for_each(|key| queue.add(Flawed(key)));
@@ -732,7 +755,7 @@ fn a_queue_in_which_the_programs_code_panicked_has_failed_and_says_so() {
 #[test]
 fn a_rate_limiter_that_comes_back_to_its_queue_is_told_so() {
     struct ComesBack;
-    static QUEUE: std::sync::OnceLock<SharedWorkQueue<u32, StdLock, ComesBack>> = std::sync::OnceLock::new();
+    static QUEUE: std::sync::OnceLock<SharedWorkQueue<u32, Crowded, ComesBack>> = std::sync::OnceLock::new();
     impl RateLimiter for ComesBack {
         fn delay(&mut self, _: Instant, _: u32) -> Duration {
             QUEUE.get().into_iter().for_each(|queue| queue.add(2));

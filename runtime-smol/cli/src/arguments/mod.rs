@@ -1,5 +1,6 @@
 //! The arguments of the command.
 
+mod audit;
 mod completions;
 mod credentials;
 mod custom_columns;
@@ -10,6 +11,7 @@ mod serve;
 mod usage;
 mod values;
 
+pub(crate) use audit::{AuditOptions, Target};
 pub(crate) use completions::CompletionsOptions;
 pub(crate) use credentials::hide_credentials;
 pub(crate) use field_path::FieldPath;
@@ -39,7 +41,7 @@ Exit status:
   0  the recording was played to its end, or the watch ended as requested
   1  the command failed, or its output was not read
   2  the arguments are wrong
-  3  the writes differ that `replay --against` compared";
+  3  what `replay --against` or `audit` compared differs";
 
 /// Kubernetes informers: watch resources of a cluster, record the watches, replay or serve the recording
 #[derive(Parser)]
@@ -63,6 +65,7 @@ pub(crate) enum Command {
     Record(RecordOptions),
     Replay(ReplayOptions),
     Serve(ServeOptions),
+    Audit(AuditOptions),
     Completions(CompletionsOptions),
 }
 

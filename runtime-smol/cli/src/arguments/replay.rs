@@ -25,14 +25,15 @@ Examples:
   listwatch replay tape.jsonl.zst --against ./controller
   listwatch replay tape.jsonl.zst --against ./old --against './new --replay={}'
 
-The summary counts the requests of the recording:
+The summary counts events by kind; an object `vanished` if it was deleted unseen (client-go's \
+DeletedFinalStateUnknown). It has the reason of each new list and each new watch, the objects that \
+changed most behind the first list, and those that go back and forth. \
+With --print or -o, it goes to standard error, if that is a terminal.
+
+With --verbose, and if something was refused or left over, it counts the requests of the recording:
   answered   the recording has an answer
   refused    the recording has a refusal, or has no such request
   left over  the recording has more answers than requests were sent
-
-It counts events by kind; an object `vanished` if it was deleted unseen (client-go's \
-DeletedFinalStateUnknown). It also has the reason of each new list and each new watch. \
-With --print or -o, the summary goes to standard error, if that is a terminal.
 
 With --suggest-capacities, the output is a module of Rust for listwatch-core with the feature `fixed`. \
 Each constant says what the recording needed, and has a quarter more, rounded up to a multiple of 8. \
@@ -136,6 +137,10 @@ pub(crate) struct ReplayOptions {
     /// Print every event and then the cache, or the cache alone [default: the summary]
     #[arg(long, value_enum, help_heading = "Output")]
     print: Option<Print>,
+
+    /// Tell in the summary what the machines did, too: requests, informers, work queue, workers, memory
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) verbose: bool,
 
     /// Print for programs what client-go's handlers get, as a table or as one JSON object a line
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]

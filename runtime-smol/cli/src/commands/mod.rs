@@ -1,5 +1,7 @@
 //! One module for each command; `watch` and `record` share `follow`.
 
+mod audit;
+mod bundle;
 mod follow;
 mod record;
 mod replay;
@@ -20,6 +22,7 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
         Command::Watch(options) => watch::watch(options),
         Command::Record(options) => record::record(options),
         Command::Replay(options) => replay::replay(options),
+        Command::Audit(options) => audit::audit(options),
         Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => output::print(&completions(options.shell)).map_err(CommandError::Output),
     }

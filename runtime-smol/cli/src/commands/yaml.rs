@@ -1,12 +1,14 @@
 //! Saved YAML, as the JSON that the readers of recordings take.
 
+use super::bundle::Bundle;
 use crate::error::CommandError;
+use crate::output::messages;
 use listwatch::file::CaptureError;
 use saphyr::Scalar;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,6 +27,9 @@ impl Input {
     /// Converts a file of YAML whose documents have kinds. Any other file stays as it is, and so does one that cannot be
     /// converted: its reader says what it is.
     pub(super) fn of(named: &Path) -> Result<Self, CommandError> {
+        if let Some(bundle) = Bundle::at(named) {
+            return Self::of_bundle(named, &bundle);
+        }
         let plain = || Self { named: named.into(), json: None };
         let Some(text) = yaml_of(named) else { return Ok(plain()) };
         let mut json = Vec::new();
@@ -35,6 +40,17 @@ impl Input {
         let (path, file) = temporary().map_err(CommandError::NoRoom)?;
         input.json = Some(path);
         write(&json, file, named).map_err(CommandError::NoRoom)?;
+        Ok(input)
+    }
+
+    /// Makes one list of a folder or an archive of objects.
+    fn of_bundle(named: &Path, bundle: &Bundle) -> Result<Self, CommandError> {
+        let (path, file) = temporary().map_err(CommandError::NoRoom)?;
+        let input = Self { named: named.into(), json: Some(path) };
+        let contents = bundle.write_list(BufWriter::new(&file))?;
+        let dated = contents.written.map_or(Ok(()), |written| file.set_modified(written));
+        dated.map_err(CommandError::NoRoom)?;
+        messages::print(format_args!("{}: {} with {contents}", named.display(), bundle.noun()));
         Ok(input)
     }
 
@@ -88,7 +104,7 @@ fn write(json: &[u8], mut file: File, named: &Path) -> std::io::Result<()> {
 }
 
 /// Writes each document as a line of JSON; `None` if the text is none, or a document has no kind.
-fn to_json(text: &str, out: &mut Vec<u8>) -> Option<()> {
+pub(super) fn to_json(text: &str, out: &mut Vec<u8>) -> Option<()> {
     let (mut open, mut has_kind, mut documents) = (Vec::<Collection>::new(), false, 0);
     for event in Parser::new_from_str(text.trim_start_matches('\u{feff}')) {
         let (event, _) = event.ok()?;

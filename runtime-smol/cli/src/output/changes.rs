@@ -5,6 +5,7 @@ use listwatch::text::Printable;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The changes that are listed one by one; the others are counted.
 const LISTED: usize = 6;
@@ -35,6 +36,29 @@ pub(super) fn changes(old: &Value, new: &Value, secret: bool) -> String {
     changes.compare(&mut String::new(), old, new);
     let more = (changes.more > 0).then(|| format!("and {} more", changes.more));
     changes.listed.into_iter().chain(more).collect::<Vec<_>>().join(", ")
+}
+
+/// A hash of all but the fields that change whenever an object does.
+pub(crate) fn fingerprint(object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hash(object, &mut hasher);
+    hasher.finish()
+}
+
+fn hash(value: &Value, hasher: &mut DefaultHasher) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str())) {
+                name.hash(hasher);
+                hash(value, hasher);
+            }
+        }
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            items.iter().for_each(|item| hash(item, hasher));
+        }
+        plain => plain.hash(hasher),
+    }
 }
 
 struct Changes {

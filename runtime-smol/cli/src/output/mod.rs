@@ -2,6 +2,7 @@
 
 pub(crate) mod age;
 pub(crate) mod background;
+pub(crate) mod changes;
 pub(crate) mod messages;
 pub(crate) mod printer;
 pub(crate) mod progress;
@@ -9,7 +10,6 @@ pub(crate) mod seconds;
 pub(crate) mod shown;
 pub(crate) mod text;
 
-mod changes;
 mod date;
 mod screen;
 mod secrets;

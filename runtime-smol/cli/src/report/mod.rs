@@ -1,5 +1,6 @@
 //! Failures and counts, in words.
 
+pub(crate) mod changed;
 pub(crate) mod counts;
 pub(crate) mod reason;
 pub(crate) mod repeats;

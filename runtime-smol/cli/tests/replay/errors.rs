@@ -231,7 +231,7 @@ fn a_log_of_several_watches_goes_on_behind_each_error() {
     for (name, is_there) in [("d/a", true), ("d/b", true), ("gone", false)] {
         assert_eq!(store.contains(name), is_there, "{name}: {store}");
     }
-    let summary = replay(&file, "").output();
+    let summary = replay(&file, "--verbose").output();
     assert_eq!(subject(&summary, "cache"), ["2 objects"]);
     assert_eq!(subject(&summary, "requests")[2], "0 left over");
 }

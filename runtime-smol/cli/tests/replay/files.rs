@@ -204,7 +204,7 @@ fn objects_and_lists_one_behind_the_other_are_played_by_their_differences() {
         .map(|it| pretty(&list(it)))
         .concat();
     assert_eq!(events(&lists, ""), ["add d/a 5", "add d/b 7", "delete d/a 5", "update d/b 8"]);
-    let summary = replay(Scratch::new(lists), "").output();
+    let summary = replay(Scratch::new(lists), "--verbose").output();
     assert_eq!(subject(&summary, "requests")[2], "0 left over");
 }
 

@@ -40,7 +40,7 @@ fn metadata_alone_take_less_than_a_twentieth_of_the_pods() {
         for (zipped, packing) in [(false, "plain"), (true, "gzipped")] {
             let file = write(pods, write_pods, zipped);
             let bytes = file.as_ref().metadata().unwrap().len();
-            let summary = replay(&file, "--type meta").output();
+            let summary = replay(&file, "--type meta --verbose").output();
             assert_eq!(subject(&summary, "cache"), [format!("{pods} objects")]);
             let (peak, throughput) = (subject(&summary, "peak memory")[0], subject(&summary, "throughput")[0]);
             tell(format_args!("{form}, {packing} ({:.0} MB): peak memory {peak}; {throughput}", bytes as f64 / 1e6));

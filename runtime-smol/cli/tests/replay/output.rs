@@ -24,7 +24,7 @@ fn number(line: &str, word: &str) -> usize {
 
 #[test]
 fn the_summary_of_a_capture_counts_what_client_go_counted() {
-    let summary = replay(bundled("gap.jsonl.gz"), "").output();
+    let summary = replay(bundled("gap.jsonl.gz"), "--verbose").output();
     let expected = client_go("gap");
     let count = |field: &str, value: Value| expected.all().filter(|event| event[field] == value).count();
     let events = subject(&summary, "events")[0];
@@ -43,18 +43,18 @@ fn the_summary_of_a_capture_counts_what_client_go_counted() {
 
 #[test]
 fn the_summary_says_what_became_of_the_requests_and_why_the_reflector_began_again() {
-    let gap = replay(bundled("gap.jsonl.gz"), "").output();
+    let gap = replay(bundled("gap.jsonl.gz"), "--verbose").output();
     let requests = ["8 answered (4 list, 4 watch)", "0 refused", "1 left over (1 list)"];
     assert_eq!(subject(&gap, "requests"), requests);
     assert_eq!(subject(&gap, "relists"), ["1 after 410 Expired in the watch", "1 after 410 Expired on a page"]);
     assert_eq!(subject(&gap, "rewatches"), ["1 after connection broken in the watch"]);
 
-    let chaos = replay(bundled("chaos.jsonl.gz"), "").output();
+    let chaos = replay(bundled("chaos.jsonl.gz"), "--verbose").output();
     assert_eq!(subject(&chaos, "requests")[1], "1 refused (1 watch)");
     let rewatches = ["1 after connection broken in the watch", "1 after connection refused in the watch"];
     assert_eq!(subject(&chaos, "rewatches"), rewatches);
 
-    let protocol = replay(bundled("protocol.jsonl.gz"), "").output();
+    let protocol = replay(bundled("protocol.jsonl.gz"), "--verbose").output();
     // Those of all resources, each of which the summary names.
     assert_eq!(subject(&protocol, "requests")[0], "10 answered (6 list, 2 watch, 2 watch-list)");
     assert_eq!(subject(&protocol, "resources").len(), 8);
@@ -65,13 +65,44 @@ fn the_summary_says_what_became_of_the_requests_and_why_the_reflector_began_agai
 fn the_summary_tells_throughput_and_peak_memory_and_fits_a_terminal() {
     for capture in ["gap", "chaos", "pods-rollout", "protocol"] {
         let path = bundled(&format!("{capture}.jsonl.gz"));
-        let summary = replay(&path, "").output();
+        let summary = replay(&path, "--verbose").output();
         let (title, rest) = summary.split_once('\n').unwrap();
         assert_eq!(title, format!("{}: played to its end", path.display()));
         assert!(rest.lines().all(|line| line.chars().count() <= WIDTH), "{rest}");
         assert!(subject(rest, "throughput")[0].contains(" events/s, "), "{rest}");
         assert!(subject(rest, "peak memory")[0].ends_with(if cfg!(target_os = "linux") { " MB" } else { "system" }));
     }
+}
+
+#[test]
+fn the_summary_tells_when_it_was_and_the_objects_that_changed_most() {
+    let summary = replay(bundled("pods-rollout.jsonl.gz"), "").output();
+    assert!(subject(&summary, "time")[0].contains("2026-"), "{summary}");
+    let most = subject(&summary, "most changed");
+    let counts: Vec<usize> = most.iter().map(|line| number(line.split_once(": ").unwrap().1, "changes")).collect();
+    assert_eq!(counts.len(), 5, "{summary}");
+    assert!(counts.is_sorted_by(|one, next| one >= next) && counts[0] > 3, "{summary}");
+    for machine in ["status", "work queue", "workers", "throughput", "peak memory", "loops"] {
+        assert!(subject(&summary, machine).is_empty(), "{machine}: {summary}");
+    }
+}
+
+#[test]
+fn the_summary_tells_objects_that_go_back_and_forth_as_loops() {
+    let state = |version: u32, text: &str| {
+        format!(
+            r#"{{"type":"{}","object":{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"a","namespace":"d","uid":"u","resourceVersion":"{version}"}},"data":{{"k":"{text}"}}}}}}"#,
+            if version == 1 { "ADDED" } else { "MODIFIED" }
+        )
+    };
+    let events: Vec<String> = (1..=24).map(|version| state(version, ["on", "off"][version as usize % 2])).collect();
+    let file = Scratch::new(events.join("\n"));
+    let summary = replay(&file, "").output();
+    assert_eq!(subject(&summary, "loops").len(), 1, "{summary}");
+    assert!(subject(&summary, "loops")[0].starts_with("d/a: 1"), "{summary}");
+    let events: Vec<String> = (1..=24).map(|version| state(version, &version.to_string())).collect();
+    let file = Scratch::new(events.join("\n"));
+    assert!(subject(&replay(&file, "").output(), "loops").is_empty());
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) const THREE: [&str; 3] =
 #[test]
 fn all_resources_are_played_unless_one_is_named_and_the_summary_names_them() {
     let file = capture(&THREE);
-    let summary = replay(&file, "").output();
+    let summary = replay(&file, "--verbose").output();
     assert_eq!(subject(&summary, "resources"), THREE.map(|path| format!("{path} was played")));
     assert_eq!(subject(&summary, "cache"), ["3 objects"]);
     assert_eq!(subject(&summary, "requests")[0], "3 answered (3 list)");

@@ -98,7 +98,7 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
 }
 
 /// The cluster, unless the end is requested first: a kubeconfig may be a pipe without a writer.
-async fn find_cluster(stop: &mut Stop, options: ServerOptions) -> Result<Cluster, CommandError> {
+pub(super) async fn find_cluster(stop: &mut Stop, options: ServerOptions) -> Result<Cluster, CommandError> {
     if let Some(url) = &options.server {
         return chosen(&options).at(url).map_err(CommandError::Address);
     }
@@ -110,7 +110,7 @@ async fn find_cluster(stop: &mut Stop, options: ServerOptions) -> Result<Cluster
 }
 
 /// The resources, unless the end is requested first.
-async fn find_resources(
+pub(super) async fn find_resources(
     stop: &mut Stop,
     cluster: &Cluster,
     options: &FollowOptions,

@@ -13,6 +13,7 @@ use crate::output::printer::{Form, Printed, Printer};
 use crate::output::progress::Progress;
 use crate::output::shown::Shown;
 use crate::output::{self, messages};
+use crate::report::changed::Changed;
 use crate::report::counts::Counts;
 use crate::report::undecodable;
 use listwatch::SharedWorkQueue;
@@ -79,6 +80,7 @@ struct Replay<'a, T: DeserializeOwned> {
     printer: Printer<BufWriter<StdoutLock<'static>>>,
     progress: Progress,
     counts: Counts,
+    changed: Changed,
 }
 
 /// A resource that is played.
@@ -111,7 +113,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         let printer = Printer::new(stdout(), options.print(), form, printed, namespaces);
         let printed = options.print() == Some(Print::Events) && std::io::stdout().is_terminal();
         let progress = Progress::bar(recording.progress().file_bytes, !printed);
-        let began = options.output.and_then(|_| began(file, &recording));
+        let began = began(file, &recording);
         Ok(Self {
             options,
             recording,
@@ -124,6 +126,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             printer,
             progress,
             counts: Counts::default(),
+            changed: Changed::default(),
         })
     }
 
@@ -163,6 +166,9 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
                 continue;
             }
             self.counts.note(&event);
+            if self.parts[part].is_synced {
+                self.changed.note(part, &event);
+            }
             self.parts[part].is_synced |= matches!(event, Event::Synced);
             self.printer.show_at(self.date());
             self.printer.event(part, &event)?;
@@ -297,10 +303,15 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             part.indexes.iter().map(of).collect()
         });
         let elapsed = std::time::Duration::from_nanos(time.now().as_nanos());
+        let names = self.parts.iter().filter(|_| self.parts.len() > 1).map(|part| part.name.clone()).collect();
         let report = Report {
             resources: self.played.told(&self.recording),
             file: self.options.file.display().to_string(),
             whole,
+            is_verbose: self.options.verbose,
+            began: self.began,
+            length: self.clock.now().saturating_since(Instant::ZERO),
+            names,
             is_cut: self.recording.cut().is_some(),
             playback: self.summary(),
             objects: self.parts.iter().map(|part| part.store.len()).sum(),
@@ -310,6 +321,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             reconciles: self.reconciles.load(Ordering::Relaxed),
             elapsed,
             counts: self.counts,
+            changed: self.changed,
         };
         let report = hide_credentials(report.to_string());
         match self.options.print() {

@@ -1,6 +1,7 @@
 //! The stand-ins of a run: controllers of its cluster, which nothing disturbs.
 
-use crate::course::{Course, fingerprint};
+use crate::course::Course;
+use crate::value::fingerprint;
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};

@@ -2,10 +2,13 @@
 
 use crate::failing::{Failing, failed, is_panic};
 use crate::fault::Fault;
+use crate::leases::Leases;
 use crate::ongoing::{Behind, Ongoing};
-use crate::place::{Place, is_work};
+use crate::place::{Place, is_lease, is_work};
 use crate::plan::{Back, FORBIDDEN, LONG, Plan, SHORT, Trouble};
+use crate::story::Story;
 use crate::writes::Writes;
+use core::panic::Location;
 use core::task::Waker;
 use core::time::Duration;
 use listwatch::Clock;
@@ -15,6 +18,7 @@ use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+const LEASES: &str = "coordination.k8s.io/v1/leases";
 /// The annotation that another client leaves.
 pub(crate) const TOUCHED: &str = "explore.listwatch.dev/touched";
 
@@ -30,8 +34,6 @@ const ENDLESS: Duration = Duration::from_secs(300);
 const SECOND: Duration = Duration::from_secs(40);
 const SECOND_LONG: Duration = Duration::from_secs(120);
 const SECOND_QUIET: Duration = Duration::from_secs(20);
-/// So many lines of a story are about keys that failed.
-const TOLD_FAILURES: usize = 400;
 
 /// How the runs of an exploration are bounded.
 #[derive(Clone, Copy, Debug)]
@@ -70,16 +72,21 @@ struct State {
     counts: HashMap<String, u32>,
     passed: Vec<Passed>,
     fired: Vec<bool>,
-    story: Vec<String>,
+    story: Story,
     process: Process,
     ongoing: Ongoing,
     writes: Writes,
+    leases: Leases,
     failing: Failing,
     stage: Stage,
     /// How many steps the scenario has made.
     steps: u32,
-    /// Whether it asks for its next step.
-    is_asked: bool,
+    /// Where it has made the last one.
+    stepped_at: Option<&'static Location<'static>>,
+    /// Where it asks for its next step.
+    asked_at: Option<&'static Location<'static>>,
+    /// Whether it goes on at this moment.
+    is_scenario: bool,
     timer: Option<Instant>,
     waker: Option<Waker>,
     fault: Option<Fault>,
@@ -123,7 +130,7 @@ pub(crate) struct Arrival {
 #[derive(Debug)]
 pub(crate) struct Traces {
     pub(crate) passed: Vec<Passed>,
-    pub(crate) story: Vec<String>,
+    pub(crate) story: Story,
     pub(crate) fired: Vec<bool>,
     /// How many steps the scenario has made.
     pub(crate) steps: u32,
@@ -144,14 +151,17 @@ impl Course {
             counts: HashMap::new(),
             passed: Vec::new(),
             fired: vec![false; plan.disturbances.len()],
-            story: Vec::new(),
+            story: Story::default(),
             process: Process::First,
             ongoing: Ongoing::default(),
             writes: Writes::default(),
+            leases: Leases::default(),
             failing: Failing::default(),
             stage: Stage::Scenario,
             steps: 0,
-            is_asked: false,
+            stepped_at: None,
+            asked_at: None,
+            is_scenario: false,
             timer: None,
             waker: None,
             fault: None,
@@ -188,6 +198,7 @@ impl Course {
     /// The process that was killed is back.
     pub(crate) fn restart(&self) {
         let mut state = self.lock();
+        state.leases.withdraw();
         match core::mem::replace(&mut state.process, Process::First) {
             Process::Killed(Back::Behind(changes)) => state.reach_older(changes, None),
             Process::Killed(Back::BehindOf(changes, resource)) => state.reach_older(changes, Some(resource)),
@@ -232,7 +243,18 @@ impl Course {
         }
         let is_forbidden = state.ongoing.is_forbidden(place.resource(), now);
         state.writes.await_answer(at, None);
+        state.story.forget_recent();
         Arrival { place, troubles, is_forbidden }
+    }
+
+    /// The program asks for a lease.
+    pub(crate) fn on_candidate(&self, key: &str) {
+        // The cluster tells its changes under no lock of ours.
+        let known = if self.lock().leases.knows(key) { None } else { self.cluster.get(LEASES, key).ok() };
+        let mut state = self.lock();
+        let now = state.now();
+        known.iter().for_each(|lease| state.leases.learn(key, lease));
+        state.leases.apply(key, now);
     }
 
     /// This happens to the answer of a request.
@@ -247,8 +269,12 @@ impl Course {
         let is_calm = state.process == Process::First && now >= state.ongoing.calm();
         let trouble = state.writes.answer(sent, at, status, is_calm);
         if sent.is_write() && is_work(&sent.resource) {
-            let second = if state.process == Process::Second { "the second replica: " } else { "" };
-            state.story.push(format!("  {} {second}{at} {status}", time(now)));
+            let who = if state.process == Process::Second { "the second replica: " } else { "" };
+            state.story.answered(now, who, sent, status);
+        }
+        if sent.is_write() && is_lease(&sent.resource) && (200..300).contains(&status) {
+            state.leases.on_answer(sent, now);
+            state.wake();
         }
         if let Some(trouble) = &trouble {
             let place = Place { at: at.to_owned(), nth: state.counts.get(at).copied().unwrap_or_default() };
@@ -262,12 +288,23 @@ impl Course {
         let mut state = self.lock();
         let now = state.now();
         state.writes.on_commit(commit, now);
+        if is_work(&commit.resource) {
+            let is_scenario = state.is_scenario;
+            state.story.on_commit(commit, now, is_scenario);
+        }
+        if is_lease(&commit.resource) {
+            state.leases.on_commit(commit, now);
+            state.wake();
+        }
     }
 
     /// A trouble that needs no process of its own.
     pub(crate) fn on_ambient(&self, place: &Place, trouble: &Trouble) {
         match trouble {
-            Trouble::Touched | Trouble::Deleted | Trouble::Recreated => return self.meddle(place, trouble),
+            Trouble::Touched | Trouble::Deleted | Trouble::Recreated => {
+                self.meddle(place, trouble);
+                return self.lock().story.forget_recent();
+            }
             Trouble::Compacted => self.cluster.compact(),
             // The cluster asks for the lag under its lock.
             Trouble::Older(changes) => self.lock().reach_older(*changes, None),
@@ -319,6 +356,7 @@ impl Course {
         let mut state = self.lock();
         let is_down = back == Back::Later && state.stage == Stage::Scenario;
         state.process = if is_down { Process::Down } else { Process::Killed(back) };
+        state.leases.withdraw();
         state.wake();
     }
 
@@ -330,12 +368,15 @@ impl Course {
         self.lock().ongoing.cached_at(now, resource, version, changed)
     }
 
-    /// A step of the scenario is over if nothing was written since for a while: `Err` with the next time to look.
+    /// A step of the scenario is over if nothing was written since for a while, and no candidate waits for a lease that it
+    /// will have: `Err` with the next time to look.
     pub(crate) fn settled(&self, since: Instant) -> Result<(), Instant> {
         let mut state = self.lock();
         let held = if state.process == Process::Down { since } else { state.ongoing.over() };
-        let due = (since.max(state.writes.last).max(held) + QUIET).min(since.max(held) + LONGEST_STEP);
-        state.until(due)
+        let begun = since.max(held).max(state.leases.taken());
+        let due = (begun.max(state.writes.last) + QUIET).min(begun + LONGEST_STEP);
+        let awaited = state.leases.awaited(state.now());
+        state.until(awaited.map_or(due, |awaited| awaited.max(due)))
     }
 
     pub(crate) fn slept(&self, due: Instant) -> Result<(), Instant> {
@@ -371,18 +412,19 @@ impl Course {
     pub(crate) fn is_at_end(&self) -> bool {
         let mut state = self.lock();
         let Some(calm) = state.calm() else { return state.stage == Stage::Over };
-        let (due, last) = match self.bounds.lasting {
-            Some(lasting) => (calm + lasting, calm + lasting),
-            None => (calm.max(state.writes.last) + END, calm + ENDLESS),
+        let begun = calm.max(state.leases.taken());
+        let (due, last, awaited) = match self.bounds.lasting {
+            Some(lasting) => (calm + lasting, calm + lasting, None),
+            None => (begun.max(state.writes.last) + END, begun + ENDLESS, state.leases.awaited(state.now())),
         };
-        let awaited = if state.failing.is_undecided() { last } else { due.min(last) };
-        if state.until(awaited).is_err() {
+        let until = if state.failing.is_undecided() { last } else { due.min(last) };
+        if state.until(awaited.map_or(until, |awaited| awaited.max(until))).is_err() {
             return false;
         }
         // A run that goes on for a key alone may write late.
         if due > last && !state.failing.is_undecided() {
-            let (story, seconds) = (state.story.last().cloned().unwrap_or_default(), ENDLESS.as_secs());
-            let why = format!("it still writes after {seconds} s; the last is {}", story.trim());
+            let seconds = ENDLESS.as_secs();
+            let why = format!("it still writes after {seconds} s; the last change is one of {}", state.writes.latest());
             state.fail(Fault::Endless(why));
         }
         state.stage = Stage::Over;
@@ -396,7 +438,7 @@ impl Course {
             state.steps += 1;
             state.come_up();
             let (now, steps) = (state.now(), state.steps);
-            state.story.push(format!("  {} step {steps} of the scenario", time(now)));
+            state.story.plain(now, format!("step {steps} of the scenario"));
         }
         self.arrive("STEP", 0, has_process)
     }
@@ -424,21 +466,50 @@ impl Course {
         state.ongoing.hold(now);
     }
 
-    /// A second replica runs, or no more. Then the first one goes on with old caches, which is the end of a trouble.
-    pub(crate) fn set_second(&self, is_second: bool) {
+    /// A second replica runs.
+    pub(crate) fn begin_second(&self) {
         let mut state = self.lock();
         let now = state.now();
         state.ongoing.hold(now);
-        state.process = if is_second { Process::Second } else { Process::First };
+        state.leases.begin_second();
+        state.process = Process::Second;
     }
 
-    /// The scenario asks for its next step.
-    pub(crate) fn ask_step(&self) {
-        self.lock().is_asked = true;
+    /// The second replica is gone. The first one goes on with old caches, which is the end of a trouble.
+    pub(crate) fn end_second(&self) {
+        let mut state = self.lock();
+        let now = state.now();
+        state.ongoing.hold(now);
+        state.process = Process::First;
+        let waited = if state.leases.end_second(now) { ", which has waited for its lease" } else { "" };
+        state.tell(&format!("the first replica goes on, and the second is gone{waited}"));
+    }
+
+    /// The scenario goes on now, or no more: what changes meanwhile is its own.
+    pub(crate) fn set_scenario(&self, is_scenario: bool) {
+        self.lock().is_scenario = is_scenario;
+    }
+
+    /// The scenario asks for its next step, at this place of the test.
+    pub(crate) fn ask_step(&self, at: &'static Location<'static>) {
+        self.lock().asked_at = Some(at);
     }
 
     pub(crate) fn take_asked(&self) -> bool {
-        core::mem::take(&mut self.lock().is_asked)
+        let mut state = self.lock();
+        let asked = state.asked_at.take();
+        state.stepped_at = asked.or(state.stepped_at);
+        asked.is_some()
+    }
+
+    /// The scenario has failed.
+    pub(crate) fn fail_scenario(&self, why: &str) {
+        let mut state = self.lock();
+        let at = match state.stepped_at {
+            None => "before its first step".to_owned(),
+            Some(at) => format!("after its step {}, at {}:{}", state.steps, at.file(), at.line()),
+        };
+        state.fail(Fault::Scenario(format!("{why} ({at})")));
     }
 
     /// The clock of the present process.
@@ -474,9 +545,7 @@ impl Course {
         if state.calm().is_some_and(|calm| now > calm) {
             state.failing.on_failure(key, line);
         }
-        if state.story.len() < TOLD_FAILURES {
-            state.story.push(format!("  {} {line}", time(now)));
-        }
+        state.story.failed(now, line);
     }
 
     pub(crate) fn note(&self, line: &str) {
@@ -558,7 +627,7 @@ impl State {
 
     fn tell(&mut self, line: &str) {
         let now = self.now();
-        self.story.push(format!("* {} {line}", time(now)));
+        self.story.trouble(now, line);
     }
 
     fn fail(&mut self, fault: Fault) {
@@ -569,13 +638,4 @@ impl State {
     fn wake(&self) {
         self.waker.iter().for_each(Waker::wake_by_ref);
     }
-}
-
-/// A fingerprint of a text, alike in all runs.
-pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-fn time(now: Instant) -> String {
-    format!("{:8.3} s", now.saturating_since(Instant::ZERO).as_secs_f64())
 }

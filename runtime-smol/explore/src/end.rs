@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct End(pub(crate) BTreeMap<String, Value>);
 
 /// What a server sets in the metadata.
-const METADATA: [&str; 7] = [
+pub(crate) const METADATA: [&str; 7] = [
     "uid",
     "resourceVersion",
     "generation",

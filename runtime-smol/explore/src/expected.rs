@@ -1,6 +1,7 @@
 //! What a run may leave behind: what the undisturbed runs do, with what differs between them.
 
 use crate::end::End;
+use crate::value::told;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +32,11 @@ enum Presence {
 }
 
 /// A value that differs.
-struct Difference<'a> {
+pub(crate) struct Difference<'a> {
     /// The object, and the field in it.
-    path: String,
-    expected: &'a Value,
-    found: &'a Value,
+    pub(crate) path: String,
+    pub(crate) expected: &'a Value,
+    pub(crate) found: &'a Value,
 }
 
 /// The value of a field that is absent.
@@ -76,7 +77,10 @@ impl Expected {
                 (Some(form), Some(value)) => {
                     let differences = differences(key, &form.value, value).into_iter();
                     let wrong = differences.filter(|it| !form.may_be(it) && !self.is_left_out(&it.path));
-                    found.extend(wrong.map(|it| format!("{} is {} instead of {}", it.path, it.found, it.expected)));
+                    let told = |value| told(key.split(' ').next().unwrap_or_default(), value);
+                    found.extend(
+                        wrong.map(|it| format!("{} is {} instead of {}", it.path, told(it.found), told(it.expected))),
+                    );
                 }
                 (Some(form), None) if form.presence == Presence::Always => found.push(format!("{key} is missing")),
                 (None, Some(object)) => found.push(format!("{key} is {}", end.superfluous(key, object))),
@@ -136,7 +140,7 @@ fn has(key: &str, value: &Value, path: &str) -> bool {
 }
 
 /// The fields of two values that differ, each by itself. A list of another length differs as a whole.
-fn differences<'a>(path: &str, expected: &'a Value, found: &'a Value) -> Vec<Difference<'a>> {
+pub(crate) fn differences<'a>(path: &str, expected: &'a Value, found: &'a Value) -> Vec<Difference<'a>> {
     let mut all = Vec::new();
     compare(path, expected, found, &mut all);
     all
@@ -201,6 +205,14 @@ mod tests {
                 "v1/configmaps default/c is an orphan: its owner is gone",
             ]
         );
+    }
+
+    #[test]
+    fn no_value_of_a_secret_is_told() {
+        let secret = |x: &str| End([("v1/secrets default/a".to_owned(), json!({ "data": { "x": x } }))].into());
+        let told = expected(&secret("one")).differences(&secret("two")).concat();
+        assert!(told.starts_with("v1/secrets default/a data x is (secret "), "{told}");
+        assert!(!told.contains("one") && !told.contains("two"), "{told}");
     }
 
     #[test]

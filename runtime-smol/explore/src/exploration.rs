@@ -4,11 +4,14 @@ use crate::explored::Explored;
 use crate::failure::Failure;
 use crate::fault::Fault;
 use crate::it::It;
+use crate::junit;
+use crate::kept;
 use crate::learned::{Learned, Settings};
 use crate::outside::Outside;
 use crate::plan::Plan;
 use crate::run::{Failed, Parts, Scenario};
 use crate::shrunk::shrunk;
+use crate::story::Story;
 use crate::troubles::NAMES;
 use core::fmt;
 use core::time::Duration;
@@ -65,7 +68,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         };
         let (without, may_vary) = (BTreeSet::new(), BTreeSet::new());
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Self { parts, settings: Settings { seed: 1, threads, lasting: None, without, may_vary } }
+        Self { parts, settings: Settings { seed: 1, threads, lasting: None, without, may_vary, plans: None } }
     }
 
     /// Makes the cluster of each run: a new one each time.
@@ -159,16 +162,43 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         self
     }
 
+    /// Runs the plans of this file first, one a line, and adds the plan of each failure that is found. A plan whose place
+    /// is not reached any more is told in [`Explored::never_reached`]. The file need not be there. In a test, a relative
+    /// path begins at the package.
+    pub fn plans(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.plans = Some(path.into());
+        self
+    }
+
     /// Explores by so many disturbed runs.
+    ///
+    /// If `LISTWATCH_JUNIT` names a folder, the result is also written there, as JUnit XML: a file for each exploration,
+    /// with the name of its test. In a test, a relative path begins at the package.
     ///
     /// # Errors
     /// The first failure by the numbers of the runs, with the smallest plan that shows it. [`Fault::Setup`] if a name is
-    /// that of no trouble, or if no run has what [may vary](Self::may_vary).
+    /// that of no trouble, if no run has what [may vary](Self::may_vary), or if a file is not read or written.
     pub fn run(self, runs: usize) -> Result<Explored, Box<Failure>> {
+        let (plans, seed) = (self.settings.plans.clone(), self.settings.seed);
+        let mut explored = self.explore(runs);
+        if let (Some(path), Err(failure)) = (plans, &mut explored)
+            && failure.run > 0
+            && let Err(error) = kept::append(&path, &failure.plan, &failure.fault.to_string())
+        {
+            failure.story.push(format!("* the plan is not kept: {}: {error}", path.display()));
+        }
+        match junit::write(explored.as_ref().map_err(|failure| &**failure)) {
+            Err(error) if explored.is_ok() => Err(setup(format!("{}: {error}", junit::FOLDER), seed)),
+            _ => explored,
+        }
+    }
+
+    fn explore(self, runs: usize) -> Result<Explored, Box<Failure>> {
         let mut explored = Explored::default();
         let mut learned = self.learn(&mut explored)?;
         let seed = learned.settings.seed;
         explored.seed = seed;
+        run_kept(&learned, &mut explored)?;
         let mut planned = learned.alone().into_iter();
         while explored.runs < runs {
             let count = BATCH.min(runs - explored.runs);
@@ -206,7 +236,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         let unreached = unreached.map(|(disturbance, _)| Fault::NotReached(disturbance.to_string()));
         match learned.judge(&outcome).or(unreached) {
             None => Ok(()),
-            Some(fault) => Err(Failure::of(fault, plan.clone(), outcome.traces.story, learned.settings.seed)),
+            Some(fault) => Err(Failure::of(fault, plan.clone(), &outcome.traces.story, learned.settings.seed)),
         }
     }
 
@@ -223,7 +253,7 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         let (outcome, tapes) = learned.run_recorded(plan, path.as_ref());
         match outcome.fault {
             Some(fault @ Fault::Setup(_)) => {
-                Err(Failure::of(fault, plan.clone(), outcome.traces.story, learned.settings.seed))
+                Err(Failure::of(fault, plan.clone(), &outcome.traces.story, learned.settings.seed))
             }
             _ => Ok(tapes),
         }
@@ -243,6 +273,20 @@ impl<S: Send + Sync + 'static> Exploration<S> {
     }
 }
 
+/// Runs the plans of the file.
+fn run_kept<S: Send + Sync + 'static>(learned: &Learned<S>, explored: &mut Explored) -> Result<(), Box<Failure>> {
+    let Settings { plans: Some(path), seed, .. } = &learned.settings else { return Ok(()) };
+    let plans = kept::read(path).map_err(|why| setup(why, *seed))?;
+    for (plan, outcome) in plans.iter().zip(learned.run_all(&plans)) {
+        if let Some(fault) = learned.judge(&outcome) {
+            return Err(Failure::of(fault, plan.clone(), &outcome.traces.story, *seed));
+        }
+        let reached = plan.disturbances.iter().zip(&outcome.traces.fired);
+        explored.never_reached.extend(reached.filter(|(_, fired)| !**fired).map(|(it, _)| it.to_string()));
+    }
+    Ok(())
+}
+
 fn setup(why: String, seed: u64) -> Box<Failure> {
-    Failure::of(Fault::Setup(why), Plan::default(), Vec::new(), seed)
+    Failure::of(Fault::Setup(why), Plan::default(), &Story::default(), seed)
 }

@@ -3,6 +3,7 @@
 use crate::place::{Place, is_work};
 use crate::plan::{Disturbance, Plan};
 use crate::run::Outcome;
+use crate::value::fingerprint;
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -18,7 +19,8 @@ pub struct Explored {
     pub seed: u64,
     /// How often each place, without its number, met each kind of trouble.
     pub met: BTreeMap<String, BTreeMap<String, usize>>,
-    /// The disturbances that were planned alone, and whose place was not reached.
+    /// The disturbances that were planned alone, or by a [file](crate::Exploration::plans), and whose place was not
+    /// reached.
     pub never_reached: BTreeSet<String>,
     /// How many disturbances have had no run of their own, for which more runs are needed.
     pub untried: usize,
@@ -63,7 +65,7 @@ fn sequence(outcome: &Outcome) -> u64 {
     let writes = outcome.traces.passed.iter().map(|passed| &passed.place).filter(|place| counts(place));
     writes.fold(0, |hash, place| {
         let text = place.to_string();
-        (hash ^ crate::course::fingerprint(text.as_bytes())).rotate_left(5).wrapping_mul(0x0100_0000_01b3)
+        (hash ^ fingerprint(text.as_bytes())).rotate_left(5).wrapping_mul(0x0100_0000_01b3)
     })
 }
 

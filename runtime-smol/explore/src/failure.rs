@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::plan::Plan;
+use crate::story::Story;
 use core::error::Error;
 use core::fmt;
 
@@ -11,10 +12,12 @@ use core::fmt;
 pub struct Failure {
     /// What is wrong.
     pub fault: Fault,
+    /// How the run showed it that found it, if that differs: with more differences, or with other numbers in a message.
+    pub before: Option<Fault>,
     /// The plan, for [`Exploration::replay`](crate::Exploration::replay). Without disturbances, the program is wrong
     /// undisturbed.
     pub plan: Plan,
-    /// What goes wrong, and what the program writes, in the order of time.
+    /// What goes wrong (`*`), what the scenario changes (`>`), and what the program writes, in the order of time.
     pub story: Vec<String>,
     /// The number of steps of the scenario that show it, and of all, if they are fewer. The story is that of this part.
     pub steps: Option<(u32, u32)>,
@@ -25,8 +28,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn of(fault: Fault, plan: Plan, story: Vec<String>, seed: u64) -> Box<Self> {
-        Box::new(Self { fault, plan, story, steps: None, run: 0, seed })
+    pub(crate) fn of(fault: Fault, plan: Plan, story: &Story, seed: u64) -> Box<Self> {
+        Box::new(Self { fault, before: None, plan, story: story.told(), steps: None, run: 0, seed })
     }
 }
 
@@ -40,6 +43,9 @@ impl fmt::Display for Failure {
             return Ok(());
         }
         writeln!(f)?;
+        if let Some(before) = &self.before {
+            writeln!(f, "The run that found it, before its plan was made smaller, showed: {before}")?;
+        }
         if self.plan.disturbances.is_empty() {
             writeln!(f, "It is so without any disturbance.")?;
         }
@@ -52,7 +58,7 @@ impl fmt::Display for Failure {
             None => {}
         }
         let skipped = self.story.len().saturating_sub(LINES);
-        let early = self.story[..skipped].iter().filter(|line| line.starts_with('*'));
+        let early = self.story[..skipped].iter().filter(|line| !line.starts_with(' '));
         writeln!(f, "The run, in simulated time{}:", if skipped > 0 { " (its last lines)" } else { "" })?;
         early.chain(&self.story[skipped..]).try_for_each(|line| writeln!(f, "  {line}"))?;
         if self.run > 0 {

@@ -4,6 +4,7 @@ use crate::course::Course;
 use crate::outside::Outside;
 use core::future::poll_fn;
 use core::ops::Deref;
+use core::panic::Location;
 use core::task::Poll;
 use core::time::Duration;
 use listwatch::testing::SimulatedCluster;
@@ -22,22 +23,30 @@ impl<S> It<S> {
     /// Waits until the program has settled: two simulated seconds without a write, after all that disturbs it. Then the
     /// scenario makes its next step, which is a place of the run.
     ///
-    /// A replica that waits for a Lease has not written either: where one may have to take over, let the scenario
-    /// [sleep](Self::sleep) for longer than the Lease.
+    /// A replica that waits for the Lease of one that is gone has not settled before it leads. The wait for it ends after
+    /// twice the duration of the Lease and half a minute, and at once if another client renews the Lease.
     ///
     /// If the plan leaves the program down for a step, nothing has been done when this returns. So a scenario does not
     /// assert what the program has done; [`Exploration::in_the_end`](crate::Exploration::in_the_end) does.
-    pub async fn settled(&self) {
-        let since = self.course.now();
-        self.until(|| self.course.settled(since)).await;
-        self.step().await;
+    #[track_caller]
+    pub fn settled(&self) -> impl Future<Output = ()> {
+        let at = Location::caller();
+        async move {
+            let since = self.course.now();
+            self.until(|| self.course.settled(since)).await;
+            self.step(at).await;
+        }
     }
 
     /// Waits for a simulated time, and makes the next step then.
-    pub async fn sleep(&self, time: Duration) {
-        let due = self.course.now() + time;
-        self.until(|| self.course.slept(due)).await;
-        self.step().await;
+    #[track_caller]
+    pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> {
+        let at = Location::caller();
+        async move {
+            let due = self.course.now() + time;
+            self.until(|| self.course.slept(due)).await;
+            self.step(at).await;
+        }
     }
 
     /// What is outside of the cluster.
@@ -51,13 +60,13 @@ impl<S> It<S> {
     }
 
     /// Lets the process meet the step, between two polls of the scenario.
-    async fn step(&self) {
+    async fn step(&self, at: &'static Location<'static>) {
         let mut is_made = false;
         poll_fn(|_| {
             if core::mem::replace(&mut is_made, true) {
                 return Poll::Ready(());
             }
-            self.course.ask_step();
+            self.course.ask_step(at);
             Poll::Pending
         })
         .await;

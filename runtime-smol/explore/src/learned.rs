@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) without: BTreeSet<String>,
     /// What is not compared with the undisturbed run.
     pub(crate) may_vary: BTreeSet<String>,
+    /// A file of plans that are run before others.
+    pub(crate) plans: Option<PathBuf>,
 }
 
 /// What the undisturbed runs show.
@@ -63,7 +65,7 @@ impl<S: Send + Sync + 'static> Learned<S> {
         explored.on_learned(&first);
         explored.on_learned(&second);
         if let Some(fault) = wrong(&first, &second) {
-            return Err(Failure::of(fault, Plan::default(), first.traces.story, settings.seed));
+            return Err(Failure::of(fault, Plan::default(), &first.traces.story, settings.seed));
         }
         let traces = first.traces;
         let places: Vec<Place> = traces.passed.into_iter().map(|passed| passed.place).collect();
@@ -100,7 +102,7 @@ impl<S: Send + Sync + 'static> Learned<S> {
         for (plan, outcome) in plans.iter().zip(self.run_all(&plans)) {
             explored.on_learned(&outcome);
             if let Some(fault) = outcome.fault {
-                return Err(Failure::of(fault, plan.clone(), outcome.traces.story, self.settings.seed));
+                return Err(Failure::of(fault, plan.clone(), &outcome.traces.story, self.settings.seed));
             }
             self.failing.extend(outcome.traces.failing);
             self.expected.learn(&outcome.end);

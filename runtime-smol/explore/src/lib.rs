@@ -74,12 +74,14 @@
 //! - It writes without an end, or repeats a write that changes nothing although its caches show it.
 //! - A key fails again and again up to the end, although all is well again.
 //!
-//! A step of the scenario that fails is a fault, too. It is none where the plan may have taken its object: if another
-//! client writes, or if the scenario goes on while the program is down or late. Such a step fails with the [`ApiError`] of
-//! a 404 or a 409. The scenario is then given up, and the end is not compared; the rest of this list holds.
+//! A scenario that fails is told by itself ([`Fault::Scenario`]), with its last step. It is no fault where the plan may
+//! have taken its object: if another client writes, or if the scenario goes on while the program is down or late. Such a
+//! step fails with the [`ApiError`] of a 404 or a 409. The scenario is then given up, and the end is not compared; the
+//! rest of this list holds.
 //!
-//! A [`Failure`] is printed as a story, with a [`Plan`] for [`Exploration::replay`]. [`Exploration::tape`] records it for
-//! `listwatch replay` and `listwatch serve`.
+//! A [`Failure`] is printed as a story, with a [`Plan`] for [`Exploration::replay`]. The plan and the scenario are made
+//! smaller as long as they show the same fault: the same objects, fields and values, or the same message but for its
+//! numbers. [`Exploration::tape`] records it for `listwatch replay` and `listwatch serve`.
 //!
 //! # In a plain test
 //!
@@ -144,13 +146,17 @@
 //! # Kubernetes' own controllers
 //!
 //! A simulated cluster has no controller manager and no kubelet, so a Deployment never gets ready there.
-//! [`Exploration::stand_ins`] lets stand-ins of the crate `listwatch-stand-ins` do so, which nothing disturbs.
+//! [`Exploration::stand_ins`] lets stand-ins of the crate `listwatch-stand-ins` do so, which nothing disturbs. The
+//! [`guide`] has a scenario with another program's controller, and says how many runs to make.
 //!
 //! # What it cannot see
 //!
-//! A process that is killed keeps its statics, and its destructors run: they reach no server. What a program does outside
-//! of the cluster is disturbed if it goes by [`Outside::call`]. The end of a process is a stop of its controllers, so what
-//! a program runs beside them has to end with its world.
+//! A process that is killed keeps its statics, and its destructors run: they reach no server. So a program keeps its state
+//! in what its function makes, or [`Outside`]. A process of the system for each life is not offered: the cluster and the
+//! clock, which it shares with the test, would have to be served to it.
+//!
+//! What a program does outside of the cluster is disturbed if it goes by [`Outside::call`]. The end of a process is a stop
+//! of its controllers, so what a program runs beside them has to end with its world.
 
 mod beside;
 mod course;
@@ -161,15 +167,22 @@ mod explored;
 mod failing;
 mod failure;
 mod fault;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 mod it;
+mod junit;
+mod kept;
 mod learned;
+mod leases;
 mod ongoing;
 mod outside;
 mod place;
 mod plan;
 mod run;
 mod shrunk;
+mod story;
 mod troubles;
+mod value;
 mod wire;
 mod writes;
 

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::str::FromStr;
-use listwatch::testing::Sent;
 use std::collections::BTreeSet;
 
 /// A place of a run, by its content: the nth request of this method to this object, the nth effect of this name outside of
@@ -78,11 +77,6 @@ pub(crate) fn is_lease(resource: &str) -> bool {
 /// Whether a resource has the work of a program: Events and Leases are beside it.
 pub(crate) fn is_work(resource: &str) -> bool {
     !is_event(resource) && !is_lease(resource)
-}
-
-/// The place of a request, without its number.
-pub(crate) fn of_request(sent: &Sent<'_>) -> String {
-    sent.to_string()
 }
 
 impl fmt::Display for Place {

@@ -39,8 +39,8 @@ pub enum Trouble {
     KilledBefore(Back),
     /// The process dies when the request was processed, before its answer arrives, or after an effect outside.
     KilledAfter(Back),
-    /// The process stands still before the request arrives. A second replica starts, and acts until it has settled. Then
-    /// the first goes on with what it knew, and the second is gone.
+    /// The process stands still before the request arrives. A second replica starts, and runs until it has settled, or
+    /// waits for a Lease. Then the first goes on with what it knew, and the second is gone.
     Paused,
     /// The same, and the scenario makes its next step meanwhile.
     PausedLong,
@@ -124,7 +124,7 @@ impl Trouble {
         }
     }
 
-    /// Whether a second replica acts meanwhile. No third one comes.
+    /// Whether a second replica runs meanwhile. No third one comes.
     pub(crate) fn is_pause(&self) -> bool {
         matches!(self, Self::Paused | Self::PausedLong)
     }
@@ -184,9 +184,9 @@ impl Trouble {
                 format!("the program is killed at {at}, and {}", back.told())
             }
             Self::KilledAfter(back) => format!("the program is killed after {at} was done, and {}", back.told()),
-            Self::Paused => format!("the program stands still before {at}, while a second replica acts"),
+            Self::Paused => format!("the program stands still before {at}, while a second replica runs"),
             Self::PausedLong => {
-                format!("the program stands still before {at}, while the scenario goes on and a second replica acts")
+                format!("the program stands still before {at}, while the scenario goes on and a second replica runs")
             }
             Self::Refused(code) => format!("the server refuses {at} with {code}"),
             Self::Lost => format!("the answer to {at} is lost after it was done"),

@@ -246,7 +246,7 @@ impl<S: Send + Sync + 'static> Run<S> {
     /// A second replica lives, while the first stands still.
     fn pause(self: &Arc<Self>, goes_on: bool) {
         let course = self.course();
-        course.set_second(true);
+        course.begin_second();
         let (before, waker) = (course.now(), course.set_waker(None));
         let first = course.clock();
         let steps = if goes_on { course.steps() + 1 } else { 0 };
@@ -257,8 +257,7 @@ impl<S: Send + Sync + 'static> Run<S> {
         course.begin(first.clone());
         _ = course.cluster.on_clock(move || first.now());
         course.set_waker(waker);
-        course.set_second(false);
-        course.note("the first replica goes on, and the second is gone");
+        course.end_second();
         if let Err(fault) = ended {
             course.fail(fault);
         }
@@ -305,16 +304,17 @@ impl<S: Send + Sync + 'static> Run<S> {
     fn go_on(&self, wire: Option<&Arc<Wire>>, cx: &mut Context<'_>) -> bool {
         let taken = self.scenario.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut scenario) = taken else { return false };
-        match catch_unwind(AssertUnwindSafe(|| scenario.as_mut().poll(cx))) {
+        self.course().set_scenario(true);
+        let polled = catch_unwind(AssertUnwindSafe(|| scenario.as_mut().poll(cx)));
+        self.course().set_scenario(false);
+        match polled {
             Ok(Poll::Pending) => *self.scenario.lock().unwrap_or_else(PoisonError::into_inner) = Some(scenario),
             Ok(Poll::Ready(Ok(()))) => self.course().on_done(),
             Ok(Poll::Ready(Err(error))) if is_lost(&error) && self.course().give_up(&error.to_string()) => {
                 self.course().on_done();
             }
-            Ok(Poll::Ready(Err(error))) => {
-                self.course().fail(Fault::Required(format!("the scenario failed: {error}")));
-            }
-            Err(_) => self.course().fail(Fault::Required("the scenario panicked".to_owned())),
+            Ok(Poll::Ready(Err(error))) => self.course().fail_scenario(&error.to_string()),
+            Err(panic) => self.course().fail_scenario(&format!("it panicked: {}", text_of(&*panic))),
         }
         if !self.course().take_asked() {
             return false;

@@ -14,37 +14,58 @@ pub(crate) fn shrunk<S: Send + Sync + 'static>(
     plan: Plan,
     run: usize,
 ) -> Box<Failure> {
-    let mut smallest = plan;
-    while let Some(plan) = smaller(&smallest).into_iter().find(|plan| shows(learned, plan, &fault).is_some()) {
-        smallest = plan;
+    let (mut smallest, mut shown) = (plan, fault.clone());
+    while let Some((plan, found)) = best(smaller(&smallest), &shown, |plan| Some(shows(learned, plan, &shown)?.0)) {
+        (smallest, shown) = (plan, found);
     }
-    let Some((found, outcome)) = shows(learned, &smallest, &fault) else {
+    let Some((found, outcome)) = shows(learned, &smallest, &shown) else {
         let why = format!("the plan {smallest} does not show again that {fault}");
         let story = learned.run(&smallest).traces.story;
-        return Failure::of(Fault::NotDeterministic(why), smallest, story, learned.settings.seed);
+        return Failure::of(Fault::NotDeterministic(why), smallest, &story, learned.settings.seed);
     };
-    let mut failure = Failure::of(found, smallest, outcome.traces.story, learned.settings.seed);
+    let mut failure = Failure::of(found, smallest, &outcome.traces.story, learned.settings.seed);
     failure.run = run;
     shorten(learned, &mut failure);
+    failure.before = Some(fault).filter(|fault| *fault != failure.fault);
     failure
 }
 
 /// Ends the scenario at the first step after which the plan shows the fault. Undisturbed, nothing is wrong so early.
 fn shorten<S: Send + Sync + 'static>(learned: &Learned<S>, failure: &mut Failure) {
-    for steps in 0..learned.steps {
-        let early = Learned::of(&learned.parts, learned.settings.clone(), Some(steps), &mut Explored::default());
-        let Ok(early) = early else { continue };
-        if let Some((fault, outcome)) = shows(&early, &failure.plan, &failure.fault) {
-            (failure.fault, failure.story, failure.steps) = (fault, outcome.traces.story, Some((steps, learned.steps)));
-            return;
-        }
+    let early = |steps: &u32| {
+        let settings = learned.settings.clone();
+        let early = Learned::of(&learned.parts, settings, Some(*steps), &mut Explored::default()).ok()?;
+        shows(&early, &failure.plan, &failure.fault)
+    };
+    let shown = |steps: &u32| Some(early(steps)?.0);
+    let Some((steps, _)) = best(0..learned.steps, &failure.fault, shown) else { return };
+    if let Some((fault, outcome)) = early(&steps) {
+        (failure.fault, failure.steps) = (fault, Some((steps, learned.steps)));
+        failure.story = outcome.traces.story.told();
     }
 }
 
-/// Whether a plan shows a fault of a kind, with all of its disturbances.
+/// The first candidate that shows the same fault. If none does, the first that shows a part of it, or other numbers in it.
+fn best<T>(
+    candidates: impl IntoIterator<Item = T>,
+    fault: &Fault,
+    shows: impl Fn(&T) -> Option<Fault>,
+) -> Option<(T, Fault)> {
+    let mut similar = None;
+    for candidate in candidates {
+        match shows(&candidate) {
+            Some(found) if found == *fault => return Some((candidate, found)),
+            Some(found) => _ = similar.get_or_insert((candidate, found)),
+            None => {}
+        }
+    }
+    similar
+}
+
+/// What a plan shows of a fault, with all of its disturbances.
 fn shows<S: Send + Sync + 'static>(learned: &Learned<S>, plan: &Plan, fault: &Fault) -> Option<(Fault, Outcome)> {
     let outcome = learned.run(plan);
-    let found = learned.judge(&outcome).filter(|found| found.is_like(fault))?;
+    let found = learned.judge(&outcome).filter(|found| found.is_of(fault))?;
     Some((found, outcome))
 }
 

@@ -1,8 +1,9 @@
 //! The network of one process in a run.
 
-use crate::course::{Course, fingerprint};
-use crate::place::{Place, of_request};
+use crate::course::Course;
+use crate::place::{Place, is_lease};
 use crate::plan::{Back, SHORT, Trouble};
+use crate::value::fingerprint;
 use core::fmt;
 use listwatch::testing::{Fault, Network, Passage, Sent};
 use listwatch::time::Instant;
@@ -123,7 +124,10 @@ impl Network for Wired {
         if wire.is_gone() {
             return Passage::Never;
         }
-        let arrival = wire.course.arrive(&of_request(request), fingerprint(request.body), true);
+        if request.method == "GET" && is_lease(&request.resource) {
+            wire.course.on_candidate(&request.key);
+        }
+        let arrival = wire.course.arrive(&request.to_string(), fingerprint(request.body), true);
         let mut passage = if arrival.is_forbidden { Passage::Fails(Fault::Refused(403)) } else { Passage::Open };
         for trouble in &arrival.troubles {
             wire.on_trouble(&arrival.place, trouble, &mut passage);
@@ -137,7 +141,7 @@ impl Network for Wired {
 
     fn on_answer(&self, request: &Sent<'_>, status: u16) -> Passage {
         let wire = &*self.0;
-        match wire.course.answer(request, &of_request(request), status) {
+        match wire.course.answer(request, &request.to_string(), status) {
             Some(Trouble::KilledAfter(back)) => {
                 wire.kill(back);
                 Passage::Never

@@ -20,6 +20,8 @@ pub(crate) struct Writes {
     pub(crate) created: BTreeSet<String>,
     /// The versions and the resources of all changes of what is work.
     versions: Vec<(u64, String)>,
+    /// The object of the last one.
+    latest: String,
     changes: u64,
     /// What happens to the answers of these places, and how many changes there were at their requests.
     awaited: BTreeMap<String, (Option<Trouble>, u64)>,
@@ -31,6 +33,7 @@ impl Writes {
         self.changes += 1;
         if is_work(&commit.resource) {
             self.versions.push((commit.version, commit.resource.clone()));
+            self.latest = format!("{} {}", commit.resource, commit.key);
             self.last = now;
         }
     }
@@ -57,6 +60,11 @@ impl Writes {
     /// The most frequent write that changed nothing.
     pub(crate) fn idlest(&self) -> Option<(String, u32)> {
         self.idle.iter().max_by_key(|(_, count)| **count).map(|(at, count)| (at.clone(), *count))
+    }
+
+    /// The object that was changed last.
+    pub(crate) fn latest(&self) -> &str {
+        &self.latest
     }
 
     /// The version before the last changes, of a resource or of all: so many are hidden.

@@ -10,6 +10,7 @@ mod found;
 #[path = "../../examples/leader-election.rs"]
 #[expect(dead_code, reason = "its `main` needs a cluster")]
 mod leader_election;
+mod leases;
 mod models;
 mod planted;
 #[expect(dead_code, reason = "its own tests use the rest")]
@@ -24,7 +25,9 @@ mod sample;
 mod sample_controller;
 mod seeds;
 mod servers;
+mod shrunk;
 mod stand_ins;
+mod story;
 mod undisturbed;
 #[path = "../../examples/workqueue.rs"]
 #[expect(dead_code, reason = "its `main` has one line")]

@@ -7,6 +7,7 @@ use listwatch::testing::SimulatedCluster;
 use listwatch::{World, api::Api};
 use listwatch_explore::{Exploration, Failure, Plan};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -101,16 +102,46 @@ fn tells_its_seed() {
     println!("{}", exploration(sample).run(2).unwrap());
 }
 
+/// What the test above tells in this environment.
+fn told_with(variable: &str, value: impl AsRef<OsStr>) -> String {
+    let arguments = ["--exact", "seeds::tells_its_seed", "--ignored", "--nocapture"];
+    let ran = Command::new(env::current_exe().unwrap()).args(arguments).env(variable, value).output().unwrap();
+    format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
+}
+
 #[test]
 fn the_environment_gives_the_seed() {
-    let program = env::current_exe().unwrap();
-    let told = |seed: &str| {
-        let arguments = ["--exact", "seeds::tells_its_seed", "--ignored", "--nocapture"];
-        let ran = Command::new(&program).args(arguments).env("LISTWATCH_SEED", seed).output().unwrap();
-        format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
-    };
+    let told = |seed: &str| told_with("LISTWATCH_SEED", seed);
     let text = told("77");
     assert!(text.contains("2 runs of seed 77"), "{text}");
     assert!(text.contains("disturbances had no run of their own"), "{text}");
     assert!(told("x").contains("LISTWATCH_SEED is no number: \"x\""), "{}", told("x"));
+}
+
+#[test]
+fn the_environment_names_a_folder_for_junit() {
+    let folder = folder("explored-junit").join("new");
+    let told = told_with("LISTWATCH_JUNIT", &folder);
+    let text = fs::read_to_string(folder.join("seeds.tells_its_seed.xml")).expect(&told);
+    let case = "<testcase classname=\"seeds\" name=\"tells_its_seed\"><system-out>2 runs of seed 1";
+    assert!(text.contains("tests=\"1\" failures=\"0\"") && text.contains(case), "{text}");
+    fs::write(folder.join("file"), "").unwrap();
+    let told = told_with("LISTWATCH_JUNIT", folder.join("file"));
+    assert!(told.contains("the exploration is set up wrongly: LISTWATCH_JUNIT: "), "{told}");
+}
+
+#[test]
+fn a_plan_that_was_found_is_run_first_afterwards() {
+    let path = folder("explored-plans").join("plans.txt");
+    let first = found(exploration(forgets).plans(&path));
+    let kept = fs::read_to_string(&path).unwrap();
+    assert_eq!(kept.lines().nth(1), Some(&*first.plan.to_string()), "{kept}");
+    let again = found(exploration(forgets).plans(&path));
+    assert_eq!((again.run, &again.plan), (0, &first.plan), "{again}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), kept, "it is there already");
+    let explored = exploration(sample).plans(&path).run(1).unwrap();
+    assert!(explored.never_reached.contains(&first.plan.to_string()), "{explored}");
+    fs::write(&path, "# a comment\n\nPOST: lost\n").unwrap();
+    let wrong = exploration(sample).plans(&path).run(1).expect_err("it is no plan").to_string();
+    assert!(wrong.contains("plans.txt:3: "), "{wrong}");
 }

@@ -7,6 +7,7 @@ mod field_path;
 mod follow;
 mod replay;
 mod serve;
+mod show;
 mod usage;
 mod values;
 
@@ -16,6 +17,7 @@ pub(crate) use field_path::FieldPath;
 pub(crate) use follow::{FollowOptions, RecordOptions, Scope, ServerOptions, WatchOptions};
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
+pub(crate) use show::{ShowOptions, What};
 pub(crate) use values::{Format, Kind, Output, Print};
 
 use clap::error::ErrorKind;
@@ -31,6 +33,7 @@ Examples:
   listwatch watch pods                            # print each change of each pod
   listwatch record pods -o pods.jsonl.zst         # write the traffic to a file
   listwatch replay pods.jsonl.zst --print events  # print what a controller saw
+  listwatch show pods.jsonl.zst web/a             # what happened to one pod, and whose doing it was
   listwatch serve pods.jsonl.zst                  # be a cluster for kubectl
 
 `listwatch help COMMAND` has the options and more examples of each command.
@@ -41,7 +44,7 @@ Exit status:
   2  the arguments are wrong
   3  the writes differ that `replay --against` compared";
 
-/// Kubernetes informers: watch resources of a cluster, record the watches, replay or serve the recording
+/// Kubernetes informers: watch resources of a cluster, record the watches, show, replay or serve the recording
 #[derive(Parser)]
 #[command(
     name = "listwatch",
@@ -62,6 +65,7 @@ pub(crate) enum Command {
     Watch(WatchOptions),
     Record(RecordOptions),
     Replay(ReplayOptions),
+    Show(ShowOptions),
     Serve(ServeOptions),
     Completions(CompletionsOptions),
 }

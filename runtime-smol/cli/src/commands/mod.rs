@@ -4,6 +4,7 @@ mod follow;
 mod record;
 mod replay;
 mod serve;
+mod show;
 mod watch;
 mod yaml;
 
@@ -20,6 +21,7 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
         Command::Watch(options) => watch::watch(options),
         Command::Record(options) => record::record(options),
         Command::Replay(options) => replay::replay(options),
+        Command::Show(options) => show::show(options),
         Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => output::print(&completions(options.shell)).map_err(CommandError::Output),
     }

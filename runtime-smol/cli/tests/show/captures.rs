@@ -42,7 +42,7 @@ fn a_log_of_kubectl_is_told_and_so_is_yaml() {
     let output = show(Scratch::new(log), "").output();
     assert!(output.contains("MODIFIED    pods web/a  status.phase Pending → Running"), "{output}");
     let yaml = "kind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: web, resourceVersion: \"5\"}\n";
-    let output = show(Scratch::new(yaml), "web/a").output();
+    let output = show(Scratch::new(format!("{yaml}---\n{}", yaml.replace("name: a", "name: b"))), "web/a").output();
     assert!(output.contains("LISTED      pods web/a  version 5"), "{output}");
 }
 

@@ -151,7 +151,7 @@ fn patches_of_each_kind_are_told_field_by_field_whether_they_are_taken_or_not() 
         details[2].starts_with("+[replace /spec/replicas] 4  409 in 7 ms  Conflict: try again  by jane"),
         "{output}"
     );
-    assert!(details[3].starts_with("+metadata"), "{output}");
+    assert!(details[3].starts_with("+spec {"), "{output}");
     assert!(details[5].starts_with("version 13  by jane@example.com"), "the deletion has its author: {output}");
 }
 

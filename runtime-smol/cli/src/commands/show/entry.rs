@@ -128,7 +128,11 @@ impl Entry {
 
     /// The end of its time.
     pub(super) fn until(&self) -> Duration {
-        self.at + Duration::from_millis(self.millis.unwrap_or(0))
+        if self.reconcile.as_ref().is_some_and(|own| own.outcome.is_none()) {
+            return Duration::MAX;
+        }
+        let millis = self.millis.filter(|_| self.what != Sort::Failure);
+        self.at + Duration::from_millis(millis.unwrap_or(0))
     }
 
     /// The part of the time line to which it belongs, beside that of failures.

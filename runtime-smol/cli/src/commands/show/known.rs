@@ -91,6 +91,19 @@ pub(super) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
 }
 
+/// The value of a text, with the type of another state of the same object: an item of a list does not say it.
+pub(super) fn typed(text: &str, other: &Value) -> Value {
+    let mut value = value(text);
+    if let (Some(fields), Some(other)) = (value.as_object_mut(), other.as_object()) {
+        for name in ["kind", "apiVersion"] {
+            if let Some(text) = other.get(name).filter(|_| !fields.contains_key(name)) {
+                fields.insert(name.to_owned(), text.clone());
+            }
+        }
+    }
+    value
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,7 +27,7 @@ pub(super) struct Seen<'a> {
     pub(super) key: &'a str,
     pub(super) lease: &'a Value,
     /// The author of the state, if it is a write of the recording.
-    pub(super) by: By,
+    pub(super) by: Option<By>,
 }
 
 /// Whether a collection is that of leases.
@@ -43,7 +43,7 @@ impl Leases {
         let version: u64 = version.unwrap_or_default();
         let term = Term { holder: holder.to_owned(), version, renewals: 0, first: seen.at, last: seen.at };
         let Some(known) = self.0.get_mut(seen.key) else {
-            let (event, is_empty) = (if seen.by.is_empty() { "held" } else { "took" }, holder.is_empty());
+            let (event, is_empty) = (if seen.by.is_none() { "held" } else { "took" }, holder.is_empty());
             let entry = entry(&seen, if is_empty { "free" } else { event }, holder.to_owned());
             self.0.insert(seen.key.to_owned(), term);
             return vec![entry];
@@ -107,7 +107,7 @@ fn of(key: &str) -> Entry {
 fn entry(seen: &Seen<'_>, event: &str, message: String) -> Entry {
     let Seen { at, line, key, by, .. } = seen;
     let message = Some(message).filter(|message| !message.is_empty());
-    Entry { at: *at, line: *line, event: event.to_owned(), message, by: by.clone(), ..of(key) }
+    Entry { at: *at, line: *line, event: event.to_owned(), message, by: by.clone().unwrap_or_default(), ..of(key) }
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
             let lease =
                 json!({ "metadata": { "resourceVersion": version.to_string() }, "spec": { "holderIdentity": holder } });
             let at = Duration::from_secs(second);
-            told.extend(leases.see(Seen { at, line: None, key: "web/x", lease: &lease, by: By::default() }));
+            told.extend(leases.see(Seen { at, line: None, key: "web/x", lease: &lease, by: None }));
         }
         told.extend(leases.end());
         let told: Vec<String> =

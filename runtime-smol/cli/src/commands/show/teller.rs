@@ -221,7 +221,7 @@ impl Teller {
             self.answered.set(&target.collection, key, version, &answer.to_string());
         }
         if are_leases(&target.collection) {
-            let by = if is_write(&entry.event) { entry.by.clone() } else { By::default() };
+            let by = (entry.what == Sort::Write).then(|| entry.by.clone());
             let seen = Seen { at, line, key, lease: answer, by };
             let told = if entry.event == "DELETE" { self.leases.gone(&seen) } else { self.leases.see(seen) };
             told.into_iter().for_each(|entry| self.sequence.add(entry));
@@ -328,7 +328,7 @@ impl Teller {
         if is_lease {
             let Place { at, line } = place;
             let (uid, version) = (text(&value, "uid"), text(&value, "resourceVersion"));
-            let by = self.authors.of(&uid, &version).unwrap_or_default();
+            let by = self.authors.of(&uid, &version);
             let seen = Seen { at, line, key, lease: &value, by };
             let told = if event == "DELETED" { self.leases.gone(&seen) } else { self.leases.see(seen) };
             told.into_iter().for_each(|entry| self.sequence.add(entry));
@@ -336,7 +336,7 @@ impl Teller {
                 return;
             }
         }
-        let before = before.map(|text| known::value(&text));
+        let before = before.map(|text| known::typed(&text, &value));
         self.compared(place, resource, event, key, (before, value));
     }
 

@@ -42,7 +42,8 @@ pub(super) fn written(
     let is_write = is_write(&request.method);
     let mut entry = Entry {
         what: if is_write { Sort::Write } else { Sort::Failure },
-        at: call.at,
+        // Of a watch, the end is what failed.
+        at: if is_write { call.at } else { ended },
         event: event_of(call).to_owned(),
         resource: target.map_or_else(|| Some(path(&request.target).to_owned()), |it| Some(named(it))),
         collection: target.map(|target| target.collection.clone()),
@@ -87,7 +88,8 @@ fn compared(
     secret: bool,
     look: Look,
 ) -> (Changes, Changes) {
-    let before = known.map_or_else(|| Value::Object(Map::new()), known::value);
+    let other = answer.or(body).unwrap_or(&Value::Null);
+    let before = known.map_or_else(|| Value::Object(Map::new()), |text| known::typed(text, other));
     let between = |old: &Value, new: &Value, look| Changes::between(old, new, secret, look);
     let expected = body.and_then(|body| match (&*call.request.method, call.request.content_type.as_deref()) {
         ("POST" | "PUT", _) => Some(body.clone()),

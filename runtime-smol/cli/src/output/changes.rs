@@ -152,6 +152,14 @@ impl Comparison {
             old.keys().chain(added).filter(|name| !self.look.left_out.contains(&name.as_str())).collect();
         names.sort_by_key(|name| (is_top && *name == "metadata", is_top && *name == "status", *name));
         for name in names {
+            // An object of a list that is new is named by its place.
+            let is_name = |value: &Value| value.as_str().is_some_and(|text| path.ends_with(&format!("[{text}]")));
+            if NAMES.contains(&name.as_str())
+                && (old.is_empty() || new.is_empty())
+                && old.get(name).or(new.get(name)).is_some_and(is_name)
+            {
+                continue;
+            }
             let before = self.is_quiet;
             self.is_quiet |= QUIET.contains(&name.as_str());
             self.at(path, &field(name), |changes, path| changes.compare_members(path, old.get(name), new.get(name)));

@@ -1,7 +1,9 @@
 //! The objects of a recording as they were at a moment.
 
 use super::filter::Filter;
-use super::{known, moment};
+use super::known;
+use super::recording::{self, Recording};
+use super::target::name_of;
 use crate::arguments::{Moment, Output, Print, ShowOptions};
 use crate::commands::serve::table::cells_of;
 use crate::error::CommandError;
@@ -9,7 +11,7 @@ use crate::output::messages;
 use crate::output::printer::{Form, Printed, Printer};
 use crate::output::shown::Shown;
 use listwatch::decode::Column;
-use listwatch::file::{CaptureError, History, MomentKind, ObjectText, RecordedChange, RecordedResource, Timeline};
+use listwatch::file::{CaptureError, MomentKind, ObjectText, RecordedChange, RecordedResource, Timeline};
 use listwatch::object::{MetaBuilder, Object, ObjectHandle};
 use listwatch::time::WallTime;
 use listwatch::{Key, Resource};
@@ -18,8 +20,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-const UNDATED: &str = "the recording has no date; give --at as a time since its beginning, such as 90s";
 
 /// The objects that are selected, by their resources.
 #[derive(Default)]
@@ -47,12 +47,8 @@ pub(super) fn show_at(options: &ShowOptions, at: Moment, file: &Path) -> Result<
             "--at shows objects; leave out changes, reconciles, writes, failures and leases",
         ));
     }
-    let mut timeline = super::open(options, file)?;
-    let began = timeline.began().or_else(|| History::from_file(file).ok()?.began());
-    let until = match moment(Some(at), began) {
-        Ok(until) => until.flatten(),
-        Err(_) => return Err(CommandError::Arguments(UNDATED)),
-    };
+    let Recording { mut timeline, began } = Recording::open(options, file)?;
+    let until = recording::since(at, began)?;
     let filter = Filter::of(options, Duration::ZERO, Duration::MAX);
     if let Some(text) = filter.text_of_keys() {
         timeline = timeline.naming(text);
@@ -98,7 +94,7 @@ impl State {
     }
 
     fn take(&mut self, resource: &Arc<RecordedResource>, change: RecordedChange, filter: &Filter) {
-        let name = super::target::name_of(resource);
+        let name = name_of(resource);
         let part =
             self.0.entry(name).or_insert_with(|| Part { resource: Arc::clone(resource), objects: BTreeMap::new() });
         let mut set = |object: ObjectText| {
@@ -132,7 +128,7 @@ impl State {
         }
         let printed = |(part, _): &(Part, Vec<_>)| {
             let path = path_of(&part.resource.collection);
-            Printed::new(super::target::name_of(&part.resource), &Resource::new(&path))
+            Printed::new(name_of(&part.resource), &Resource::new(&path))
         };
         let output = options.output.unwrap_or(Output::Table);
         let form = Form::Objects { output, secrets: options.show_secrets, labels: false };

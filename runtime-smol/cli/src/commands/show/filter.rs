@@ -1,7 +1,7 @@
 //! Which entries are shown.
 
 use super::entry::{By, Entry, Sort};
-use super::target::is_named;
+use super::target::{Target, is_named};
 use crate::arguments::{ShowOptions, What};
 use listwatch::object::LabelSelector;
 use serde_json::Value;
@@ -108,7 +108,7 @@ impl Filter {
     /// Whether one of the causes is an object of the kind.
     fn is_of_kind(&self, causes: &[String]) -> bool {
         let paths = causes.iter().filter_map(|cause| cause.split_whitespace().find(|word| word.starts_with('/')));
-        let collections = paths.filter_map(super::target::Target::parse).map(|target| target.collection);
+        let collections = paths.filter_map(Target::parse).map(|target| target.collection);
         collections.into_iter().any(|collection| self.selects_kind(Some(&collection)))
     }
 

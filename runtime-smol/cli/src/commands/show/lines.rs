@@ -44,20 +44,25 @@ impl Layout {
         lines
     }
 
-    /// What does not fit beside the key goes below it.
+    /// What does not fit beside the key goes below it. The author is never cut for the fields that changed.
     fn laid_out(self, time: &str, indent: &str, entry: &Entry) -> Vec<String> {
         let time = if indent.is_empty() { format!("{time}  ") } else { indent.to_owned() };
-        let event = padded(&shown(&entry.event), EVENT);
-        let event = self.screen.coloured(&event, colour(entry));
-        let name = name(entry);
+        let event = self.screen.coloured(&padded(&shown(&entry.event), EVENT), colour(entry));
         let room = self.columns.map_or(usize::MAX, |columns| columns.saturating_sub(width(&time) + EVENT + 2));
-        let details = details(entry, indent.is_empty());
-        if details.is_empty() || width(&name) + 2 + width(&details) <= room {
-            let gap = if name.is_empty() || details.is_empty() { "" } else { "  " };
-            return vec![format!("{time}{event}  {}{gap}{details}", cut(&name, room))];
+        let details = Details::of(entry, indent.is_empty());
+        let whole = joined([&name(entry), &details.what, &details.status, &details.message, &details.by]);
+        let begin = |text: &str| format!("{time}{event}  {}", cut(text, room));
+        if width(&whole) <= room {
+            return vec![begin(&whole)];
         }
-        let below = format!("{INDENT}{indent}{details}");
-        vec![format!("{time}{event}  {}", cut(&name, room)), self.cut(&below)]
+        let below = |texts: [&str; 3]| self.cut(&format!("{INDENT}{indent}{}", joined(texts)));
+        let beside = joined([&details.status, &details.by]);
+        let taken = INDENT.len() + indent.len() + 2 + width(&beside);
+        let what = self.columns.map_or(usize::MAX, |columns| columns.saturating_sub(taken).max(columns / 3));
+        let mut lines = vec![begin(&name(entry))];
+        let rest = [[&*cut(&details.what, what), &details.status, &details.by], [&details.message, "", ""]];
+        lines.extend(rest.into_iter().filter(|texts| !joined(*texts).is_empty()).map(below));
+        lines
     }
 
     fn cut(self, line: &str) -> String {
@@ -71,23 +76,38 @@ fn name(entry: &Entry) -> String {
 }
 
 /// What happened, and who did it.
-fn details(entry: &Entry, with_author: bool) -> String {
-    let mut details = Vec::new();
-    details.extend(entry.reconcile.as_ref().map(|own| reconciled(own, entry)));
-    details.extend(listed(&entry.changes, entry.more_changes, usize::MAX));
-    let answered = listed(&entry.answered, entry.more_answered, ANSWERED);
-    details.extend(answered.map(|fields| format!("(the server: {fields})")));
-    if entry.what == Sort::Change && entry.changes.is_empty() {
-        details.extend(
-            entry.version.as_ref().filter(|_| entry.key.is_some()).map(|version| format!("version {}", shown(version))),
-        );
+#[derive(Default)]
+struct Details {
+    what: String,
+    status: String,
+    message: String,
+    by: String,
+}
+
+impl Details {
+    fn of(entry: &Entry, with_author: bool) -> Self {
+        let by = author(&entry.by).filter(|_| with_author).unwrap_or_default();
+        if let Some(own) = &entry.reconcile {
+            return Self { what: reconciled(own, entry), by, ..Self::default() };
+        }
+        let changes = listed(&entry.changes, entry.more_changes, usize::MAX);
+        let answered = listed(&entry.answered, entry.more_answered, ANSWERED);
+        let is_version = entry.what == Sort::Change && entry.changes.is_empty() && entry.key.is_some();
+        let version =
+            entry.version.as_ref().filter(|_| is_version).map(|version| format!("version {}", shown(version)));
+        let what = [changes, version, answered.map(|fields| format!("(the server: {fields})"))];
+        Self {
+            what: what.into_iter().flatten().collect::<Vec<_>>().join("  "),
+            status: answer(entry).unwrap_or_default(),
+            message: entry.message.as_ref().map(|message| shown(message)).unwrap_or_default(),
+            by,
+        }
     }
-    if entry.reconcile.is_none() {
-        details.extend(answer(entry));
-        details.extend(entry.message.as_ref().map(|message| shown(message)));
-    }
-    details.extend(author(&entry.by).filter(|_| with_author));
-    details.join("  ")
+}
+
+/// The texts that are not empty.
+fn joined<const N: usize>(texts: [&str; N]) -> String {
+    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
 /// The status of a request, and how long it took.

@@ -7,6 +7,7 @@ mod known;
 mod lease;
 mod lines;
 mod pager;
+mod recording;
 mod sequence;
 mod target;
 mod teller;
@@ -21,14 +22,14 @@ use crate::output::text::write_json;
 use entry::{Entry, Sort};
 use filter::Filter;
 use lines::Layout;
-use listwatch::file::{CaptureError, History, Timeline};
+use listwatch::file::{CaptureError, Timeline};
 use listwatch::text::Counted;
 use listwatch::time::{MicroTime, WallTime};
 use pager::Pages;
+use recording::Recording;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 use teller::Teller;
 
@@ -38,8 +39,6 @@ const LISTED: [usize; 2] = [12, 1000];
 const VALUE: [usize; 2] = [80, 1024];
 /// After how many moments what was written is passed on, so that rare lines come soon.
 const OFTEN: u64 = 4096;
-/// A time line without a date cannot be searched by one.
-const UNDATED: &str = "the recording has no date; give --since and --until as times since its beginning, such as 90s";
 const BEFORE: &str = "--until is a date before the beginning of the recording";
 
 /// Shows the time line of a recording, or its objects at a moment.
@@ -91,11 +90,10 @@ struct Counts {
 
 impl<'a> Show<'a> {
     fn of(options: &'a ShowOptions, input: &Input) -> Result<Self, CommandError> {
-        let mut timeline = open(options, input.path())?;
-        let began = timeline.began().or_else(|| History::from_file(input.path()).ok()?.began());
-        let since = moment(options.since, began)?.unwrap_or(Some(Duration::ZERO));
-        let until =
-            moment(options.until, began)?.unwrap_or(Some(Duration::MAX)).ok_or(CommandError::Arguments(BEFORE))?;
+        let Recording { mut timeline, began } = Recording::open(options, input.path())?;
+        let moment = |option: Option<Moment>| option.map(|moment| recording::since(moment, began)).transpose();
+        let since = moment(options.since)?.unwrap_or_default();
+        let until = moment(options.until)?.unwrap_or(Some(Duration::MAX)).ok_or(CommandError::Arguments(BEFORE))?;
         let filter = Filter::of(options, since.unwrap_or_default(), until);
         if let Some(text) = filter.text_of_keys() {
             timeline = timeline.naming(text);
@@ -267,21 +265,6 @@ impl Summary {
         }));
         lines.extend(self.ends.iter().map(|end| format!("the recording breaks off: {end}")));
         lines
-    }
-}
-
-fn open(options: &ShowOptions, file: &Path) -> Result<Timeline, CaptureError> {
-    if options.skip_bad_lines { Timeline::without_bad_lines(file) } else { Timeline::from_file(file) }
-}
-
-/// A moment that an option names, since the recording began; `Some(None)` if it was before.
-fn moment(moment: Option<Moment>, began: Option<WallTime>) -> Result<Option<Option<Duration>>, CommandError> {
-    match (moment, began) {
-        (None, _) => Ok(None),
-        (Some(Moment::After(time)), _) => Ok(Some(Some(time))),
-        (Some(Moment::End), _) => Ok(Some(Some(Duration::MAX))),
-        (Some(_), None) => Err(CommandError::Arguments(UNDATED)),
-        (Some(moment), Some(began)) => Ok(Some(moment.since(began))),
     }
 }
 

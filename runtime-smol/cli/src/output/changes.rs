@@ -156,7 +156,7 @@ impl Comparison {
             let is_name = |value: &Value| value.as_str().is_some_and(|text| path.ends_with(&format!("[{text}]")));
             if NAMES.contains(&name.as_str())
                 && (old.is_empty() || new.is_empty())
-                && old.get(name).or(new.get(name)).is_some_and(is_name)
+                && old.get(name).or_else(|| new.get(name)).is_some_and(is_name)
             {
                 continue;
             }

@@ -4,6 +4,8 @@ mod captures;
 mod hostile;
 mod incident;
 mod recorded;
+#[cfg(unix)]
+mod terminal;
 
 use crate::command::{Run, command, run};
 use std::path::Path;

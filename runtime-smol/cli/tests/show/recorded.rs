@@ -56,7 +56,7 @@ impl Capture {
     }
 }
 
-fn deployment(version: u64, replicas: u64) -> Value {
+pub(super) fn deployment(version: u64, replicas: u64) -> Value {
     let containers = json!([{ "name": "web", "image": format!("w:{replicas}") }]);
     json!({ "kind": "Deployment", "apiVersion": "apps/v1",
         "metadata": { "name": "c500", "namespace": "web", "uid": "u-1", "resourceVersion": version.to_string(), "labels": { "app": "web" } },

@@ -47,7 +47,7 @@ pub(super) struct Entry {
     #[serde(skip_serializing_if = "By::is_empty")]
     pub(super) by: By,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) writes: Vec<Entry>,
+    pub(super) writes: Vec<Self>,
     #[serde(skip)]
     pub(super) at: Duration,
     /// Such as `apps/v1/deployments`.

@@ -37,7 +37,8 @@ use teller::Teller;
 const LISTED: [usize; 2] = [12, 1000];
 /// The characters of a value.
 const VALUE: [usize; 2] = [80, 1024];
-/// After how many moments what was written is passed on, so that rare lines come soon.
+/// So many entries are passed on at once, and the others after so many moments.
+const AT_ONCE: u64 = 1000;
 const OFTEN: u64 = 4096;
 const BEFORE: &str = "--until is a date before the beginning of the recording";
 
@@ -144,7 +145,7 @@ impl<'a> Show<'a> {
                 return Ok(None);
             }
             read += 1;
-            if read.is_multiple_of(OFTEN) || read < 64 {
+            if read.is_multiple_of(OFTEN) || self.shown() < AT_ONCE {
                 self.pages.out().flush()?;
             }
         }
@@ -176,9 +177,13 @@ impl<'a> Show<'a> {
     }
 
     fn is_over(&mut self) -> bool {
-        let shown: u64 = self.summary.summary.shown.values().sum();
+        let shown = self.shown();
         self.summary.summary.limited = self.options.limit.is_some_and(|limit| shown >= limit.get());
         self.summary.summary.limited
+    }
+
+    fn shown(&self) -> u64 {
+        self.summary.summary.shown.values().sum()
     }
 
     fn tell(&mut self, entries: Vec<Entry>) -> io::Result<()> {

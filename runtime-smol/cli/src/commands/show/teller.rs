@@ -386,7 +386,7 @@ impl Teller {
         let Effect { place, mut entry, uid, managers } = effect;
         let own = entry.version.as_deref().and_then(|version| self.authors.of(&uid, version));
         let deletion = || self.authors.of(&uid, "").filter(|_| entry.event == "DELETED");
-        entry.by = own.or_else(deletion).unwrap_or(By { managers, ..By::default() });
+        entry.by = own.or_else(deletion).unwrap_or_else(|| By { managers, ..By::default() });
         self.sequence.tell(place, entry);
     }
 

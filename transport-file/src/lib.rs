@@ -8,6 +8,7 @@
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
+//! | read a file as what happened, with requests, answers and reconciles | [`Timeline`], which gives [`Moment`]s |
 //! | compare the values of Secrets by hashes alone | [`hash_values`], [`HashedBy`] |
 //! | name the kinds that Kubernetes has | [`kinds`] |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
@@ -63,6 +64,7 @@ mod history;
 pub mod kinds;
 mod playback;
 mod recording;
+mod timeline;
 
 // The files: bytes and lines, captures, and files that are one body.
 mod body;
@@ -72,15 +74,17 @@ mod file;
 mod memory;
 mod object;
 
-pub use capture::{LateWrite, Note, NoteKind, Position, Positions, TapeStart};
+pub use capture::{Call, CallEnd, LateWrite, Note, NoteKind, Position, Positions, SentCall, TapeStart};
 pub use error::{CaptureError, CaptureErrorKind};
-pub use history::{History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
+pub use history::{Change as RecordedChange, History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
 #[doc(hidden)]
 pub use memory::weight;
+pub use object::ObjectText;
 pub use playback::{
-    Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, SentCall, Step, StepKind, Steps, Summary, Tally,
+    Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, Step, StepKind, Steps, Summary, Tally,
 };
 pub use recording::{HashedBy, RecordedCalls, Recorder, RecorderConfig, Tape, hash_values};
+pub use timeline::{Moment, MomentKind, Timeline};
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// An object as the text that a list or a watch told. Only its place and its version are read before it is needed.
 #[derive(Clone, Debug)]
-pub(crate) struct ObjectText {
+pub struct ObjectText {
     pub(crate) key: Key,
     pub(crate) version: u64,
     text: Box<str>,
@@ -65,6 +65,18 @@ impl ObjectText {
         Some(Self { key, version, text: text.into(), page: None })
     }
 
+    /// The key of the object.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The version of the object; zero if it has none, or one that is no number.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// The type of the object.
     pub(crate) fn type_meta(&self) -> TypeMeta<'_> {
         let own = TypeMeta::in_text(&self.text);
@@ -74,8 +86,15 @@ impl ObjectText {
         TypeMeta { api_version: or(api_version, &page.api_version), kind: or(kind, &page.kind) }
     }
 
-    /// The text as it was told.
-    pub(crate) fn text(&self) -> &str {
+    /// The identity of the object, if it says one.
+    #[must_use]
+    pub fn uid(&self) -> Option<Box<str>> {
+        Outline::of(&self.text)?.uid.map(Into::into)
+    }
+
+    /// The text as it was told. An item of a list may lack `kind` and `apiVersion`.
+    #[must_use]
+    pub fn text(&self) -> &str {
         &self.text
     }
 
@@ -84,7 +103,7 @@ impl ObjectText {
     /// # Errors
     /// The text is JSON, but no value: a number is out of range, it has half of a surrogate pair, or more than 127
     /// levels.
-    pub(crate) fn value(&self) -> Result<Value, Unreadable> {
+    pub fn value(&self) -> Result<Value, Unreadable> {
         let mut object: Value =
             serde_json::from_str(&self.text).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
         if let (Some(page), Some(fields)) = (&self.page, object.as_object_mut()) {

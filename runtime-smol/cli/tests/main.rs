@@ -9,6 +9,7 @@ mod notifications;
 mod replay;
 #[cfg(unix)]
 mod serve;
+mod show;
 mod watch;
 mod zipped;
 

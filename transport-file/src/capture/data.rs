@@ -6,6 +6,7 @@
 use super::seal::{content, number, push_number, seal};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use memchr::memchr;
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 
 /// A chunk of a body, or the piece of one that is in a line.
@@ -36,6 +37,16 @@ impl<'a> Data<'a> {
         let mut bytes = self.text.into_owned();
         bytes.extend(self.newline.then_some(b'\n'));
         bytes
+    }
+
+    /// The bytes, without a copy where no newline belongs to them.
+    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
+        if self.newline { Cow::Owned([&*self.text, b"\n"].concat()) } else { Cow::Borrowed(&self.text) }
+    }
+
+    /// Whether it is whole lines of the body, without this text in them.
+    pub(crate) fn is_lines_without(&self, text: &Finder<'_>) -> bool {
+        (self.newline || self.text.ends_with(b"\n")) && text.find(&self.text).is_none()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -233,7 +233,7 @@ impl ResponseRecord<'_> {
 }
 
 /// The value of a header, whose name is in any case.
-fn header<'h>(headers: &'h BTreeMap<Cow<'_, str>, Text<'_>>, name: &str) -> Option<&'h str> {
+pub(super) fn header<'h>(headers: &'h BTreeMap<Cow<'_, str>, Text<'_>>, name: &str) -> Option<&'h str> {
     headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, Text(value))| &**value)
 }
 

@@ -9,12 +9,15 @@ mod reader;
 mod seal;
 
 // The exchanges.
+mod calls;
 mod exchange;
 mod index;
 mod key;
 mod survey;
 mod waiting;
 
+pub(crate) use calls::Calls;
+pub use calls::{Call, CallEnd, SentCall};
 pub(crate) use collection::Collection;
 pub(crate) use data::{Data, record_head};
 pub(crate) use exchange::{Exchange, Stage};

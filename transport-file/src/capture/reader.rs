@@ -167,7 +167,7 @@ impl Reader {
         self.records.check
     }
 
-    pub(super) fn bad_lines(&self) -> u64 {
+    pub(crate) fn bad_lines(&self) -> u64 {
         self.bad_lines
     }
 

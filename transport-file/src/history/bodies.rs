@@ -111,7 +111,7 @@ impl BodyReader {
                 (self.part, self.weight) = (Part::Events, 0);
                 Some(Told::State { objects: core::mem::take(&mut self.objects), version })
             }
-            (Told::Expired, _) => Some(Told::Expired),
+            (news @ (Told::Expired | Told::Failed(_)), _) => Some(news),
             (news, Part::Events) => Some(news),
             _ => None,
         }
@@ -120,6 +120,11 @@ impl BodyReader {
     fn add(&mut self, object: Option<ObjectText>) {
         self.weight += object.as_ref().map_or(0, ObjectText::weight);
         self.objects.extend(object);
+    }
+
+    /// Whether the next bytes begin an event of a watch.
+    pub(super) fn is_between_events(&self) -> bool {
+        matches!(self.part, Part::Events) && self.buffer.is_empty()
     }
 
     /// The memory of what is kept.
@@ -180,7 +185,10 @@ pub(super) fn told_by(event: &[u8]) -> Option<Told> {
             let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";
             Some(Told::Reached { version: number(metadata["resourceVersion"].as_str()?), is_initial_end })
         }
-        "ERROR" => (value()?["code"] == EXPIRED).then_some(Told::Expired),
+        "ERROR" => match value()? {
+            status if status["code"] == EXPIRED => Some(Told::Expired),
+            status => Some(Told::Failed(status["message"].as_str().unwrap_or_default().to_owned())),
+        },
         _ => None,
     }
 }

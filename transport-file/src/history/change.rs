@@ -63,25 +63,37 @@ impl HistoryChange {
     }
 }
 
-/// A change before its objects are decoded.
-#[derive(Debug)]
-pub(super) enum Change {
+/// A [`HistoryChange`] before its objects are decoded.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A watch told of an object that was not there before.
     Added(ObjectText),
+    /// A watch told of a new state of an object.
     Modified(ObjectText),
+    /// A watch told of a deletion, with the last state.
     Deleted(ObjectText),
+    /// The resource reached this version without a change.
     Reached(u64),
-    Relisted { changed: Vec<ObjectText>, gone: Vec<Key>, version: u64 },
+    /// A list shows changes that no watch told of.
+    Relisted {
+        /// The objects that are new or changed.
+        changed: Vec<ObjectText>,
+        /// The objects that are gone.
+        gone: Vec<Key>,
+        /// The version of the list.
+        version: u64,
+    },
 }
 
 /// What a recorded client was told of the objects in a scope.
 #[derive(Debug)]
-pub(super) struct Observation {
-    pub(super) scope: Arc<Scope>,
-    pub(super) told: Told,
+pub(crate) struct Observation {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) told: Told,
 }
 
 #[derive(Debug)]
-pub(super) enum Told {
+pub(crate) enum Told {
     /// All objects at a version.
     State {
         objects: Vec<ObjectText>,
@@ -106,22 +118,24 @@ pub(super) enum Told {
     },
     /// A watch could not go on, because its version was too old: the client has to list again.
     Expired,
+    /// The server ended a watch with this error.
+    Failed(String),
 }
 
 impl Told {
     /// Checks that a cluster can be at each of the versions, and go on from there.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let newest = match self {
             Self::State { objects, version } => objects.iter().map(|it| it.version).fold(*version, u64::max),
             Self::Relisted { version, .. } | Self::Watching { version } | Self::Reached { version, .. } => *version,
             Self::Set(object) | Self::Deleted(object) => object.version,
-            Self::Expired => 0,
+            Self::Expired | Self::Failed(_) => 0,
         };
         check_version(newest)
     }
 
     /// The type of the object that it tells of; an empty one if it tells of none, or of several.
-    pub(super) fn type_meta(&self) -> TypeMeta<'_> {
+    pub(crate) fn type_meta(&self) -> TypeMeta<'_> {
         match self {
             Self::Set(object) | Self::Deleted(object) => object.type_meta(),
             _ => TypeMeta::default(),

@@ -9,22 +9,27 @@ use crate::error::Fault;
 use crate::memory::Memory;
 use crate::object::number;
 use listwatch_core::request::Verb;
+use memchr::memmem::Finder;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The lists and watches of a capture that are open.
 #[derive(Debug)]
-pub(super) struct Clients {
+pub(crate) struct Clients {
     scopes: HashSet<Arc<Scope>>,
     /// The scopes that were watched.
-    pub(super) watched: HashSet<Arc<Scope>>,
+    pub(crate) watched: HashSet<Arc<Scope>>,
     /// The scopes whose answers are passed over.
-    pub(super) ignored: HashSet<Arc<Scope>>,
+    pub(crate) ignored: HashSet<Arc<Scope>>,
     open: HashMap<u64, Exchange>,
     /// The newest list of each scope that has a page to come, with the token of that page.
     continued: HashMap<Arc<Scope>, (String, BodyReader)>,
     /// That of the open lists, of the scopes, and of what the caller keeps.
-    pub(super) memory: Memory,
+    pub(crate) memory: Memory,
+    /// The text without which events of watches are passed over.
+    pub(crate) naming: Option<Finder<'static>>,
+    /// How many pieces of bodies that was.
+    pub(crate) passed_over: u64,
 }
 
 #[derive(Debug)]
@@ -51,9 +56,11 @@ impl Answer {
 }
 
 impl Clients {
-    pub(super) fn new(memory: Memory) -> Self {
+    pub(crate) fn new(memory: Memory) -> Self {
         Self {
             memory,
+            naming: None,
+            passed_over: 0,
             scopes: HashSet::new(),
             watched: HashSet::new(),
             ignored: HashSet::new(),
@@ -63,15 +70,15 @@ impl Clients {
     }
 
     /// Those of the same capture from its first line on, without those of these scopes.
-    pub(super) fn again(self, ignored: HashSet<Arc<Scope>>) -> Self {
+    pub(crate) fn again(self, ignored: HashSet<Arc<Scope>>) -> Self {
         let memory = self.memory.anew();
         // They fitted before.
         let _fits = memory.take(self.scopes.iter().map(|scope| scope.weight()).sum());
-        Self { scopes: self.scopes, watched: self.watched, ignored, ..Self::new(memory) }
+        Self { scopes: self.scopes, watched: self.watched, naming: self.naming, ignored, ..Self::new(memory) }
     }
 
     /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.
-    pub(super) fn line(&mut self, line: Line<'_>, told: &mut Vec<Observation>) -> Result<Option<u64>, Fault> {
+    pub(crate) fn line(&mut self, line: Line<'_>, told: &mut Vec<Observation>) -> Result<Option<u64>, Fault> {
         let Record { t, id, payload } = match line {
             Line::Record(record) => record,
             Line::Start(..) => return Ok(None),
@@ -134,6 +141,13 @@ impl Clients {
 
     fn data(&mut self, id: u64, data: Data<'_>, told: &mut Vec<Observation>) -> Result<(), Fault> {
         let Some(exchange) = self.open.get_mut(&id) else { return Ok(()) };
+        if let (Some(text), Answer::Body(body)) = (&self.naming, &exchange.answer)
+            && body.is_between_events()
+            && data.is_lines_without(text)
+        {
+            self.passed_over += 1;
+            return Ok(());
+        }
         self.memory.give_back(exchange.answer.weight());
         if self.ignored.contains(&exchange.scope) {
             self.open.remove(&id);

@@ -12,8 +12,12 @@ mod survey;
 mod tests;
 
 pub use crate::object::Unreadable;
-pub use change::{HistoryChange, HistoryStep};
+pub use change::{Change, HistoryChange, HistoryStep};
+pub(crate) use change::{Observation, Told};
+pub(crate) use clients::Clients;
 pub use scope::RecordedResource;
+pub(crate) use scope::{Sample, Scope};
+pub(crate) use state::ResourceState;
 
 use crate::body::{BodySurvey, Dates, ListBody, WatchLog, written_at};
 use crate::capture::{Collection, Reader};
@@ -22,14 +26,13 @@ use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
 use crate::memory::{MOST_STATE, Memory, weight_of_key};
 use crate::object::{ObjectText, check_version};
 use bodies::{BodyReader, PageEnd};
-use change::{Change, Observation, Told};
 use core::time::Duration;
 use listwatch_core::Resource;
 use listwatch_core::time::WallTime;
-use scope::{KindScopes, Sample, Scope};
+use scope::KindScopes;
 use skipped::Skipped;
 use source::{Log, News, Source, next_event};
-use state::{Left, ResourceState};
+use state::Left;
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
@@ -372,6 +375,12 @@ impl History {
         for state in unreadable {
             self.unreadable.get_or_insert(Unreadable { count: 0, ..state }).count += 1;
         }
+    }
+
+    /// The next change before its objects are decoded.
+    pub(crate) fn next_undecoded(&mut self) -> Option<(Duration, Arc<RecordedResource>, Change)> {
+        let Pending { at, state, change } = self.next_change()?;
+        Some((at, Arc::clone(&self.states[state].resource), change))
     }
 
     /// Reads up to the next change; `None` at the end.

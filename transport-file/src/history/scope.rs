@@ -25,9 +25,9 @@ pub struct RecordedResource {
 
 /// What one object tells of its resource.
 #[derive(Debug)]
-pub(super) struct Sample {
-    pub(super) kind: String,
-    pub(super) namespaced: bool,
+pub(crate) struct Sample {
+    pub(crate) kind: String,
+    pub(crate) namespaced: bool,
 }
 
 impl Collection {
@@ -37,7 +37,7 @@ impl Collection {
     }
 
     /// The resource of this collection.
-    pub(super) fn resource(&self, sample: Option<Sample>, metadata_only: bool) -> RecordedResource {
+    pub(crate) fn resource(&self, sample: Option<Sample>, metadata_only: bool) -> RecordedResource {
         let namespaced = self.namespace.is_some() || sample.as_ref().is_none_or(|sample| sample.namespaced);
         let kind = sample.map(|sample| sample.kind).filter(|_| !metadata_only);
         RecordedResource { collection: self.name.clone(), kind, namespaced, metadata_only }
@@ -45,7 +45,7 @@ impl Collection {
 }
 
 impl Sample {
-    pub(super) fn of(object: &ObjectText) -> Option<Self> {
+    pub(crate) fn of(object: &ObjectText) -> Option<Self> {
         let kind = object.type_meta().kind.into_owned();
         Some(Self { kind, namespaced: object.key.namespace().is_some() }).filter(|sample| !sample.kind.is_empty())
     }
@@ -53,11 +53,11 @@ impl Sample {
 
 /// The objects that a list or a watch shows: those of a collection, and of one namespace, by selectors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Scope {
-    pub(super) collection: Collection,
+pub(crate) struct Scope {
+    pub(crate) collection: Collection,
     labels: Option<String>,
     fields: Option<String>,
-    pub(super) metadata_only: bool,
+    pub(crate) metadata_only: bool,
 }
 
 /// The scopes of objects that no request names, by their kinds.

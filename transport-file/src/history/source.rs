@@ -73,7 +73,7 @@ impl Log {
             let until = relist.map_or(u64::MAX, |relist| relist.from);
             match next_event(&mut self.log, &mut self.cursor, until)? {
                 // It tells nothing of the objects. What was listed anew behind it is a relist.
-                Some(Told::Expired) => {}
+                Some(Told::Expired | Told::Failed(_)) => {}
                 Some(event) => {
                     let scope = self.scopes.of(&event.type_meta()).map_err(|fault| self.bad(fault))?;
                     break vec![Observation { scope, told: event }];

@@ -15,8 +15,8 @@ use std::sync::Arc;
 ///
 /// An object may be in several scopes. It is gone when no scope shows it.
 #[derive(Debug)]
-pub(super) struct ResourceState {
-    pub(super) resource: Arc<RecordedResource>,
+pub(crate) struct ResourceState {
+    pub(crate) resource: Arc<RecordedResource>,
     objects: HashMap<Key, Known>,
     scopes: Vec<ScopeState>,
     places: HashMap<Arc<Scope>, usize>,
@@ -29,11 +29,11 @@ pub(super) struct ResourceState {
 
 /// What is not told of changes.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(crate) struct Left {
     /// The states that cannot be read.
-    pub(super) unreadable: Vec<Unreadable>,
+    pub(crate) unreadable: Vec<Unreadable>,
     /// Why the states behind one are left out.
-    pub(super) fault: Option<Fault>,
+    pub(crate) fault: Option<Fault>,
 }
 
 /// The newest state of an object that was told.
@@ -56,7 +56,7 @@ struct ScopeState {
 }
 
 impl ResourceState {
-    pub(super) fn new(resource: Arc<RecordedResource>, is_log: bool, memory: &Memory, kept: &Memory) -> Self {
+    pub(crate) fn new(resource: Arc<RecordedResource>, is_log: bool, memory: &Memory, kept: &Memory) -> Self {
         let (objects, scopes, places) = (HashMap::new(), Vec::new(), HashMap::new());
         Self { resource, objects, scopes, places, memory: memory.clone(), kept: kept.clone(), is_log }
     }
@@ -65,10 +65,10 @@ impl ResourceState {
     ///
     /// # Errors
     /// There is no memory for it.
-    pub(super) fn take(&mut self, scope: &Arc<Scope>, told: Told) -> Result<Option<Change>, Fault> {
+    pub(crate) fn take(&mut self, scope: &Arc<Scope>, told: Told) -> Result<Option<Change>, Fault> {
         let place = self.place(scope)?;
         Ok(match told {
-            Told::Watching { .. } => None,
+            Told::Watching { .. } | Told::Failed(_) => None,
             Told::Expired => {
                 self.scopes[place].expired = true;
                 None
@@ -92,14 +92,19 @@ impl ResourceState {
         })
     }
 
+    /// Whether a client was told of this scope.
+    pub(crate) fn is_told_of(&self, scope: &Arc<Scope>) -> bool {
+        self.places.contains_key(scope)
+    }
+
     /// The keys of the objects that are there.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.objects.keys()
     }
 
     /// The change with its objects; `None` if those are left out. Of a deletion that cannot be read, the object is its
     /// place alone.
-    pub(super) fn decoded(&mut self, change: Change, left: &mut Left) -> Option<HistoryChange> {
+    pub(crate) fn decoded(&mut self, change: Change, left: &mut Left) -> Option<HistoryChange> {
         let mut values = |objects: Vec<ObjectText>| self.values(objects, left, drop);
         Some(match change {
             Change::Added(object) => HistoryChange::Added(values(vec![object]).pop()?),
@@ -113,7 +118,7 @@ impl ResourceState {
     }
 
     /// Decodes objects, as far as there is memory for them. Calls `on_unreadable` for each that cannot be read.
-    pub(super) fn values(
+    pub(crate) fn values(
         &mut self,
         objects: Vec<ObjectText>,
         left: &mut Left,

@@ -10,7 +10,7 @@ mod summary;
 
 pub use client::PlaybackClient;
 pub use config::{Chunks, Pace, PlaybackConfig};
-pub use steps::{SentCall, Step, StepKind, Steps};
+pub use steps::{Step, StepKind, Steps};
 pub use summary::{Progress, Summary, Tally};
 
 use crate::body::{BodySurvey, WatchLog};

@@ -1,14 +1,13 @@
 //! What reconciles did, in the order of the tape.
 
 use super::answer::{Part, ending};
-use crate::capture::format::{End, Line, Payload, Record, RequestRecord};
-use crate::capture::{Note, NoteKind, Order, Read, Reader, Stage};
+use crate::capture::format::{Line, Payload, Record, RequestRecord};
+use crate::capture::{Call, Calls, Note, NoteKind, Order, Read, Reader, SentCall, Stage};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::api::{ApiResponse, Reply};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The steps of the reconciles on a tape. [`Playback::steps`](crate::Playback::steps) makes it.
 ///
@@ -25,8 +24,8 @@ pub struct Steps {
 /// What the notes and requests up to here say.
 #[derive(Default)]
 struct Noted {
-    /// The open requests of reconciles, by their ids.
-    open: BTreeMap<u64, OpenCall>,
+    /// The open requests of reconciles.
+    open: Calls,
     /// The reconciles that began and did not end.
     running: BTreeSet<u64>,
     /// The number of the last note; zero before the first.
@@ -63,59 +62,8 @@ pub enum StepKind {
     GivenUp(u64),
 }
 
-/// A request that a reconcile sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SentCall {
-    /// The id of the request on the tape.
-    #[serde(skip)]
-    pub id: u64,
-    /// The HTTP method.
-    pub method: String,
-    /// The path and the query.
-    pub target: String,
-    /// The media type of the body.
-    pub content_type: Option<String>,
-    /// The body; empty for none.
-    #[serde(with = "text_or_bytes")]
-    pub body: Vec<u8>,
-    /// Whether keyed hashes stand for the values of a Secret or a token, in the body and in that of the response.
-    pub hashed: bool,
-}
-
-/// A body as a text, if it is one.
-mod text_or_bytes {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Body {
-        Text(String),
-        Bytes(Vec<u8>),
-    }
-
-    pub(super) fn serialize<S: Serializer>(body: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        match str::from_utf8(body) {
-            Ok(text) => text.serialize(serializer),
-            Err(_) => body.serialize(serializer),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        Body::deserialize(deserializer).map(|body| match body {
-            Body::Text(text) => text.into_bytes(),
-            Body::Bytes(bytes) => bytes,
-        })
-    }
-}
-
 /// How many reconciles a message names.
 const NAMED: usize = 3;
-
-struct OpenCall {
-    reconcile: u64,
-    response: ApiResponse,
-}
 
 impl Steps {
     pub(super) fn new(reader: Reader) -> Self {
@@ -174,7 +122,9 @@ impl Noted {
                 self.check(number, &note)?;
                 (t, Some((note.reconcile, StepKind::Noted(note))))
             }
-            (Line::Record(Record { t, id, payload: Payload::Request(request) }), _) => (t, self.request(id, &request)?),
+            (Line::Record(Record { t, id, payload: Payload::Request(request) }), _) => {
+                (t, self.request(t, id, &request)?)
+            }
             (Line::Record(Record { t, id, payload }), Order::Behind(before)) => (t, self.record(id, before, payload)),
             (Line::Start(..) | Line::Record(_), _) => return Ok(None),
         };
@@ -182,40 +132,32 @@ impl Noted {
         Ok(found.map(step))
     }
 
-    fn request(&mut self, id: u64, request: &RequestRecord<'_>) -> Result<Option<(u64, StepKind)>, Fault> {
+    fn request(&mut self, t: u64, id: u64, request: &RequestRecord<'_>) -> Result<Option<(u64, StepKind)>, Fault> {
         self.has_hashes |= request.hashed;
         let Some(reconcile) = request.by else { return Ok(None) };
         if !self.running.contains(&reconcile) && self.last == 0 {
             return Err(contradicts(format_args!("a request of reconcile {reconcile}, which did not begin")));
         }
-        self.open.insert(id, OpenCall { reconcile, response: ApiResponse::new(0, Vec::new()) });
-        Ok(Some((reconcile, StepKind::Sent(SentCall::of(id, request)))))
+        let call = Call::of(t, id, request);
+        let sent = StepKind::Sent(call.request.clone());
+        self.open.open(call);
+        Ok(Some((reconcile, sent)))
     }
 
     /// A further record of a request, which was at this stage before.
     fn record(&mut self, id: u64, before: Stage, payload: Payload<'_>) -> Option<(u64, StepKind)> {
-        let call = self.open.get_mut(&id)?;
-        match payload {
-            Payload::Request(_) => None,
-            Payload::Response(response) => {
-                let head = response.head();
-                (call.response.status, call.response.retry_after) = (head.status, head.retry_after);
-                None
-            }
-            Payload::Data(data) => {
-                call.response.body.extend(data.into_bytes());
-                None
-            }
-            Payload::End(End { how, by_client }) => {
-                let OpenCall { reconcile, response } = self.open.remove(&id)?;
-                let kind = match ending(before, &how) {
-                    _ if by_client => StepKind::GivenUp(id),
-                    Part::Failed(error) => StepKind::Answered(id, Reply::Failed(error)),
-                    _ => StepKind::Answered(id, Reply::Answered(response)),
-                };
-                Some((reconcile, kind))
-            }
-        }
+        let Payload::End(end) = &payload else {
+            self.open.take(id, &payload, usize::MAX);
+            return None;
+        };
+        let Call { reconcile, answer, .. } = self.open.end(id, end)?;
+        let answered = |answer: Option<ApiResponse>| answer.unwrap_or_else(|| ApiResponse::new(0, Vec::new()));
+        let kind = match ending(before, &end.how) {
+            _ if end.by_client => StepKind::GivenUp(id),
+            Part::Failed(error) => StepKind::Answered(id, Reply::Failed(error)),
+            _ => StepKind::Answered(id, Reply::Answered(answered(answer))),
+        };
+        Some((reconcile?, kind))
     }
 
     /// Checks that no note is missing before this one.
@@ -238,21 +180,6 @@ impl Noted {
             NoteKind::Began { .. } => contradicts(format_args!("reconcile {number} begins again")),
             _ => contradicts(format_args!("a note of reconcile {number}, which does not run here")),
         })
-    }
-}
-
-impl SentCall {
-    fn of(id: u64, request: &RequestRecord<'_>) -> Self {
-        let body =
-            request.body.as_ref().map(|body| body.text().map_or_else(|| body.json().into(), |text| text.into_owned()));
-        Self {
-            id,
-            method: request.method.as_ref().to_owned(),
-            target: request.path.as_ref().to_owned(),
-            content_type: request.content_type().map(str::to_owned),
-            body: body.unwrap_or_default().into_bytes(),
-            hashed: request.hashed,
-        }
     }
 }
 

@@ -8,6 +8,7 @@ mod field_path;
 mod follow;
 mod replay;
 mod serve;
+mod show;
 mod usage;
 mod values;
 
@@ -18,6 +19,7 @@ pub(crate) use field_path::FieldPath;
 pub(crate) use follow::{FollowOptions, RecordOptions, Scope, ServerOptions, WatchOptions};
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
+pub(crate) use show::{ShowOptions, What};
 pub(crate) use values::{Format, Kind, Output, Print};
 
 use clap::error::ErrorKind;
@@ -33,6 +35,7 @@ Examples:
   listwatch watch pods                            # print each change of each pod
   listwatch record pods -o pods.jsonl.zst         # write the traffic to a file
   listwatch replay pods.jsonl.zst --print events  # print what a controller saw
+  listwatch show pods.jsonl.zst web/a             # what happened to one pod, and whose doing it was
   listwatch serve pods.jsonl.zst                  # be a cluster for kubectl
 
 `listwatch help COMMAND` has the options and more examples of each command.
@@ -43,7 +46,7 @@ Exit status:
   2  the arguments are wrong
   3  what `replay --against` or `audit` compared differs";
 
-/// Kubernetes informers: watch resources of a cluster, record the watches, replay or serve the recording
+/// Kubernetes informers: watch resources of a cluster, record the watches, show, replay or serve the recording
 #[derive(Parser)]
 #[command(
     name = "listwatch",
@@ -64,6 +67,7 @@ pub(crate) enum Command {
     Watch(WatchOptions),
     Record(RecordOptions),
     Replay(ReplayOptions),
+    Show(ShowOptions),
     Serve(ServeOptions),
     Audit(AuditOptions),
     Completions(CompletionsOptions),

@@ -75,7 +75,27 @@ pub(crate) enum Moment {
     End,
 }
 
-fn moment(text: &str) -> Result<Moment, &'static str> {
+impl Moment {
+    /// The time since a recording began at this date; `None` for its end, and for one that was before.
+    pub(crate) fn since(self, began: WallTime) -> Option<Duration> {
+        match self {
+            Self::End => None,
+            Self::After(time) => Some(time),
+            Self::Date(date) => (date >= began).then(|| date.saturating_since(began)),
+            Self::TimeOfDay(time) => Some(until(began, time)),
+        }
+    }
+}
+
+/// The time from a date until it is that time of the day (UTC) next.
+fn until(date: WallTime, time: Duration) -> Duration {
+    const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+    let time = i64::try_from(time.as_micros()).unwrap_or_default();
+    let rest = (time - date.as_unix_micros()).rem_euclid(DAY);
+    Duration::from_micros(rest.unsigned_abs())
+}
+
+pub(super) fn moment(text: &str) -> Result<Moment, &'static str> {
     let time_of_day = || {
         let time: Time = text.parse().ok().filter(|_| text.contains(':') && !text.contains('-'))?;
         Duration::try_from(time.duration_since(Time::midnight())).ok().map(Moment::TimeOfDay)

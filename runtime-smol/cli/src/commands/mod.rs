@@ -6,6 +6,7 @@ mod follow;
 mod record;
 mod replay;
 mod serve;
+mod show;
 mod watch;
 mod yaml;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
         Command::Watch(options) => watch::watch(options),
         Command::Record(options) => record::record(options),
         Command::Replay(options) => replay::replay(options),
+        Command::Show(options) => show::show(options),
         Command::Audit(options) => audit::audit(options),
         Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => output::print(&completions(options.shell)).map_err(CommandError::Output),

@@ -2,20 +2,17 @@
 
 use super::secrets::is_secret;
 use listwatch::text::Printable;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The changes that are listed one by one; the others are counted.
-const LISTED: usize = 6;
-/// The characters of a value that is shown. Of a longer one, it is said that it changed.
-const VALUE: usize = 40;
 /// The characters of a path at the most.
 const PATH: usize = 120;
 
 /// Fields that change whenever an object does, and times at which something was seen to live.
-const LEFT_OUT: &[&str] = &[
+const QUIET: &[&str] = &[
     "generation",
     "lastHeartbeatTime",
     "lastProbeTime",
@@ -29,13 +26,55 @@ const LEFT_OUT: &[&str] = &[
 /// The fields by which objects of a list are known, the first that all of them have.
 const NAMES: &[&str] = &["name", "type", "uid", "containerPort", "port", "ip"];
 
+/// How changes are told.
+#[derive(Clone, Copy)]
+pub(crate) struct Look {
+    /// The changes that are listed one by one; the others are counted.
+    pub(crate) listed: usize,
+    /// The characters of a value that is shown. Of a longer one, it is said that it changed.
+    pub(crate) value: usize,
+    /// The fields that are left out, wherever they stand.
+    pub(crate) left_out: &'static [&'static str],
+    /// Whether values of Secrets are shown.
+    pub(crate) secrets: bool,
+    /// Whether the fields of an added or removed object are listed, if it is too long to be shown as a whole.
+    pub(crate) deep: bool,
+}
+
+/// A line of `watch`.
+const LINE: Look = Look { listed: 6, value: 40, left_out: QUIET, secrets: false, deep: false };
+
+/// The changes from one state to the next; those of fields that change often come last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Changes {
+    pub(crate) listed: Vec<FieldChange>,
+    /// How many are not listed.
+    pub(crate) more: usize,
+}
+
+/// The change of a field. What cannot be shown of its values is absent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct FieldChange {
+    pub(crate) field: String,
+    change: Sort,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    Added,
+    Removed,
+    Changed,
+}
+
 /// The changes from one state to the next, in one line; empty if there are none worth a word. Of a `secret`, no value is
 /// shown.
 pub(super) fn changes(old: &Value, new: &Value, secret: bool) -> String {
-    let mut changes = Changes { listed: Vec::new(), more: 0, secret: secret || is_secret(old) || is_secret(new) };
-    changes.compare(&mut String::new(), old, new);
-    let more = (changes.more > 0).then(|| format!("and {} more", changes.more));
-    changes.listed.into_iter().chain(more).collect::<Vec<_>>().join(", ")
+    Changes::between(old, new, secret, LINE).to_string()
 }
 
 /// A hash of all but the fields that change whenever an object does.
@@ -48,7 +87,7 @@ pub(crate) fn fingerprint(object: &Value) -> u64 {
 fn hash(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Object(fields) => {
-            for (name, value) in fields.iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str())) {
+            for (name, value) in fields.iter().filter(|(name, _)| !QUIET.contains(&name.as_str())) {
                 name.hash(hasher);
                 hash(value, hasher);
             }
@@ -61,22 +100,70 @@ fn hash(value: &Value, hasher: &mut DefaultHasher) {
     }
 }
 
-struct Changes {
-    listed: Vec<String>,
-    more: usize,
-    /// No value is shown.
-    secret: bool,
+impl Changes {
+    /// Compares two states, of a Secret or of another object.
+    pub(crate) fn between(old: &Value, new: &Value, secret: bool, look: Look) -> Self {
+        let hides = !look.secrets && (secret || is_secret(old) || is_secret(new));
+        let mut comparison = Comparison { look, hides, ..Comparison::default() };
+        comparison.compare(&mut String::new(), old, new);
+        let Comparison { mut listed, quiet, more, .. } = comparison;
+        let room = look.listed - listed.len();
+        let more = more + quiet.len().saturating_sub(room);
+        listed.extend(quiet.into_iter().take(room));
+        Self { listed, more }
+    }
 }
 
-impl Changes {
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = (self.more > 0).then(|| format!("and {} more", self.more));
+        let words: Vec<String> = self.listed.iter().map(FieldChange::to_string).chain(more).collect();
+        f.write_str(&words.join(", "))
+    }
+}
+
+impl fmt::Display for FieldChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, change, old, new } = self;
+        match (change, old, new) {
+            (Sort::Added, _, Some(new)) => write!(f, "+{field} {new}"),
+            (Sort::Added, ..) => write!(f, "+{field}"),
+            (Sort::Removed, Some(old), _) => write!(f, "-{field} {old}"),
+            (Sort::Removed, ..) => write!(f, "-{field}"),
+            (Sort::Changed, Some(old), Some(new)) => write!(f, "{field} {old} → {new}"),
+            (Sort::Changed, ..) => write!(f, "{field} changed"),
+        }
+    }
+}
+
+/// The comparison of two states.
+#[derive(Default)]
+struct Comparison {
+    look: Look,
+    /// No value is shown.
+    hides: bool,
+    listed: Vec<FieldChange>,
+    /// Those of fields that change often.
+    quiet: Vec<FieldChange>,
+    is_quiet: bool,
+    more: usize,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        LINE
+    }
+}
+
+impl Comparison {
     fn compare(&mut self, path: &mut String, old: &Value, new: &Value) {
         match (old, new) {
             _ if old == new => {}
             (Value::Object(old), Value::Object(new)) => self.compare_maps(path, old, new),
             (Value::Array(old), Value::Array(new)) => self.compare_lists(path, old, new),
             _ => match (self.value(old), self.value(new)) {
-                (Some(old), Some(new)) => self.note(path, "", &format!(" {old} → {new}")),
-                _ => self.note(path, "", " changed"),
+                (Some(old), Some(new)) => self.note(path, Sort::Changed, Some(old), Some(new)),
+                _ => self.note(path, Sort::Changed, None, None),
             },
         }
     }
@@ -86,18 +173,35 @@ impl Changes {
         let is_top = path.is_empty();
         let added = new.keys().filter(|name| !old.contains_key(*name));
         let mut names: Vec<&String> =
-            old.keys().chain(added).filter(|name| !LEFT_OUT.contains(&name.as_str())).collect();
+            old.keys().chain(added).filter(|name| !self.look.left_out.contains(&name.as_str())).collect();
         names.sort_by_key(|name| (is_top && *name == "metadata", is_top && *name == "status", *name));
         for name in names {
+            // An object of a list that is new is named by its place.
+            let is_name = |value: &Value| value.as_str().is_some_and(|text| path.ends_with(&format!("[{text}]")));
+            if NAMES.contains(&name.as_str())
+                && (old.is_empty() || new.is_empty())
+                && old.get(name).or_else(|| new.get(name)).is_some_and(is_name)
+            {
+                continue;
+            }
+            let before = self.is_quiet;
+            self.is_quiet |= QUIET.contains(&name.as_str());
             self.at(path, &field(name), |changes, path| changes.compare_members(path, old.get(name), new.get(name)));
+            self.is_quiet = before;
         }
     }
 
     fn compare_members(&mut self, path: &mut String, old: Option<&Value>, new: Option<&Value>) {
         match (old, new) {
             (Some(old), Some(new)) => self.compare(path, old, new),
-            (None, Some(new)) => self.note_whole(path, "+", new),
-            (Some(old), None) => self.note_whole(path, "-", old),
+            (None, Some(new)) => match (self.value(new), new) {
+                (None, Value::Object(new)) if self.look.deep => self.compare_maps(path, &Map::new(), new),
+                (shown, _) => self.note(path, Sort::Added, None, shown),
+            },
+            (Some(old), None) => match (self.value(old), old) {
+                (None, Value::Object(old)) if self.look.deep => self.compare_maps(path, old, &Map::new()),
+                (shown, _) => self.note(path, Sort::Removed, shown, None),
+            },
             (None, None) => {}
         }
     }
@@ -135,34 +239,32 @@ impl Changes {
         path.truncate(before);
     }
 
-    /// Notes a value that was added or removed.
-    fn note_whole(&mut self, path: &str, sign: &str, value: &Value) {
-        let value = self.value(value).map(|value| format!(" {value}")).unwrap_or_default();
-        self.note(path, sign, &value);
-    }
-
-    fn note(&mut self, path: &str, sign: &str, words: &str) {
-        if self.listed.len() == LISTED {
+    fn note(&mut self, path: &str, change: Sort, old: Option<String>, new: Option<String>) {
+        let list = if self.is_quiet { &mut self.quiet } else { &mut self.listed };
+        if list.len() == self.look.listed {
             self.more += 1;
             return;
         }
-        self.listed.push(format!("{sign}{}{words}", Printable::new(path).at_most(PATH)));
+        let field = Printable::new(path).at_most(PATH).to_string();
+        list.push(FieldChange { field, change, old, new });
     }
 
     /// A value that is short enough to be shown, and no secret. Of an empty object or list nothing is worth a word.
     fn value(&self, value: &Value) -> Option<String> {
         let text = match value {
-            _ if self.secret => return None,
+            _ if self.hides => return None,
             Value::String(text) if is_plain(text) => text.clone(),
-            Value::Object(_) | Value::Array(_) if value != &Value::Array(Vec::new()) => short_json(value)?,
+            Value::Object(_) | Value::Array(_) if value != &Value::Array(Vec::new()) => {
+                short_json(value, self.look.value)?
+            }
             other => other.to_string(),
         };
-        (text.chars().count() <= VALUE).then(|| Printable::new(text).to_string())
+        (text.chars().count() <= self.look.value).then(|| Printable::new(text).to_string())
     }
 }
 
 /// The JSON of a small value; a large one is not even written.
-fn short_json(value: &Value) -> Option<String> {
+fn short_json(value: &Value, most: usize) -> Option<String> {
     fn size(value: &Value) -> usize {
         match value {
             Value::Object(map) => map.iter().map(|(name, value)| name.len() + size(value) + 4).sum(),
@@ -171,7 +273,7 @@ fn short_json(value: &Value) -> Option<String> {
             _ => 1,
         }
     }
-    (size(value) <= VALUE).then(|| value.to_string())
+    (size(value) <= most).then(|| value.to_string())
 }
 
 /// Whether a string needs no quotes.

@@ -6,13 +6,13 @@ pub(crate) mod changes;
 pub(crate) mod messages;
 pub(crate) mod printer;
 pub(crate) mod progress;
+pub(crate) mod screen;
 pub(crate) mod seconds;
+pub(crate) mod secrets;
 pub(crate) mod shown;
 pub(crate) mod text;
 
 mod date;
-mod screen;
-mod secrets;
 mod table;
 mod yaml;
 

@@ -6,48 +6,48 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A terminal, or another output, which has no width and no colours.
 #[derive(Clone, Copy)]
-pub(super) struct Screen {
+pub(crate) struct Screen {
     is_terminal: bool,
     colours: bool,
 }
 
 impl Screen {
     /// Standard output. `NO_COLOR` and a terminal without capabilities leave out colours.
-    pub(super) fn of_stdout() -> Self {
+    pub(crate) fn of_stdout() -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self { is_terminal, colours: is_terminal && !is_set("NO_COLOR") && !is_dumb }
     }
 
-    pub(super) fn is_terminal(self) -> bool {
+    pub(crate) fn is_terminal(self) -> bool {
         self.is_terminal
     }
 
     /// The columns of the terminal now; `None` if there is no limit.
-    pub(super) fn width(self) -> Option<usize> {
+    pub(crate) fn width(self) -> Option<usize> {
         let size = self.is_terminal.then(|| Term::stdout().size_checked()).flatten();
         size.map(|(_rows, columns)| columns.into()).filter(|columns| *columns > 0)
     }
 
     /// The text in a colour, if the terminal has colours.
-    pub(super) fn coloured(self, text: &str, colour: Color) -> String {
+    pub(crate) fn coloured(self, text: &str, colour: Color) -> String {
         Style::new().fg(colour).force_styling(self.colours).apply_to(text).to_string()
     }
 
     /// The text in a weaker colour, if the terminal has colours.
-    pub(super) fn dimmed(self, text: &str) -> String {
+    pub(crate) fn dimmed(self, text: &str) -> String {
         Style::new().dim().force_styling(self.colours).apply_to(text).to_string()
     }
 }
 
 /// The columns that a text takes.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// The beginning of a text, with an ellipsis if it takes more than `columns`.
-pub(super) fn cut(text: &str, columns: usize) -> String {
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -62,7 +62,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
 }
 
 /// The text, filled up with blanks to so many columns.
-pub(super) fn padded(text: &str, columns: usize) -> String {
+pub(crate) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 

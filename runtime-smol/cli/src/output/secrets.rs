@@ -8,17 +8,17 @@ use serde_json::Value;
 const HIDDEN: &str = "(secret)";
 
 /// Whether a collection is one of Secrets, whole or as metadata.
-pub(super) fn are_secrets(resource: &Resource) -> bool {
+pub(crate) fn are_secrets(resource: &Resource) -> bool {
     is_confidential(resource.path())
 }
 
 /// Whether an object is a Secret.
-pub(super) fn is_secret(object: &Value) -> bool {
+pub(crate) fn is_secret(object: &Value) -> bool {
     object["kind"] == "Secret" && matches!(object["apiVersion"].as_str(), None | Some("v1"))
 }
 
 /// Replaces the values of a Secret. Its annotations are among them: `kubectl apply` keeps a copy of the data there.
-pub(super) fn hide(object: &mut Value) {
+pub(crate) fn hide(object: &mut Value) {
     for values in ["/data", "/stringData", "/metadata/annotations"] {
         let values = object.pointer_mut(values);
         match values {

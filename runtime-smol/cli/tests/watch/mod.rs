@@ -18,4 +18,4 @@ mod several;
 mod stderr;
 mod tables;
 #[cfg(unix)]
-mod terminal;
+pub(crate) mod terminal;

@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use unicode_width::UnicodeWidthStr;
 
-/// What the command prints on a terminal of so many columns, up to so many lines.
-fn printed(arguments: &str, columns: u16, environment: &[(&str, &str)], lines: usize) -> String {
+/// A terminal of so many columns: its screen, and the end that a program writes to.
+pub(crate) fn terminal(columns: u16) -> (File, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -18,13 +18,19 @@ fn printed(arguments: &str, columns: u16, environment: &[(&str, &str)], lines: u
     tcsetwinsize(&terminal, size).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let stdout = File::options().write(true).open(name.to_str().unwrap()).unwrap();
+    (File::from(terminal), stdout)
+}
+
+/// What the command prints on a terminal of so many columns, up to so many lines.
+fn printed(arguments: &str, columns: u16, environment: &[(&str, &str)], lines: usize) -> String {
+    let (terminal, stdout) = terminal(columns);
     let mut command = command(arguments.split_whitespace());
     command.args(["--for", "2m"]).stdout(stdout).stderr(Stdio::piped()).env("TERM", "xterm").env_remove("NO_COLOR");
     command.envs(environment.iter().copied());
     let mut child = command.spawn().unwrap();
     // The terminal hangs up when its last writer is gone, so the command alone may have it.
     drop(command);
-    let mut reader = BufReader::new(File::from(terminal));
+    let mut reader = BufReader::new(terminal);
     let mut text = String::new();
     for _ in 0..lines {
         assert!(reader.read_line(&mut text).unwrap() > 0, "it ended: {text}");

@@ -6,7 +6,7 @@ mod date;
 mod discovery;
 mod http;
 mod site;
-mod table;
+pub(super) mod table;
 mod timeline;
 
 use crate::arguments::{Moment, ServeOptions, hide_credentials};
@@ -49,7 +49,9 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     // A saved list is a state of that moment or a later one.
     match options.at.filter(|_| timeline.end().is_zero()) {
         Some(Moment::Date(date)) => timeline.began = timeline.began.max(date),
-        Some(Moment::TimeOfDay(time)) => timeline.began = timeline.began + until(timeline.began, time),
+        Some(moment @ Moment::TimeOfDay(_)) => {
+            timeline.began = timeline.began + moment.since(timeline.began).unwrap_or_default();
+        }
         _ => {}
     }
     let moment = moment(options, &timeline)?;
@@ -105,22 +107,11 @@ fn moment(options: &ServeOptions, timeline: &Timeline) -> Result<Duration, Comma
     let moment = match &options.at {
         None => timeline.position,
         Some(Moment::End) => timeline.end(),
-        Some(Moment::After(time)) => *time,
-        Some(Moment::Date(date)) if *date < timeline.began => return Err(out_of_range(options, timeline)),
-        Some(Moment::Date(date)) => date.saturating_since(timeline.began),
-        Some(Moment::TimeOfDay(time)) => until(timeline.began, *time),
+        Some(moment) => moment.since(timeline.began).ok_or_else(|| out_of_range(options, timeline))?,
     };
     let is_past = !matches!(options.at, None | Some(Moment::End)) && moment > timeline.end();
     // The first state counts from the beginning.
     if is_past { Err(out_of_range(options, timeline)) } else { Ok(moment.max(timeline.position)) }
-}
-
-/// The time from a date until it is that time of the day (UTC) next.
-fn until(began: WallTime, time: Duration) -> Duration {
-    const DAY: i64 = 24 * 60 * 60 * 1_000_000;
-    let time = i64::try_from(time.as_micros()).unwrap_or_default();
-    let rest = (time - began.as_unix_micros()).rem_euclid(DAY);
-    Duration::from_micros(rest.unsigned_abs())
 }
 
 fn out_of_range(options: &ServeOptions, timeline: &Timeline) -> CommandError {

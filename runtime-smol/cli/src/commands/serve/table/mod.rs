@@ -5,6 +5,8 @@ mod pod;
 
 use super::date::RecordedDate;
 use columns::{Column, columns};
+use listwatch::decode;
+use listwatch::time::WallTime;
 use serde_json::{Map, Value, json};
 
 /// How a client wants tables.
@@ -123,6 +125,22 @@ impl Tables {
             }
         }
     }
+}
+
+/// The columns of a collection, and the cells of one of its objects at a date.
+pub(in crate::commands) fn cells_of(
+    collection: &str,
+    object: &Value,
+    now: WallTime,
+) -> (Vec<decode::Column>, Vec<Value>) {
+    let named = |column: &Column| {
+        let mut named = decode::Column::default();
+        named.name = column.name.to_owned();
+        named.format = if column.name == "Name" { "name".to_owned() } else { String::new() };
+        named.priority = column.priority.into();
+        named
+    };
+    columns(collection).iter().map(|column| (named(column), (column.cell)(object, now))).unzip()
 }
 
 fn definition(column: &Column) -> Value {

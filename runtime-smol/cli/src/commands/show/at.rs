@@ -1,0 +1,175 @@
+//! The objects of a recording as they were at a moment.
+
+use super::filter::Filter;
+use super::known;
+use super::recording::{self, Recording};
+use super::target::name_of;
+use crate::arguments::{Moment, Output, Print, ShowOptions};
+use crate::commands::serve::table::cells_of;
+use crate::error::CommandError;
+use crate::output::messages;
+use crate::output::printer::{Form, Printed, Printer};
+use crate::output::shown::Shown;
+use listwatch::decode::Column;
+use listwatch::file::{CaptureError, MomentKind, ObjectText, RecordedChange, RecordedResource, Timeline};
+use listwatch::object::{MetaBuilder, Object, ObjectHandle};
+use listwatch::time::WallTime;
+use listwatch::{Key, Resource};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The objects that are selected, by their resources.
+#[derive(Default)]
+struct State(BTreeMap<String, Part>);
+
+struct Part {
+    resource: Arc<RecordedResource>,
+    objects: BTreeMap<Key, ObjectText>,
+}
+
+/// An object that is printed with the columns of its kind.
+struct Row {
+    object: Value,
+    columns: Vec<Column>,
+    cells: Vec<Value>,
+}
+
+/// Prints the objects at a moment.
+///
+/// # Errors
+/// The recording cannot be read, has no such moment, or cannot be printed.
+pub(super) fn show_at(options: &ShowOptions, at: Moment, file: &Path) -> Result<(), CommandError> {
+    if !options.whats().is_empty() {
+        return Err(CommandError::Arguments(
+            "--at shows objects; leave out changes, reconciles, writes, failures and leases",
+        ));
+    }
+    let Recording { mut timeline, began } = Recording::open(options, file)?;
+    let until = recording::since(at, began)?;
+    let filter = Filter::of(options, Duration::ZERO, Duration::MAX);
+    if let Some(text) = filter.text_of_keys() {
+        timeline = timeline.naming(text);
+    }
+    let mut state = State::default();
+    let (end, fault) = state.read(&mut timeline, until.unwrap_or(Duration::MAX), &filter);
+    let began = began.unwrap_or(WallTime::UNIX_EPOCH);
+    let is_past = end.is_some_and(|end| at != Moment::End && until.is_none_or(|until| until > end));
+    if let Some(length) = end.filter(|_| is_past) {
+        let (file, dates) = (options.file.clone(), [began, began + length]);
+        return Err(CommandError::OutOfRange { file, dates, length, fault: fault.map(Box::new) });
+    }
+    let until = until.unwrap_or_default();
+    let now = began + end.map_or(until, |end| until.min(end));
+    state.print(options, &filter, now).map_err(CommandError::Output)?;
+    fault.map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+impl State {
+    /// Takes all changes up to a time. The first states count from the beginning. Returns the time of the last moment if
+    /// that is before, and the fault that ended it.
+    fn read(
+        &mut self,
+        timeline: &mut Timeline,
+        until: Duration,
+        filter: &Filter,
+    ) -> (Option<Duration>, Option<CaptureError>) {
+        let mut last = Duration::ZERO;
+        for moment in timeline {
+            let moment = match moment {
+                Ok(moment) => moment,
+                Err(error) => return (Some(last), Some(error)),
+            };
+            if moment.at > until && !self.0.is_empty() {
+                return (None, None);
+            }
+            last = moment.at;
+            if let MomentKind::Changed { resource, change, .. } = moment.kind {
+                self.take(&resource, change, filter);
+            }
+        }
+        (Some(last), None)
+    }
+
+    fn take(&mut self, resource: &Arc<RecordedResource>, change: RecordedChange, filter: &Filter) {
+        let name = name_of(resource);
+        let part =
+            self.0.entry(name).or_insert_with(|| Part { resource: Arc::clone(resource), objects: BTreeMap::new() });
+        let mut set = |object: ObjectText| {
+            if filter.selects(&resource.collection, object.key().as_str()) {
+                part.objects.insert(object.key().clone(), object);
+            }
+        };
+        match change {
+            RecordedChange::Added(object) | RecordedChange::Modified(object) => set(object),
+            RecordedChange::Deleted(object) => _ = part.objects.remove(object.key()),
+            RecordedChange::Reached(_) => {}
+            RecordedChange::Relisted { changed, gone, .. } => {
+                changed.into_iter().for_each(&mut set);
+                gone.iter().for_each(|key| _ = part.objects.remove(key));
+            }
+        }
+    }
+
+    fn print(self, options: &ShowOptions, filter: &Filter, now: WallTime) -> std::io::Result<()> {
+        let parts: Vec<(Part, Vec<ObjectHandle<Row>>)> = self
+            .0
+            .into_values()
+            .map(|part| {
+                let rows = part.objects.values().filter_map(|object| part.row(object, filter, now)).collect();
+                (part, rows)
+            })
+            .filter(|(_, rows): &(Part, Vec<_>)| !rows.is_empty())
+            .collect();
+        if parts.is_empty() {
+            messages::print("there is no such object at that time");
+        }
+        let printed = |(part, _): &(Part, Vec<_>)| {
+            let path = path_of(&part.resource.collection);
+            Printed::new(name_of(&part.resource), &Resource::new(&path))
+        };
+        let output = options.output.unwrap_or(Output::Table);
+        let form = Form::Objects { output, secrets: options.show_secrets, labels: false };
+        let printed = parts.iter().map(printed).collect();
+        let mut printer =
+            Printer::new(std::io::stdout().lock(), Some(Print::Store), form, printed, options.namespace.is_none());
+        printer.show_at(Some(now));
+        parts.into_iter().enumerate().try_for_each(|(index, (_, rows))| printer.store(index, rows))
+    }
+}
+
+impl Part {
+    fn row(&self, object: &ObjectText, filter: &Filter, now: WallTime) -> Option<ObjectHandle<Row>> {
+        let value = object.value().unwrap_or_else(|_| known::value(object.text()));
+        let mut meta = MetaBuilder::default();
+        meta.set_name(object.key().name());
+        object.key().namespace().into_iter().for_each(|namespace| meta.set_namespace(namespace));
+        meta.set_resource_version(&object.version().to_string());
+        if !filter.is_labelled(&value) {
+            return None;
+        }
+        let (columns, cells) = cells_of(&self.resource.collection, &value, now);
+        Some(Object { meta: meta.build()?, value: Row { object: value, columns, cells } }.into())
+    }
+}
+
+impl Shown for Row {
+    fn json(&self) -> Value {
+        self.object.clone()
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn cells(&self) -> Vec<Value> {
+        self.cells.clone()
+    }
+}
+
+fn path_of(collection: &str) -> String {
+    let root = if collection.matches('/').count() > 1 { "apis" } else { "api" };
+    format!("/{root}/{collection}")
+}

@@ -1,0 +1,39 @@
+//! The recording, and its dates.
+
+use crate::arguments::{Moment, ShowOptions};
+use crate::error::CommandError;
+use listwatch::file::{CaptureError, History, Timeline};
+use listwatch::time::WallTime;
+use std::path::Path;
+use std::time::Duration;
+
+/// What has no date cannot be searched by one.
+const UNDATED: &str = "the recording has no date; give the time since its beginning, such as 90s";
+
+/// A recording that is open.
+pub(super) struct Recording {
+    pub(super) timeline: Timeline,
+    /// When it began, if that is known.
+    pub(super) began: Option<WallTime>,
+}
+
+impl Recording {
+    pub(super) fn open(options: &ShowOptions, file: &Path) -> Result<Self, CaptureError> {
+        let open =
+            |file| if options.skip_bad_lines { Timeline::without_bad_lines(file) } else { Timeline::from_file(file) };
+        let timeline = open(file)?;
+        // A capture without a date of its own is as old as its objects say.
+        let began = timeline.began().or_else(|| History::from_file(file).ok()?.began());
+        Ok(Self { timeline, began })
+    }
+}
+
+/// The time of a moment since the recording began; `None` if it was before.
+pub(super) fn since(moment: Moment, began: Option<WallTime>) -> Result<Option<Duration>, CommandError> {
+    match (moment, began) {
+        (Moment::After(time), _) => Ok(Some(time)),
+        (Moment::End, _) => Ok(Some(Duration::MAX)),
+        (_, None) => Err(CommandError::Arguments(UNDATED)),
+        (moment, Some(began)) => Ok(moment.since(began)),
+    }
+}

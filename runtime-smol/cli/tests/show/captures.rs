@@ -1,0 +1,62 @@
+//! The bundled captures, and what kubectl saved.
+
+use crate::command::bundled;
+use crate::show::show;
+use listwatch_tests::scratch::Scratch;
+use serde_json::{Value, json};
+
+#[test]
+fn the_changes_of_a_capture_are_those_of_its_replay() {
+    let output = show(bundled("pods-rollout.jsonl.gz"), "changes --format json").output();
+    let told: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |event: &str| told.iter().filter(|entry| entry["event"] == event).count();
+    let replayed = crate::command::replay(bundled("pods-rollout.jsonl.gz"), "--print events --format json").output();
+    let told_to_handlers = |text: &str| replayed.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(count("ADDED"), told_to_handlers(r#""initial":false"#));
+    assert_eq!(count("MODIFIED"), told_to_handlers(r#""event":"update""#));
+    assert_eq!(count("DELETED"), told_to_handlers(r#""event":"delete""#));
+}
+
+#[test]
+fn a_gap_is_told_with_what_changed_in_it() {
+    let output = show(bundled("gap.jsonl.gz"), "failures").output();
+    assert!(output.contains("gap         configmaps  the server answered a watch by a 410"), "{output}");
+    assert!(output.contains("gap         configmaps  a list shows what no watch told of: "), "{output}");
+    let all = show(bundled("gap.jsonl.gz"), "").output();
+    assert!(all.contains("  RELISTED ") || all.contains("  VANISHED "), "{all}");
+}
+
+#[test]
+fn every_bundled_capture_is_told_to_its_end() {
+    for name in ["chaos", "gap", "pods-rollout", "protocol"] {
+        let output = show(bundled(&format!("{name}.jsonl.gz")), "").output();
+        assert!(output.lines().last().unwrap().starts_with("shown: "), "{name}");
+    }
+}
+
+#[test]
+fn a_log_of_kubectl_is_told_and_so_is_yaml() {
+    let pod = |version: u64, phase: &str| json!({ "kind": "Pod", "apiVersion": "v1", "metadata": { "name": "a", "namespace": "web", "resourceVersion": version.to_string(), "creationTimestamp": "2026-11-20T02:00:00Z" }, "status": { "phase": phase } });
+    let event = |event: &str, object: Value| format!("{}\n", json!({ "type": event, "object": object }));
+    let log = event("ADDED", pod(1, "Pending")) + &event("MODIFIED", pod(2, "Running"));
+    let output = show(Scratch::new(log), "").output();
+    assert!(output.contains("MODIFIED    pods web/a  status.phase Pending → Running"), "{output}");
+    let yaml = "kind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: web, resourceVersion: \"5\"}\n";
+    let output = show(Scratch::new(format!("{yaml}---\n{}", yaml.replace("name: a", "name: b"))), "web/a").output();
+    assert!(output.contains("LISTED      pods web/a  version 5"), "{output}");
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused_with_advice() {
+    let file = bundled("gap.jsonl.gz");
+    for (options, advice) in [
+        ("wirtes", "did you mean `writes`?"),
+        ("writes --at 2s", "--at shows objects; leave out changes, reconciles, writes, failures and leases"),
+        ("-o yaml", "--at"),
+        ("-l a=b=c", "invalid value `a=b=c`"),
+    ] {
+        let run = show(&file, options);
+        assert!(run.error(2).contains(advice), "{options}: {}", run.stderr);
+    }
+    assert!(show("/no/such/file", "").error(1).contains("cannot be opened"));
+}

@@ -8,6 +8,7 @@
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
+//! | read an audit log of API servers, as a capture | [`AuditLog`], which tells an [`AuditSummary`] |
 //! | compare the values of Secrets by hashes alone | [`hash_values`], [`HashedBy`] |
 //! | name the kinds that Kubernetes has | [`kinds`] |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
@@ -58,6 +59,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The public API.
+mod audit;
 mod error;
 mod history;
 pub mod kinds;
@@ -71,6 +73,7 @@ mod file;
 mod memory;
 mod object;
 
+pub use audit::{AuditLog, AuditSummary};
 pub use capture::{LateWrite, Note, NoteKind, Position, Positions, TapeStart};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource, Unreadable};

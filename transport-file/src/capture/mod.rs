@@ -15,7 +15,7 @@ mod key;
 mod survey;
 mod waiting;
 
-pub(crate) use collection::Collection;
+pub(crate) use collection::{Collection, Target};
 pub(crate) use data::{Data, record_head};
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};

@@ -1,5 +1,6 @@
 //! One module for each command; `watch` and `record` share `follow`.
 
+mod audit;
 mod follow;
 mod record;
 mod replay;

@@ -1,5 +1,6 @@
-//! Saved YAML, as the JSON that the readers of recordings take.
+//! Saved YAML and audit logs, as the files that the readers of recordings take.
 
+use super::audit::capture_of;
 use crate::error::CommandError;
 use listwatch::file::CaptureError;
 use saphyr::Scalar;
@@ -15,17 +16,20 @@ const MOST_LEVELS: usize = 100;
 /// The bytes in which the first field of a document begins.
 const HEAD: usize = 4096;
 
-/// A file that is read: the one that was named, or the JSON of its YAML, which goes with this.
+/// A file that is read: the one that was named, or the JSON of its YAML or the capture of its audit log, which go with this.
 pub(super) struct Input {
     named: PathBuf,
-    json: Option<PathBuf>,
+    converted: Option<PathBuf>,
 }
 
 impl Input {
-    /// Converts a file of YAML whose documents have kinds. Any other file stays as it is, and so does one that cannot be
-    /// converted: its reader says what it is.
+    /// Converts an audit log, a folder of them, or a file of YAML whose documents have kinds. Any other file stays as it is,
+    /// and so does YAML that cannot be converted: its reader says what it is.
     pub(super) fn of(named: &Path) -> Result<Self, CommandError> {
-        let plain = || Self { named: named.into(), json: None };
+        let plain = || Self { named: named.into(), converted: None };
+        if let Some(capture) = capture_of(named)? {
+            return Ok(Self { named: named.into(), converted: Some(capture) });
+        }
         let Some(text) = yaml_of(named) else { return Ok(plain()) };
         let mut json = Vec::new();
         if to_json(&text, &mut json).is_none() {
@@ -33,14 +37,14 @@ impl Input {
         }
         let mut input = plain();
         let (path, file) = temporary().map_err(CommandError::NoRoom)?;
-        input.json = Some(path);
+        input.converted = Some(path);
         write(&json, file, named).map_err(CommandError::NoRoom)?;
         Ok(input)
     }
 
     /// The file to read.
     pub(super) fn path(&self) -> &Path {
-        self.json.as_deref().unwrap_or(&self.named)
+        self.converted.as_deref().unwrap_or(&self.named)
     }
 
     /// An error of the file that was named.
@@ -51,7 +55,7 @@ impl Input {
 
 impl Drop for Input {
     fn drop(&mut self) {
-        let _may_be_gone = self.json.as_ref().map(std::fs::remove_file);
+        let _may_be_gone = self.converted.as_ref().map(std::fs::remove_file);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod against;
 mod arguments;
+mod audit;
 mod capacities;
 mod captures;
 mod errors;

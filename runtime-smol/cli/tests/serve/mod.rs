@@ -6,4 +6,4 @@ mod crowd;
 mod hostile;
 mod requests;
 #[expect(dead_code, reason = "the tests beside other programs need the rest")]
-mod serving;
+pub(crate) mod serving;

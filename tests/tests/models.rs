@@ -513,6 +513,14 @@ fn the_seeds_of_the_captures_keep_the_rules_of_a_transport() {
 }
 
 #[test]
+fn audit_logs_become_histories_in_order() {
+    replay_seeds("audit_log", ops::audit_log::run);
+    for seed in 0..400 {
+        ops::audit_log::run(&[&[1], &*bytes(seed, 40 + 4 * seed as usize)].concat());
+    }
+}
+
+#[test]
 fn random_runs_of_a_simulated_cluster_end_with_caches_that_are_its_lists() {
     for seed in 0..400 {
         ops::cluster::run(&bytes(seed, 40 + seed as usize % 300));

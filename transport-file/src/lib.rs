@@ -9,6 +9,7 @@
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
 //! | read a file as what happened, with requests, answers and reconciles | [`Timeline`], which gives [`Moment`]s |
+//! | read an audit log of API servers, as a capture | [`AuditLog`], which tells an [`AuditSummary`] |
 //! | compare the values of Secrets by hashes alone | [`hash_values`], [`HashedBy`] |
 //! | name the kinds that Kubernetes has | [`kinds`] |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
@@ -59,6 +60,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The public API.
+mod audit;
 mod error;
 mod history;
 pub mod kinds;
@@ -74,6 +76,7 @@ mod file;
 mod memory;
 mod object;
 
+pub use audit::{AuditLog, AuditSummary};
 pub use capture::{Call, CallEnd, LateWrite, Note, NoteKind, Position, Positions, SentCall, TapeStart};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{Change as RecordedChange, History, HistoryChange, HistoryStep, RecordedResource, Unreadable};

@@ -25,10 +25,10 @@ pub fn run(data: &[u8]) {
 }
 
 /// A file that lives as long as this.
-struct File(PathBuf);
+pub(super) struct File(pub(super) PathBuf);
 
 impl File {
-    fn new(bytes: &[u8]) -> Self {
+    pub(super) fn new(bytes: &[u8]) -> Self {
         let thread = std::thread::current().id();
         let path = env::temp_dir().join(format!("listwatch-capture-{}-{thread:?}", process::id()));
         fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -2,6 +2,8 @@
 
 pub mod audit;
 #[cfg(feature = "capture")]
+pub mod audit_log;
+#[cfg(feature = "capture")]
 pub mod capture;
 pub mod change;
 #[cfg(feature = "capture")]

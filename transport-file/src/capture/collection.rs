@@ -1,5 +1,7 @@
 //! The collections of the API in paths.
 
+use listwatch_core::request::percent_decode;
+
 /// The collection that a path names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Collection {
@@ -8,20 +10,38 @@ pub(crate) struct Collection {
     pub(crate) namespace: Option<String>,
 }
 
+/// The part of the API that a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) collection: Collection,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+}
+
 impl Collection {
     /// Reads `…/api/VERSION/PLURAL`, `…/apis/GROUP/VERSION/PLURAL`, or the same within `namespaces/NAME`; `None` for any
     /// other path, such as that of a single object or of discovery.
+    pub(crate) fn parse(path: &str) -> Option<Self> {
+        Target::parse(path).filter(|target| target.name.is_none()).map(|target| target.collection)
+    }
+}
+
+impl Target {
+    /// Reads the path of a collection, of an object in it, or of a subresource.
     pub(crate) fn parse(path: &str) -> Option<Self> {
         let mut segments = path.split('/').skip_while(|segment| !matches!(*segment, "api" | "apis"));
         let group = if segments.next()? == "apis" { format!("{}/", segments.next()?) } else { String::new() };
         let version = segments.next()?;
         let rest: Vec<&str> = segments.filter(|segment| !segment.is_empty()).collect();
-        let (namespace, plural) = match rest[..] {
-            [plural] => (None, plural),
-            ["namespaces", namespace, plural] => (Some(namespace.to_owned()), plural),
-            _ => return None,
+        let (namespace, plural, rest) = match &rest[..] {
+            ["namespaces", _, "status" | "finalize"] | [_] | [_, _] => (None, rest[0], &rest[1..]),
+            ["namespaces", namespace, plural, rest @ ..] => (Some((*namespace).to_owned()), *plural, rest),
+            [plural, rest @ ..] => (None, *plural, rest),
+            [] => return None,
         };
-        Some(Self { name: format!("{group}{version}/{plural}"), namespace })
+        let collection = Collection { name: format!("{group}{version}/{plural}"), namespace };
+        let mut rest = rest.iter().map(|segment| percent_decode(segment));
+        Some(Self { collection, name: rest.next(), subresource: rest.next() })
     }
 }
 
@@ -46,5 +66,19 @@ mod tests {
         for path in others.into_iter().chain(["/api/v1/nodes/a", "/api/v1/namespaces/web/pods/a/log"]) {
             assert_eq!(Collection::parse(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn a_path_names_an_object_and_a_subresource() {
+        let parts = |path: &str| {
+            let Target { collection, name, subresource } = Target::parse(path).unwrap();
+            [Some(collection.name), collection.namespace, name, subresource].map(Option::unwrap_or_default).join(" ")
+        };
+        assert_eq!(parts("/api/v1/namespaces/web/pods/a/log"), "v1/pods web a log");
+        assert_eq!(parts("/api/v1/namespaces/web/finalize"), "v1/namespaces  web finalize");
+        assert_eq!(
+            parts("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode"),
+            "rbac.authorization.k8s.io/v1/clusterroles  system:node "
+        );
     }
 }

@@ -58,7 +58,7 @@ use std::collections::BTreeMap;
 const EXPECTED: &str = "a record of a capture";
 
 /// The last time of a line: a hundred years of milliseconds. No clock could wait for one far behind it.
-const MOST_TIME: u64 = 100 * 366 * 24 * 60 * 60 * 1000;
+pub(crate) const MOST_TIME: u64 = 100 * 366 * 24 * 60 * 60 * 1000;
 const TOO_LATE: &str = "\"t\" is more than a hundred years";
 
 /// One line of a capture.
@@ -242,7 +242,12 @@ pub(super) fn may_have_request(line: &[u8]) -> bool {
     memmem::find(line, b"\"request\"").is_some()
 }
 
-impl RequestBody<'_> {
+impl<'a> RequestBody<'a> {
+    /// A body as JSON of the line, in which no line ends.
+    pub(crate) fn of_json(body: &'a RawValue) -> Self {
+        Self(Cow::Borrowed(body))
+    }
+
     /// A body as a string of the line.
     pub(crate) fn of(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);

@@ -18,7 +18,7 @@ mod waiting;
 
 pub(crate) use calls::Calls;
 pub use calls::{Call, CallEnd, SentCall};
-pub(crate) use collection::Collection;
+pub(crate) use collection::{Collection, Target};
 pub(crate) use data::{Data, record_head};
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};

@@ -16,3 +16,4 @@ pub use config::RecorderConfig;
 pub use hashes::{HashedBy, hash_values};
 pub use recorder::Recorder;
 pub use tape::Tape;
+pub(crate) use writer::CaptureWriter;

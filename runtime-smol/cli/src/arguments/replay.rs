@@ -50,9 +50,9 @@ compared, because the tape has hashes in place of their values. Two builds are a
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayOptions {
-    /// A file of `listwatch record`, lists or objects (`kubectl get -o json` or `-o yaml`), or a watch
-    /// log (`kubectl get --watch --output-watch-events -o json`), plain or compressed by gzip or
-    /// Zstandard; a pipe is refused
+    /// A file of `listwatch record`, lists or objects (`kubectl get -o json` or `-o yaml`), a watch log
+    /// (`kubectl get --watch --output-watch-events -o json`), or an audit log or a folder of rotated
+    /// ones, plain or compressed by gzip or Zstandard; a pipe is refused
     pub(crate) file: PathBuf,
 
     /// Play as fast as it was recorded (1), N times as fast, or without waiting (max)

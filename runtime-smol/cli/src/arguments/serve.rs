@@ -28,9 +28,9 @@ recording has a gap, watches get a 410, as its own client did. Ctrl-C and SIGTER
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeOptions {
-    /// A file of `listwatch record`, lists or objects (`kubectl get -o json` or `-o yaml`), or a watch
-    /// log (`kubectl get --watch --output-watch-events -o json`, an event a second), plain, gzipped or
-    /// with Zstandard
+    /// A file of `listwatch record`, lists or objects (`kubectl get -o json` or `-o yaml`), a watch log
+    /// (`kubectl get --watch --output-watch-events -o json`, an event a second), or an audit log or a
+    /// folder of rotated ones, plain, gzipped or with Zstandard
     pub(crate) file: PathBuf,
 
     /// Serve objects that do not say their resource, as metadata alone, as those of this one, such as

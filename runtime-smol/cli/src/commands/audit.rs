@@ -1,7 +1,7 @@
 //! `listwatch audit`: whether another server, or a recording, has what this server has.
 
 use super::follow::{find_cluster, find_resources};
-use super::yaml::Input;
+use super::input::Input;
 use crate::arguments::{AuditOptions, Target};
 use crate::error::CommandError;
 use crate::output::progress::Progress;

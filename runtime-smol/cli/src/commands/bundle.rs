@@ -154,7 +154,7 @@ impl Bundle {
     }
 
     fn bad(&self, error: &io::Error) -> CommandError {
-        CommandError::Bundle(self.path.clone(), Printable::new(error.to_string()).to_string())
+        CommandError::Unfit(self.path.clone(), Printable::new(error.to_string()).to_string())
     }
 
     /// The name of its form.

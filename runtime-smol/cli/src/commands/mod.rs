@@ -1,8 +1,10 @@
 //! One module for each command; `watch` and `record` share `follow`.
 
 mod audit;
+mod audit_log;
 mod bundle;
 mod follow;
+mod input;
 mod record;
 mod replay;
 mod serve;

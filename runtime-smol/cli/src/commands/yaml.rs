@@ -1,78 +1,35 @@
 //! Saved YAML, as the JSON that the readers of recordings take.
 
-use super::bundle::Bundle;
 use crate::error::CommandError;
-use crate::output::messages;
-use listwatch::file::CaptureError;
 use saphyr::Scalar;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::Value;
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 /// The deepest nesting of a document.
 const MOST_LEVELS: usize = 100;
 /// The bytes in which the first field of a document begins.
 const HEAD: usize = 4096;
-
-/// A file that is read: the one that was named, or the JSON of its YAML, which goes with this.
-pub(super) struct Input {
-    named: PathBuf,
-    json: Option<PathBuf>,
-}
-
-impl Input {
-    /// Converts a file of YAML whose documents have kinds. Any other file stays as it is, and so does one that cannot be
-    /// converted: its reader says what it is.
-    pub(super) fn of(named: &Path) -> Result<Self, CommandError> {
-        if let Some(bundle) = Bundle::at(named) {
-            return Self::of_bundle(named, &bundle);
-        }
-        let plain = || Self { named: named.into(), json: None };
-        let Some(text) = yaml_of(named) else { return Ok(plain()) };
-        let mut json = Vec::new();
-        if to_json(&text, &mut json).is_none() {
-            return Ok(plain());
-        }
-        let mut input = plain();
-        let (path, file) = temporary().map_err(CommandError::NoRoom)?;
-        input.json = Some(path);
-        write(&json, file, named).map_err(CommandError::NoRoom)?;
-        Ok(input)
-    }
-
-    /// Makes one list of a folder or an archive of objects.
-    fn of_bundle(named: &Path, bundle: &Bundle) -> Result<Self, CommandError> {
-        let (path, file) = temporary().map_err(CommandError::NoRoom)?;
-        let input = Self { named: named.into(), json: Some(path) };
-        let contents = bundle.write_list(BufWriter::new(&file))?;
-        let dated = contents.written.map_or(Ok(()), |written| file.set_modified(written));
-        dated.map_err(CommandError::NoRoom)?;
-        messages::print(format_args!("{}: {} with {contents}", named.display(), bundle.noun()));
-        Ok(input)
-    }
-
-    /// The file to read.
-    pub(super) fn path(&self) -> &Path {
-        self.json.as_deref().unwrap_or(&self.named)
-    }
-
-    /// An error of the file that was named.
-    pub(super) fn error(&self, error: CaptureError) -> CaptureError {
-        error.of_file(&self.named)
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        let _may_be_gone = self.json.as_ref().map(std::fs::remove_file);
-    }
-}
+/// The most bytes of a file, which is in memory.
+const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
 /// The text of a file that begins as YAML does.
-fn yaml_of(path: &Path) -> Option<String> {
+///
+/// # Errors
+/// It is too long.
+pub(super) fn yaml_of(path: &Path) -> Result<Option<String>, CommandError> {
+    let Some(file) = yaml_at(path) else { return Ok(None) };
+    if file.metadata().is_ok_and(|file| file.len() > MOST_BYTES) {
+        let why = format!("YAML of more than {} MiB; save it as JSON, by `-o json`", MOST_BYTES >> 20);
+        return Err(CommandError::Unfit(path.into(), why));
+    }
+    Ok(std::fs::read_to_string(path).ok())
+}
+
+/// A file that begins as YAML does.
+fn yaml_at(path: &Path) -> Option<File> {
     // Opening a pipe blocks until another process writes to it.
     let mut file = path.metadata().is_ok_and(|file| file.is_file()).then(|| File::open(path).ok())??;
     let mut head = vec![0; HEAD];
@@ -82,25 +39,7 @@ fn yaml_of(path: &Path) -> Option<String> {
     let first = begin.lines().map(str::trim_end).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     let names = ["---", "apiVersion:", "items:", "kind:", "metadata:"];
     let is_yaml = names.iter().any(|name| first.starts_with(name));
-    is_yaml.then(|| std::fs::read_to_string(path).ok()).flatten()
-}
-
-/// A new file that only its owner may read.
-fn temporary() -> std::io::Result<(PathBuf, File)> {
-    static FILES: AtomicU32 = AtomicU32::new(0);
-    let number = FILES.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("listwatch-yaml-{}-{number}.json", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&path).map(|file| (path, file))
-}
-
-/// Writes the JSON, as old as the file that it comes from: that may be the only date of its objects.
-fn write(json: &[u8], mut file: File, named: &Path) -> std::io::Result<()> {
-    file.write_all(json)?;
-    file.set_modified(named.metadata()?.modified()?)
+    is_yaml.then_some(file)
 }
 
 /// Writes each document as a line of JSON; `None` if the text is none, or a document has no kind.

@@ -2,6 +2,7 @@
 
 mod against;
 mod arguments;
+mod audit;
 mod bundles;
 mod capacities;
 mod captures;

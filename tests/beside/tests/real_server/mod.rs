@@ -3,6 +3,7 @@
 mod access;
 mod acting;
 mod audit;
+mod audit_captures;
 mod audit_ids;
 mod by_hand;
 mod client;

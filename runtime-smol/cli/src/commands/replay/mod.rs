@@ -7,7 +7,7 @@ mod program;
 mod report;
 
 use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed, hide_credentials};
-use crate::commands::yaml::Input;
+use crate::commands::input::Input;
 use crate::error::CommandError;
 use crate::output::printer::{Form, Printed, Printer};
 use crate::output::progress::Progress;

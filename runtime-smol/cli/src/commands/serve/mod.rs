@@ -10,7 +10,7 @@ pub(super) mod table;
 mod timeline;
 
 use crate::arguments::{Moment, ServeOptions, hide_credentials};
-use crate::commands::yaml::Input;
+use crate::commands::input::Input;
 use crate::error::CommandError;
 use crate::output::seconds::Seconds;
 use crate::output::{self, messages};

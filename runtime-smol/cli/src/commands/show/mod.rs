@@ -14,7 +14,7 @@ mod teller;
 mod write;
 
 use crate::arguments::{Format, Moment, ShowOptions, hide_credentials};
-use crate::commands::yaml::Input;
+use crate::commands::input::Input;
 use crate::error::CommandError;
 use crate::output::changes::Look;
 use crate::output::messages;

@@ -1,0 +1,91 @@
+//! The file that a command reads: the one that was named, or what it was converted to.
+
+use super::audit_log::capture_of;
+use super::bundle::Bundle;
+use super::yaml::{to_json, yaml_of};
+use crate::error::CommandError;
+use crate::output::messages;
+use listwatch::file::CaptureError;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A file that is read: the one that was named, or what its YAML, its objects or its audit log were converted to, which goes
+/// with this.
+pub(super) struct Input {
+    named: PathBuf,
+    converted: Option<PathBuf>,
+}
+
+impl Input {
+    /// Converts an audit log, a folder of them, a folder or an archive of objects, or a file of YAML whose documents have
+    /// kinds. Any other file stays as it is, and so does YAML that cannot be converted: its reader says what it is.
+    pub(super) fn of(named: &Path) -> Result<Self, CommandError> {
+        let mut input = Self { named: named.into(), converted: None };
+        input.converted = capture_of(named)?;
+        if input.converted.is_some() {
+            return Ok(input);
+        }
+        if let Some(bundle) = Bundle::at(named) {
+            input.list(&bundle)?;
+        } else if let Some(text) = yaml_of(named)? {
+            let mut json = Vec::new();
+            if to_json(&text, &mut json).is_some() {
+                let file = input.create()?;
+                write(&json, file, named).map_err(CommandError::NoRoom)?;
+            }
+        }
+        Ok(input)
+    }
+
+    /// Makes one list of a folder or an archive of objects.
+    fn list(&mut self, bundle: &Bundle) -> Result<(), CommandError> {
+        let file = self.create()?;
+        let contents = bundle.write_list(BufWriter::new(&file))?;
+        let dated = contents.written.map_or(Ok(()), |written| file.set_modified(written));
+        dated.map_err(CommandError::NoRoom)?;
+        messages::print(format_args!("{}: {} with {contents}", self.named.display(), bundle.noun()));
+        Ok(())
+    }
+
+    fn create(&mut self) -> Result<File, CommandError> {
+        let (path, file) = temporary().map_err(CommandError::NoRoom)?;
+        self.converted = Some(path);
+        Ok(file)
+    }
+
+    /// The file to read.
+    pub(super) fn path(&self) -> &Path {
+        self.converted.as_deref().unwrap_or(&self.named)
+    }
+
+    /// An error of the file that was named.
+    pub(super) fn error(&self, error: CaptureError) -> CaptureError {
+        error.of_file(&self.named)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        let _may_be_gone = self.converted.as_ref().map(std::fs::remove_file);
+    }
+}
+
+/// A new file that only its owner may read.
+fn temporary() -> io::Result<(PathBuf, File)> {
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("listwatch-list-{}-{number}.json", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&path).map(|file| (path, file))
+}
+
+/// Writes the JSON, as old as the file that it comes from: that may be the only date of its objects.
+fn write(json: &[u8], mut file: File, named: &Path) -> io::Result<()> {
+    file.write_all(json)?;
+    file.set_modified(named.metadata()?.modified()?)
+}

@@ -1,0 +1,13 @@
+//! Audit logs of API servers as captures.
+
+mod event;
+mod log;
+mod output;
+mod records;
+mod states;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use log::AuditLog;
+pub use summary::AuditSummary;

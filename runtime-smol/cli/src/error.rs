@@ -53,6 +53,8 @@ pub(crate) enum CommandError {
     Field(String, &'static str),
     /// Fixed memory cannot hold the recording: what is too much.
     TooMuch(String),
+    /// A page cannot be written.
+    Page(PathBuf, io::Error),
     /// No directory for the writes of the programs can be made.
     NoRoom(io::Error),
     /// The writes of a program cannot be compared: its name, and why.
@@ -201,6 +203,7 @@ impl fmt::Display for CommandError {
                 write!(f, "the field `{path}` {why}; give --field a path such as `spec.nodeName`")
             }
             Self::TooMuch(what) => write!(f, "no fixed memory holds this recording: {what}"),
+            Self::Page(path, error) => write!(f, "{}: cannot be written: {error}", path.display()),
             Self::NoRoom(error) => write!(f, "cannot make a directory for the writes of the programs: {error}"),
             Self::Program(name, why) => {
                 write!(f, "{}: {}", Printable::new(name).at_most(LONG), Printable::new(why))

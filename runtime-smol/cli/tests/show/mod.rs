@@ -4,6 +4,7 @@ mod captures;
 mod hostile;
 mod incident;
 mod recorded;
+mod report;
 
 use crate::command::{Run, command, run};
 use std::path::Path;

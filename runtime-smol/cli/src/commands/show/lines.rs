@@ -71,7 +71,7 @@ fn name(entry: &Entry) -> String {
 }
 
 /// What happened, and who did it.
-fn details(entry: &Entry, with_author: bool) -> String {
+pub(super) fn details(entry: &Entry, with_author: bool) -> String {
     let mut details = Vec::new();
     details.extend(entry.reconcile.as_ref().map(|own| reconciled(own, entry)));
     details.extend(listed(&entry.changes, entry.more_changes, usize::MAX));

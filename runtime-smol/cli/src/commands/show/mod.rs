@@ -7,12 +7,13 @@ mod known;
 mod lease;
 mod lines;
 mod pager;
+pub(super) mod report;
 mod sequence;
 mod target;
 mod teller;
 mod write;
 
-use crate::arguments::{Format, Moment, ShowOptions, hide_credentials};
+use crate::arguments::{Format, Moment, SelectionOptions, ShowOptions, hide_credentials};
 use crate::commands::yaml::Input;
 use crate::error::CommandError;
 use crate::output::changes::Look;
@@ -93,29 +94,20 @@ impl<'a> Show<'a> {
     fn of(options: &'a ShowOptions, input: &Input) -> Result<Self, CommandError> {
         let mut timeline = open(options, input.path())?;
         let began = timeline.began().or_else(|| History::from_file(input.path()).ok()?.began());
-        let since = moment(options.since, began)?.unwrap_or(Some(Duration::ZERO));
-        let until =
-            moment(options.until, began)?.unwrap_or(Some(Duration::MAX)).ok_or(CommandError::Arguments(BEFORE))?;
-        let filter = Filter::of(options, since.unwrap_or_default(), until);
+        let (since, until) = moments(options, began)?;
+        let filter = Filter::of(options, since, until);
         if let Some(text) = filter.text_of_keys() {
             timeline = timeline.naming(text);
         }
-        let is_json = usize::from(options.format == Format::Json);
-        let left_out: &[&str] = if options.all_fields { &[] } else { &["managedFields", "resourceVersion"] };
-        let look = Look {
-            listed: LISTED[is_json],
-            value: VALUE[is_json],
-            left_out,
-            secrets: options.show_secrets,
-            deep: true,
-        };
+        let is_json = options.format == Format::Json;
+        let look = look(options, is_json);
         Ok(Self {
             options,
             timeline,
             began: began.filter(|_| !options.relative),
             teller: Teller::new(filter, look),
             layout: Layout::of_stdout(),
-            pages: Pages::start(!options.no_pager && is_json == 0),
+            pages: Pages::start(!options.no_pager && !is_json),
             summary: Summary::default(),
         })
     }
@@ -270,7 +262,21 @@ impl Summary {
     }
 }
 
-fn open(options: &ShowOptions, file: &Path) -> Result<Timeline, CaptureError> {
+/// How the fields that changed are told.
+fn look(options: &SelectionOptions, is_json: bool) -> Look {
+    let left_out: &[&str] = if options.all_fields { &[] } else { &["managedFields", "resourceVersion"] };
+    let form = usize::from(is_json);
+    Look { listed: LISTED[form], value: VALUE[form], left_out, secrets: options.show_secrets, deep: true }
+}
+
+/// The first and the last moment that are shown.
+fn moments(options: &SelectionOptions, began: Option<WallTime>) -> Result<(Duration, Duration), CommandError> {
+    let since = moment(options.since, began)?.unwrap_or(Some(Duration::ZERO));
+    let until = moment(options.until, began)?.unwrap_or(Some(Duration::MAX));
+    Ok((since.unwrap_or_default(), until.ok_or(CommandError::Arguments(BEFORE))?))
+}
+
+fn open(options: &SelectionOptions, file: &Path) -> Result<Timeline, CaptureError> {
     if options.skip_bad_lines { Timeline::without_bad_lines(file) } else { Timeline::from_file(file) }
 }
 

@@ -12,10 +12,9 @@ pub(crate) fn values<'t, const N: usize>(object: &'t str, names: [&str; N]) -> O
         let (name, behind) = split(rest)?;
         let (value, behind) = split(behind.trim_ascii_start().strip_prefix(':')?.trim_ascii_start())?;
         let name = plain(name)?;
-        if let Some(place) = names.iter().position(|known| *known == name) {
-            if !std::mem::replace(&mut values[place], value).is_empty() {
-                return None;
-            }
+        let place = names.iter().position(|known| *known == name);
+        if place.is_some_and(|place| !std::mem::replace(&mut values[place], value).is_empty()) {
+            return None;
         }
         let behind = behind.trim_ascii_start();
         rest = behind.strip_prefix(',').map_or(behind, str::trim_ascii_start);

@@ -57,6 +57,8 @@ pub(crate) enum CommandError {
     TooMuch(String),
     /// A file, a folder or an archive cannot be converted: why.
     Unfit(PathBuf, String),
+    /// A page cannot be written.
+    Page(PathBuf, io::Error),
     /// No directory for the writes of the programs can be made.
     NoRoom(io::Error),
     /// The writes of a program cannot be compared: its name, and why.
@@ -207,6 +209,7 @@ impl fmt::Display for CommandError {
             }
             Self::TooMuch(what) => write!(f, "no fixed memory holds this recording: {what}"),
             Self::Unfit(path, why) => write!(f, "{}: {why}", path.display()),
+            Self::Page(path, error) => write!(f, "{}: cannot be written: {error}", path.display()),
             Self::NoRoom(error) => write!(f, "cannot make a directory for the writes of the programs: {error}"),
             Self::Program(name, why) => {
                 write!(f, "{}: {}", Printable::new(name).at_most(LONG), Printable::new(why))

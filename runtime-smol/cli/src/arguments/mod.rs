@@ -19,7 +19,7 @@ pub(crate) use field_path::FieldPath;
 pub(crate) use follow::{FollowOptions, RecordOptions, Scope, ServerOptions, WatchOptions};
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
-pub(crate) use show::{ShowOptions, What};
+pub(crate) use show::{ReportOptions, SelectionOptions, ShowOptions, What};
 pub(crate) use values::{Format, Kind, Output, Print};
 
 use clap::error::ErrorKind;
@@ -68,6 +68,7 @@ pub(crate) enum Command {
     Record(RecordOptions),
     Replay(ReplayOptions),
     Show(ShowOptions),
+    Report(ReportOptions),
     Serve(ServeOptions),
     Audit(AuditOptions),
     Completions(CompletionsOptions),

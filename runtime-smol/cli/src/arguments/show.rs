@@ -5,6 +5,7 @@ use super::values::{Format, Output};
 use clap::{Args, ValueEnum};
 use listwatch::object::LabelSelector;
 use std::num::NonZeroU64;
+use std::ops::Deref;
 use std::path::PathBuf;
 use strsim::levenshtein;
 
@@ -32,10 +33,9 @@ The last line counts what was found, what is shown, and what the options left ou
 each line is an object with the fields that its page in the documentation lists, and the last one is the \
 summary. On a terminal, the output goes through $PAGER, or less.";
 
-/// Show what happened in a recording: changes, reconciles, writes, failures, leases
+/// The recording, and what of it is shown.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ShowOptions {
+pub(crate) struct SelectionOptions {
     /// A file of `listwatch record` or of a controller that recorded itself, or what kubectl saved, as
     /// `listwatch replay` takes it
     pub(crate) file: PathBuf,
@@ -84,6 +84,26 @@ pub(crate) struct ShowOptions {
     #[arg(long, value_name = "TIME|DATE", value_parser = moment, help_heading = "Time")]
     pub(crate) until: Option<Moment>,
 
+    /// Print resourceVersion and managedFields among the fields that changed
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all_fields: bool,
+
+    /// Print the values of Secrets too
+    #[arg(long, help_heading = "Output")]
+    pub(crate) show_secrets: bool,
+
+    /// Count the broken lines of FILE instead of ending at the first
+    #[arg(long, help_heading = "Output")]
+    pub(crate) skip_bad_lines: bool,
+}
+
+/// Show what happened in a recording: changes, reconciles, writes, failures, leases
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ShowOptions {
+    #[command(flatten)]
+    selection: SelectionOptions,
+
     /// Show the objects as they were at this time, or at the end: a table of them, or those of KEY with -o
     #[arg(
         long,
@@ -98,10 +118,6 @@ pub(crate) struct ShowOptions {
     #[arg(long, help_heading = "Output")]
     pub(crate) relative: bool,
 
-    /// Print resourceVersion and managedFields among the fields that changed
-    #[arg(long, help_heading = "Output")]
-    pub(crate) all_fields: bool,
-
     /// End after so many lines of the time line
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) limit: Option<NonZeroU64>,
@@ -114,17 +130,31 @@ pub(crate) struct ShowOptions {
     #[arg(short, long, value_name = "FORMAT", value_enum, requires = "at", help_heading = "Output")]
     pub(crate) output: Option<Output>,
 
-    /// Print the values of Secrets too
-    #[arg(long, help_heading = "Output")]
-    pub(crate) show_secrets: bool,
-
     /// Print to the terminal itself, without a pager
     #[arg(long, help_heading = "Output")]
     pub(crate) no_pager: bool,
+}
 
-    /// Count the broken lines of FILE instead of ending at the first
-    #[arg(long, help_heading = "Output")]
-    pub(crate) skip_bad_lines: bool,
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  listwatch report tape.jsonl.zst -o report.html
+  listwatch report audit.log -o report.html --since 02:00 --until 02:30
+  listwatch report tape.jsonl.zst -o web.html -n web
+
+The page is one file, loads nothing, and has no script. It has plots over time, a lane for each of the \
+objects that changed most and for each list and watch, loops, conflicts, the writers, hot keys, slow \
+reconciles, gaps and leases. `listwatch show` has each line of it.";
+
+/// Make one HTML page of a recording: plots, lanes, loops, conflicts, writers
+#[derive(Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportOptions {
+    #[command(flatten)]
+    pub(crate) selection: SelectionOptions,
+
+    /// The page to write
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: PathBuf,
 }
 
 /// What a time line has.
@@ -143,7 +173,15 @@ enum Word {
     Key(String),
 }
 
-impl ShowOptions {
+impl Deref for ShowOptions {
+    type Target = SelectionOptions;
+
+    fn deref(&self) -> &SelectionOptions {
+        &self.selection
+    }
+}
+
+impl SelectionOptions {
     /// The parts that are shown; none for all.
     pub(crate) fn whats(&self) -> Vec<What> {
         self.words.iter().filter_map(|word| if let Word::What(what) = word { Some(*what) } else { None }).collect()

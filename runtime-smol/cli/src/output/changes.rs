@@ -63,6 +63,13 @@ pub(crate) struct FieldChange {
     new: Option<String>,
 }
 
+impl FieldChange {
+    /// Whether it takes another change back.
+    pub(crate) fn undoes(&self, other: &Self) -> bool {
+        self.field == other.field && self.old == other.new && self.new == other.old
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Sort {

@@ -4,6 +4,7 @@ mod captures;
 mod hostile;
 mod incident;
 mod recorded;
+mod report;
 #[cfg(unix)]
 mod terminal;
 

@@ -2,7 +2,7 @@
 
 use super::entry::{By, Entry, Sort};
 use super::target::{Target, is_named};
-use crate::arguments::{ShowOptions, What};
+use crate::arguments::{SelectionOptions, What};
 use listwatch::object::LabelSelector;
 use serde_json::Value;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    pub(super) fn of(options: &ShowOptions, since: Duration, until: Duration) -> Self {
+    pub(super) fn of(options: &SelectionOptions, since: Duration, until: Duration) -> Self {
         Self {
             whats: options.whats(),
             keys: options.keys().into_iter().map(str::to_owned).collect(),

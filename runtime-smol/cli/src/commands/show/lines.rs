@@ -105,6 +105,12 @@ impl Details {
     }
 }
 
+/// What happened, and who did it, in one line.
+pub(super) fn details(entry: &Entry, with_author: bool) -> String {
+    let Details { what, status, message, by } = Details::of(entry, with_author);
+    joined([&what, &status, &message, &by])
+}
+
 /// The texts that are not empty.
 fn joined<const N: usize>(texts: [&str; N]) -> String {
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("  ")

@@ -8,12 +8,13 @@ mod lease;
 mod lines;
 mod pager;
 mod recording;
+pub(super) mod report;
 mod sequence;
 mod target;
 mod teller;
 mod write;
 
-use crate::arguments::{Format, Moment, ShowOptions, hide_credentials};
+use crate::arguments::{Format, SelectionOptions, ShowOptions, hide_credentials};
 use crate::commands::input::Input;
 use crate::error::CommandError;
 use crate::output::changes::Look;
@@ -30,7 +31,6 @@ use recording::Recording;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
 use teller::Teller;
 
 /// The fields of an object that are listed in a line for people, and for programs.
@@ -40,7 +40,6 @@ const VALUE: [usize; 2] = [80, 1024];
 /// So many entries are passed on at once, and the others after so many moments.
 const AT_ONCE: u64 = 1000;
 const OFTEN: u64 = 4096;
-const BEFORE: &str = "--until is a date before the beginning of the recording";
 
 /// Shows the time line of a recording, or its objects at a moment.
 ///
@@ -92,29 +91,20 @@ struct Counts {
 impl<'a> Show<'a> {
     fn of(options: &'a ShowOptions, input: &Input) -> Result<Self, CommandError> {
         let Recording { mut timeline, began } = Recording::open(options, input.path())?;
-        let moment = |option: Option<Moment>| option.map(|moment| recording::since(moment, began)).transpose();
-        let since = moment(options.since)?.unwrap_or_default();
-        let until = moment(options.until)?.unwrap_or(Some(Duration::MAX)).ok_or(CommandError::Arguments(BEFORE))?;
-        let filter = Filter::of(options, since.unwrap_or_default(), until);
+        let (since, until) = recording::moments(options, began)?;
+        let filter = Filter::of(options, since, until);
         if let Some(text) = filter.text_of_keys() {
             timeline = timeline.naming(text);
         }
-        let is_json = usize::from(options.format == Format::Json);
-        let left_out: &[&str] = if options.all_fields { &[] } else { &["managedFields", "resourceVersion"] };
-        let look = Look {
-            listed: LISTED[is_json],
-            value: VALUE[is_json],
-            left_out,
-            secrets: options.show_secrets,
-            deep: true,
-        };
+        let is_json = options.format == Format::Json;
+        let look = look(options, is_json);
         Ok(Self {
             options,
             timeline,
             began: began.filter(|_| !options.relative),
             teller: Teller::new(filter, look),
             layout: Layout::of_stdout(),
-            pages: Pages::start(!options.no_pager && is_json == 0),
+            pages: Pages::start(!options.no_pager && !is_json),
             summary: Summary::default(),
         })
     }
@@ -271,6 +261,13 @@ impl Summary {
         lines.extend(self.ends.iter().map(|end| format!("the recording breaks off: {end}")));
         lines
     }
+}
+
+/// How the fields that changed are told.
+fn look(options: &SelectionOptions, is_json: bool) -> Look {
+    let left_out: &[&str] = if options.all_fields { &[] } else { &["managedFields", "resourceVersion"] };
+    let form = usize::from(is_json);
+    Look { listed: LISTED[form], value: VALUE[form], left_out, secrets: options.show_secrets, deep: true }
 }
 
 /// A date to the millisecond.

@@ -1,6 +1,6 @@
 //! The recording, and its dates.
 
-use crate::arguments::{Moment, ShowOptions};
+use crate::arguments::{Moment, SelectionOptions};
 use crate::error::CommandError;
 use listwatch::file::{CaptureError, History, Timeline};
 use listwatch::time::WallTime;
@@ -10,6 +10,8 @@ use std::time::Duration;
 /// What has no date cannot be searched by one.
 const UNDATED: &str = "the recording has no date; give the time since its beginning, such as 90s";
 
+const BEFORE: &str = "--until is a date before the beginning of the recording";
+
 /// A recording that is open.
 pub(super) struct Recording {
     pub(super) timeline: Timeline,
@@ -18,7 +20,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    pub(super) fn open(options: &ShowOptions, file: &Path) -> Result<Self, CaptureError> {
+    pub(super) fn open(options: &SelectionOptions, file: &Path) -> Result<Self, CaptureError> {
         let open =
             |file| if options.skip_bad_lines { Timeline::without_bad_lines(file) } else { Timeline::from_file(file) };
         let timeline = open(file)?;
@@ -26,6 +28,17 @@ impl Recording {
         let began = timeline.began().or_else(|| History::from_file(file).ok()?.began());
         Ok(Self { timeline, began })
     }
+}
+
+/// The first and the last moment that are shown.
+pub(super) fn moments(
+    options: &SelectionOptions,
+    began: Option<WallTime>,
+) -> Result<(Duration, Duration), CommandError> {
+    let moment = |option: Option<Moment>| option.map(|moment| since(moment, began)).transpose();
+    let first = moment(options.since)?.unwrap_or_default();
+    let last = moment(options.until)?.unwrap_or(Some(Duration::MAX)).ok_or(CommandError::Arguments(BEFORE))?;
+    Ok((first.unwrap_or_default(), last))
 }
 
 /// The time of a moment since the recording began; `None` if it was before.

@@ -1,0 +1,118 @@
+//! `listwatch report`: a recording as one page.
+
+mod page;
+mod plots;
+mod series;
+mod tally;
+
+use super::recording::{Recording, moments};
+use super::teller::Teller;
+use super::{Filter, look};
+use crate::arguments::ReportOptions;
+use crate::commands::input::Input;
+use crate::error::CommandError;
+use crate::output::messages;
+use listwatch::file::{CaptureError, Timeline};
+use listwatch::text::{Counted, Printable};
+use listwatch::time::WallTime;
+use page::Page;
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use tally::Tally;
+
+/// Writes the page of a recording.
+///
+/// # Errors
+/// The recording cannot be read, or the page cannot be written.
+pub(in crate::commands) fn report(options: &ReportOptions) -> Result<(), CommandError> {
+    let input = Input::of(&options.selection.file)?;
+    let written = Report::of(options, input.path()).and_then(Report::write);
+    written.map_err(|error| match error {
+        CommandError::Capture(error) => CommandError::Capture(input.error(error)),
+        error => error,
+    })
+}
+
+struct Report<'a> {
+    options: &'a ReportOptions,
+    timeline: Timeline,
+    began: Option<WallTime>,
+    teller: Teller,
+    tally: Tally,
+}
+
+impl<'a> Report<'a> {
+    fn of(options: &'a ReportOptions, file: &Path) -> Result<Self, CommandError> {
+        let Recording { timeline, began } = Recording::open(&options.selection, file)?;
+        let (since, until) = moments(&options.selection, began)?;
+        let filter = Filter::of(&options.selection, since, until);
+        let teller = Teller::new(filter, look(&options.selection, false));
+        Ok(Self { options, timeline, began, teller, tally: Tally::default() })
+    }
+
+    fn write(mut self) -> Result<(), CommandError> {
+        let fault = self.read();
+        let mut notes: Vec<String> = fault.iter().map(ToString::to_string).collect();
+        notes.extend(self.timeline.cut().map(ToString::to_string));
+        if self.timeline.breaks_off() {
+            notes.push("the tape has no last line: its recorder was killed, or the file was cut".to_owned());
+        }
+        let dropped = Counted(self.teller.dropped(), "state", "states");
+        if dropped.0 > 0 {
+            notes.push(format!(
+                "of {dropped} of objects, the next changes are not told field by field, for want of memory"
+            ));
+        }
+        let file = self.options.selection.file.display().to_string();
+        let page = Page { file: &file, began: self.began, tally: &self.tally, notes: &notes };
+        self.save(&page).map_err(|error| CommandError::Page(self.options.output.clone(), error))?;
+        messages::print(format_args!("{} is the page of {file}", Printable::new(self.options.output.display())));
+        fault.map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
+    /// Reads the time line, up to a fault of the recording.
+    fn read(&mut self) -> Option<CaptureError> {
+        while let Some(moment) = self.timeline.next() {
+            match moment {
+                Ok(moment) => {
+                    self.tally.stream(&moment);
+                    self.teller.take(moment);
+                }
+                Err(error) => {
+                    self.take_all();
+                    return Some(error);
+                }
+            }
+            while let Some(entries) = self.teller.sequence.next() {
+                self.take(entries);
+            }
+        }
+        self.take_all();
+        None
+    }
+
+    fn take_all(&mut self) {
+        self.teller.end();
+        while let Some(entries) = self.teller.sequence.pop() {
+            self.take(entries);
+        }
+    }
+
+    fn take(&mut self, entries: Vec<super::Entry>) {
+        for entry in entries {
+            self.teller.filter.selected(entry).iter().for_each(|entry| self.tally.take(entry));
+        }
+    }
+
+    /// A page that is there already is replaced.
+    fn save(&self, page: &Page<'_>) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut out = BufWriter::new(options.open(&self.options.output)?);
+        write!(out, "{page}")?;
+        out.flush()
+    }
+}

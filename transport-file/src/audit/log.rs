@@ -219,7 +219,8 @@ impl Conversion {
         }
         self.count(event, is_read, is_dry_run);
         self.states.out.pass_to(event.at)?;
-        match target.filter(|_| !has_failed && !is_dry_run) {
+        let tells = !is_read || matches!(&*event.verb, "get" | "list");
+        match target.filter(|_| tells && !has_failed && !is_dry_run) {
             Some(target) => self.states.tell(event, &target),
             None => Ok(()),
         }

@@ -112,6 +112,7 @@ impl States {
                 let is_inside = |key: &&Key| collection.namespace.is_none() || key.namespace() == own.namespace();
                 stream.shown.keys().filter(is_inside).cloned().collect()
             }
+            _ if event.response.is_none() => return Ok(()),
             _ => {
                 let is_deletion = subject.0 == "deletecollection";
                 let text = event.response.as_deref().filter(|_| !is_list).map(RawValue::get);

@@ -108,6 +108,8 @@ fn an_audit_log_is_served_at_its_dates() {
     assert!(served.complaint().ends_with(LINE));
     let map = served.get("/api/v1/namespaces/d/configmaps/a");
     assert_eq!((map.status, &map.body["metadata"]["resourceVersion"]), (200, &json!("12")));
+    // A command that is killed leaves its temporary file.
+    assert_eq!(served.end_by("-TERM"), Some(0));
 }
 
 #[test]

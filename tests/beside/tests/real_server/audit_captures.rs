@@ -230,8 +230,8 @@ fn an_audit_log_tells_the_changes_and_the_ends_that_watches_tell_but_those_that_
         write_shares(&writers[0], &shares);
         std::thread::scope(|scope| {
             scope.spawn(|| write_maps(&writers[0]));
-            scope.spawn(|| write_deployment(&writers[1], &plane));
-            write_pods(&writers[1]);
+            scope.spawn(|| write_pods(&writers[1]));
+            write_deployment(&writers[1], &plane);
         });
         // The watches are told a little later.
         wait_for(Duration::from_secs(3), || false);

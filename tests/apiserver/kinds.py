@@ -152,6 +152,7 @@ def measured(server, version, resource):
     assert code == 201, (path, created)
     del metadata["generation"]
     beside = beside_status(server, f"{path}/{metadata['name']}") if "status" in parts(resource) else ""
+    prefixed = server.ask("PATCH", f"{path}/{metadata['name']}?dryRun=All", {"metadata": {"generateName": "Not_A-"}})
     replaced = server.ask("PUT", f"{path}/{metadata['name']}", body)
     immutable = replaced[1].get("details", {}).get("causes", [{}])[0].get("message", "")
     _, deleted = server.ask("DELETE", f"{path}/{metadata['name']}?gracePeriodSeconds=0")
@@ -169,6 +170,7 @@ def measured(server, version, resource):
             finalizers and plural not in ("persistentvolumes", "persistentvolumeclaims")),
         "B": not named["a.b"],
         "P": named["A:b"],
+        "M": prefixed[0] == 422,
     }
     status = created.get("status")
     if status is not None:
@@ -311,9 +313,9 @@ def main(folder):
     release = re.search(r"k8s.io/kubernetes (v[0-9.]+)", module).group(1)
     print(f"# Written by tests/apiserver/kinds.py, from kube-apiserver {release}. Do not edit.")
     print("# Traits: N namespaced, G counts generations, C created by a PUT, V a PUT names its version, O orphans dependents,")
-    print("# D a DELETE answers with the object, B names are labels, P names are segments of paths; a request for the status")
-    print("# also changes a annotations, f finalizers, l labels, o owners. Then short names, subresources, fields of")
-    print("# selectors, the type, and the status of a new object.")
+    print("# D a DELETE answers with the object, B names are labels, P names are segments of paths, M a change checks the prefix of")
+    print("# names; a request for the status also changes a annotations, f finalizers, l labels, o owners. Then short names,")
+    print("# subresources, fields of selectors, the type, and the status of a new object.")
     found = list(kinds(server))
     print("groups", *sorted(group["name"] for group in server.document("/apis")["groups"]))
     for version, resource in sorted(found, key=lambda it: (it[0], it[1]["resource"])):

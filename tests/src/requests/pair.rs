@@ -6,6 +6,7 @@ use super::draw::NAMES;
 use super::side::{Answered, GENERATED, Side};
 use listwatch_core::api::ApiClient;
 use listwatch_core::transport::TransportError;
+use serde_json::json;
 use std::collections::BTreeSet;
 
 /// A server, and what simulates it.
@@ -50,7 +51,11 @@ impl<'c, A: ApiClient + ?Sized, B: ApiClient + ?Sized> Pair<'c, A, B> {
         if self.server.has_lost(&key) || self.simulated.has_lost(&key) {
             return Ok(None);
         }
-        let (mut server, simulated) = (self.server.send(request)?, self.simulated.send(request)?);
+        let (server, simulated) = (self.server.send(request), self.simulated.send(request)?);
+        // A server breaks the connection where it panics.
+        let broken =
+            |error: TransportError| Answered { body: json!({ "message": error.to_string() }), ..Answered::default() };
+        let mut server = server.unwrap_or_else(broken);
         let mut found = differences(request.specimen, &server, &simulated);
         // An answer of any version may be late.
         for _ in 0..STALE {
@@ -92,7 +97,6 @@ mod tests {
     use crate::answers::definitions;
     use crate::requests::draw::{draw, watches};
     use listwatch_simulated_cluster::SimulatedCluster;
-    use serde_json::json;
 
     const GROUP: &str = "wheels.example";
 

@@ -18,11 +18,9 @@ pub(super) fn completed(place: &Place, mut applied: Value) -> Result<Value, Refu
         [error] => error.clone(),
         errors => format!("errors:\n  {}", errors.join("\n  ")),
     };
-    let kind = &place.kind;
     let text = |field: &str| applied["metadata"][field].as_str().unwrap_or_default();
     let (namespace, name) = (text("namespace"), text("name"));
-    let version = place.version.as_ref().map_or(&kind.api_version, |version| &version.api_version);
-    let kind = &kind.kind;
+    let (version, kind) = (applied["apiVersion"].as_str().unwrap_or_default(), &place.kind.kind);
     let group = if version.contains('/') { "" } else { "/" };
     let message =
         format!("failed to create typed patch object ({namespace}/{name}; {group}{version}, Kind={kind}): {errors}");

@@ -3,7 +3,7 @@
 use super::field_path::{Path, Step, leaves, text};
 use super::limits;
 use super::refusal::Refusal;
-use crate::kinds::{ListKey, ObjectType};
+use crate::kinds::{FieldType, ListKey, ObjectType, Shape};
 use listwatch_core::text::Counted;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,17 +11,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// The owners of the fields of one object.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FieldOwners(BTreeMap<Manager, BTreeSet<Path>>);
 
 /// A field manager: one that applies, or one that changes by other requests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Manager {
     pub(super) name: String,
-    /// The part of the object by whose request it changed; empty for all of it.
-    pub(super) subresource: String,
     /// The version by which it changed; `None` where it applies.
     pub(super) update: Option<String>,
+    /// The part of the object by whose request it changed; empty for all of it.
+    pub(super) subresource: String,
 }
 
 impl FieldOwners {
@@ -46,13 +46,16 @@ impl FieldOwners {
         applied: &Value,
         force: bool,
     ) -> Result<Value, Refusal> {
-        let (mut wanted, current) = (leaves(of, applied), leaves(of, live));
+        let current = leaves(of, live);
         // A null takes one value away, and no fields that have owners of their own.
         let has_below = |path: &Path| {
             let below = current.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded)).next();
             below.is_some_and(|(below, _)| below.starts_with(path))
         };
-        wanted.retain(|path, value| !(value.is_null() && has_below(path)));
+        let (void, wanted): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            leaves(of, applied).into_iter().partition(|(path, value)| value.is_null() && has_below(path));
+        let mut config = applied.clone();
+        remove_all(&mut config, &void.keys().map(Vec::as_slice).collect::<Vec<_>>());
         let differs = |path: &Path| current.get(path) != wanted.get(path);
         let conflicts: Vec<(&Manager, &Path)> = self
             .0
@@ -62,7 +65,7 @@ impl FieldOwners {
             .filter(|(_, path)| wanted.contains_key(*path) && differs(path))
             .collect();
         if !conflicts.is_empty() && !force {
-            return Err(refused(&conflicts));
+            return Err(refused(conflicts));
         }
         let lost: BTreeSet<Path> = conflicts.into_iter().map(|(_, path)| path.clone()).collect();
         for owned in self.0.values_mut() {
@@ -75,8 +78,7 @@ impl FieldOwners {
         let mut gone: Vec<&[Step]> = gone.collect();
         gone.dedup();
         remove_all(&mut object, &gone);
-        let wanted: Vec<(&[Step], &Value)> = wanted.iter().map(|(path, value)| (path.as_slice(), *value)).collect();
-        set_all(&mut object, &wanted);
+        merge_fields(of, &mut object, &config);
         self.0.retain(|_, owned| !owned.is_empty());
         limits::check_paths(self.bytes())?;
         Ok(object)
@@ -99,7 +101,7 @@ impl FieldOwners {
             let has_inside = |owned: &BTreeSet<Path>| {
                 owned.range(outer.to_vec()..).next().is_some_and(|first| first.starts_with(outer))
             };
-            if !self.0.values().any(has_inside) {
+            if name != "metadata" && !self.0.values().any(has_inside) {
                 return outer;
             }
             of = field.object_type();
@@ -114,39 +116,60 @@ impl FieldOwners {
     }
 }
 
-/// Sets the values at paths, whose parents are made. The paths ascend.
-fn set_all(target: &mut Value, mut leaves: &[(&[Step], &Value)]) {
-    while let Some(([], value)) = leaves.first() {
-        // An object without fields leaves those of others.
-        if !(target.is_object() && is_empty(value)) {
-            *target = (*value).clone();
-        }
-        leaves = &leaves[1..];
+/// Merges the fields that are applied into those of an object.
+fn merge_fields(of: ObjectType<'_>, object: &mut Value, applied: &Value) {
+    let (Value::Object(fields), Value::Object(applied)) = (&mut *object, applied) else {
+        return object.clone_from(applied);
+    };
+    for (name, value) in applied {
+        merge(of.field(name), fields.entry(name).or_insert(Value::Null), value);
     }
-    let mut places = Places::default();
-    for leaves in leaves.chunk_by(|(one, _), (other, _)| one.first() == other.first()) {
-        let Some(step) = leaves[0].0.first() else { continue };
-        let rest: Vec<(&[Step], &Value)> = leaves.iter().map(|(path, value)| (&path[1..], *value)).collect();
-        match step {
-            Step::Field(field) => {
-                if !target.is_object() {
-                    *target = Value::Object(Map::new());
-                }
-                set_all(&mut target[field], &rest);
+}
+
+fn merge(field: Option<&FieldType>, target: &mut Value, applied: &Value) {
+    let of = field.map_or(ObjectType::UNKNOWN, FieldType::object_type);
+    match (field.map_or(&Shape::Plain, |field| &field.shape), &mut *target, applied) {
+        (Shape::Plain, Value::Object(_), Value::Object(_)) => merge_fields(of, target, applied),
+        (shape @ (Shape::Set | Shape::Keyed(_)), Value::Array(list), Value::Array(elements)) => {
+            let (Some(live), Some(wanted)) = (steps(shape, list), steps(shape, elements)) else {
+                return list.clone_from(elements);
+            };
+            let mut merged: BTreeMap<&Step, Value> = live.iter().zip(std::mem::take(list)).collect();
+            for (step, element) in wanted.iter().zip(elements) {
+                merge_fields(of, merged.entry(step).or_insert(Value::Null), element);
             }
-            Step::Key(..) | Step::Element(_) => {
-                if !target.is_array() {
-                    *target = Value::Array(Vec::new());
-                }
-                let Some(list) = target.as_array_mut() else { return };
-                let place = places.of(list, step).unwrap_or_else(|| {
-                    list.push(step.element());
-                    list.len() - 1
-                });
-                set_all(&mut list[place], &rest);
-            }
+            // An element that is there twice stays so.
+            *list = ordered(&live, &wanted).into_iter().filter_map(|step| merged.get(step).cloned()).collect();
+        }
+        _ => target.clone_from(applied),
+    }
+}
+
+/// The steps to the elements of a list, if they can be told apart.
+fn steps(shape: &Shape, list: &[Value]) -> Option<Vec<Step>> {
+    let step = |element: &Value| match shape {
+        Shape::Keyed(keys) => Step::keyed(keys, element),
+        _ => Some(Step::Element(element.to_string())),
+    };
+    list.iter().map(step).collect()
+}
+
+/// The order of a list into which another one is applied: that of what is applied, and the others stay before what they
+/// were before (structured-merge-diff `visitListItems`).
+fn ordered<'s>(live: &'s [Step], applied: &'s [Step]) -> Vec<&'s Step> {
+    let [known, wanted] = [live, applied].map(|steps| steps.iter().collect::<BTreeSet<_>>());
+    let mut shared = (0..applied.len()).filter(|place| known.contains(&applied[*place])).peekable();
+    let (mut order, mut next) = (Vec::new(), 0);
+    for step in live {
+        if !wanted.contains(step) {
+            order.push(step);
+        } else if let Some(place) = shared.next_if(|place| applied[*place] == *step) {
+            order.extend(&applied[next..=place]);
+            next = place + 1;
         }
     }
+    order.extend(&applied[next..]);
+    order
 }
 
 /// Removes the values at paths, and the parents that they leave empty. The paths ascend.
@@ -205,25 +228,32 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// The refusal of an apply (structured-merge-diff `merge.Conflicts`).
-fn refused(conflicts: &[(&Manager, &Path)]) -> Refusal {
+/// The refusal of an apply, with the conflicts in the order of their managers (apimachinery `getConflictMessage`).
+fn refused(mut conflicts: Vec<(&Manager, &Path)>) -> Refusal {
     let by = |Manager { name, subresource, update }: &Manager| {
         let part = if subresource.is_empty() { String::new() } else { format!(" with subresource \"{subresource}\"") };
         let using = update.as_ref().map_or_else(String::new, |version| format!(" using {version}"));
-        format!("conflict with \"{name}\"{part}{using}")
+        format!("with \"{name}\"{part}{using}")
     };
-    let causes = conflicts.iter().map(
-        |(manager, path)| json!({ "reason": "FieldManagerConflict", "message": by(manager), "field": text(path) }),
-    );
-    let mut groups: BTreeMap<&Manager, Vec<String>> = BTreeMap::new();
-    conflicts.iter().for_each(|(manager, path)| groups.entry(manager).or_default().push(text(path)));
-    let groups = groups.into_iter().map(|(manager, paths)| match &paths[..] {
-        [path] => format!("{}: {path}", by(manager)),
-        paths => format!("{}:\n- {}", by(manager).replacen("conflict", "conflicts", 1), paths.join("\n- ")),
+    // What is inside of a value is told after the values beside it.
+    conflicts.sort_by_key(|(manager, path)| {
+        let steps = path.iter().enumerate().map(|(place, step)| (place + 1 < path.len(), step));
+        (*manager, steps.collect::<Vec<_>>())
+    });
+    let causes = conflicts.iter().map(|(manager, path)| {
+        json!({ "reason": "FieldManagerConflict", "message": format!("conflict {}", by(manager)), "field": text(path) })
+    });
+    let causes: Vec<Value> = causes.collect();
+    let groups = conflicts.chunk_by(|(one, _), (other, _)| one == other).map(|group| match group {
+        [(manager, path)] if conflicts.len() == 1 => format!("conflict {}: {}", by(manager), text(path)),
+        group => {
+            let paths = group.iter().map(|(_, path)| format!("\n- {}", text(path)));
+            format!("conflicts {}:{}", by(group[0].0), paths.collect::<String>())
+        }
     });
     let count = Counted(conflicts.len(), "conflict", "conflicts");
     let message = format!("Apply failed with {count}: {}", groups.collect::<Vec<_>>().join("\n"));
-    Refusal::new(409, "Conflict", message).with_details(json!({ "causes": causes.collect::<Vec<_>>() }))
+    Refusal::new(409, "Conflict", message).with_details(json!({ "causes": causes }))
 }
 
 #[cfg(test)]

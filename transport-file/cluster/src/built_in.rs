@@ -22,6 +22,8 @@ pub(crate) struct BuiltInKind {
 /// What a server does with the objects of some kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trait {
+    /// A change checks the prefix of names.
+    PrefixChecked,
     /// The objects have a namespace.
     Namespaced,
     /// A generation counts the changes.
@@ -141,6 +143,7 @@ impl BuiltInKind {
 
     pub(crate) fn has(&self, wanted: Trait) -> bool {
         self.traits.contains(match wanted {
+            Trait::PrefixChecked => 'M',
             Trait::Namespaced => 'N',
             Trait::Generation => 'G',
             Trait::CreatedByPut => 'C',
@@ -178,15 +181,13 @@ impl<'f> ObjectType<'f> {
 
     /// The type of a field; `None` if it is compared field by field, and its lists as one value each.
     pub(crate) fn field(self, name: &str) -> Option<&'f FieldType> {
-        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: Target::Named(METADATA) };
-        let Fields(fields) = self.0?;
-        let other = || if name == "metadata" { Some(&METADATA_FIELD) } else { fields.get(OTHERS) };
-        fields.get(name).or_else(other)
+        self.named_field(name).or_else(|| self.0?.0.get(OTHERS))
     }
 
     /// The type of a field that the type names; a map names none.
     pub(crate) fn named_field(self, name: &str) -> Option<&'f FieldType> {
-        self.0?.0.get(name)
+        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: Target::Named(METADATA) };
+        self.0?.0.get(name).or_else(|| (name == "metadata").then_some(&METADATA_FIELD))
     }
 }
 

@@ -34,10 +34,6 @@ impl ConfigKind {
         }
     }
 
-    fn has(self, name: &str) -> bool {
-        self.fields().iter().any(|(field, _)| *field == name)
-    }
-
     /// Reads the data: a null is empty, and any other value that is no text of its sort is refused.
     pub(super) fn decode(self, object: &mut Value) -> Result<(), String> {
         for (field, is_base64) in self.fields() {
@@ -47,7 +43,8 @@ impl ConfigKind {
             let is_empty = |value: &&mut Value| is_base64 && value.as_array().is_some_and(Vec::is_empty);
             let values_in = values.as_object_mut().into_iter().flat_map(|values| values.values_mut());
             values_in.filter(is_empty).for_each(|value| *value = json!(""));
-            decode_texts(values, &format!("struct field {of}.{field}"))?;
+            let text = if is_base64 { "[]uint8" } else { "string" };
+            decode_texts(values, &format!("struct field {of}.{field}"), text)?;
             let texts = values.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
             if let Some(fault) = texts.filter(|_| is_base64).find_map(base64_fault) {
                 return Err(fault);
@@ -56,7 +53,8 @@ impl ConfigKind {
         // A server leaves out what is empty.
         let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
         let fields = object.as_object_mut().into_iter();
-        fields.for_each(|fields| fields.retain(|name, value| !(self.has(name) && is_empty(value))));
+        let is_data = |name: &String| self.fields().iter().any(|(field, _)| field == name);
+        fields.for_each(|fields| fields.retain(|name, value| !(is_data(name) && is_empty(value))));
         Ok(())
     }
 

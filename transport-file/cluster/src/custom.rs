@@ -187,11 +187,17 @@ impl Version {
     /// Makes an object of this version what a server makes of it, and returns the paths of the fields that it does not know.
     /// `Err` says what no object of the version can have.
     pub(super) fn conform(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        let unknown = self.conform_applied(object)?;
+        remove_nulls(Some(&self.schema), object);
+        Ok(unknown)
+    }
+
+    /// As [`conform`](Self::conform), for what becomes of an object by an apply: nulls stay.
+    pub(super) fn conform_applied(&self, object: &mut Value) -> Result<Vec<String>, String> {
         write_whole_numbers(object);
         let mut unknown = embedded::prune_metadata(metadata_of(object), "");
         unknown.extend(prune(&self.schema, object));
         unknown.extend(embedded::coerce(&self.schema, object)?);
-        remove_nulls(Some(&self.schema), object);
         set_defaults(&self.schema, object);
         Ok(unknown)
     }
@@ -298,6 +304,7 @@ fn count_fault(object: &Value, path: &str) -> Option<FieldError> {
     for field in path.split('.') {
         match count {
             Value::Object(fields) => count = fields.get(field)?,
+            Value::Null => return None,
             other => return unreadable(other, "map[string]interface{}"),
         }
     }

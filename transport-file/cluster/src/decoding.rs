@@ -26,8 +26,10 @@ pub(super) fn decode_applied(kind: &ServedKind, object: &mut Value) -> Result<()
 
 /// Removes the nulls of an object of Kubernetes' own kinds.
 pub(super) fn remove_own_nulls(kind: &ServedKind, object: &mut Value) {
-    if !kind.is_custom() && !has_any_json(kind) {
-        object.as_object_mut().into_iter().for_each(remove_nulls);
+    match object.as_object_mut() {
+        Some(fields) if !kind.is_custom() && has_any_json(kind) => fields.retain(|_, value| !value.is_null()),
+        Some(fields) if !kind.is_custom() => remove_nulls(fields),
+        _ => {}
     }
 }
 
@@ -49,10 +51,13 @@ pub(super) fn decode_metadata(metadata: &mut Value, kind: Option<&str>) -> Resul
         Value::Object(fields) => fields,
         other => return Err(mismatch(other, &whole, "v1.ObjectMeta")),
     };
+    // Go reads on after a value of another type, but not after a text that is no date.
+    let dates = ["creationTimestamp", "deletionTimestamp"].into_iter().filter_map(|name| fields.get(name));
+    dates.filter(|date| date.is_string()).try_for_each(decode_time)?;
     for (name, value) in fields.iter_mut().filter(|(_, value)| !value.is_null()) {
         let inside = format!("{inside}.{name}");
         match name.as_str() {
-            "labels" | "annotations" => decode_texts(value, &inside)?,
+            "labels" | "annotations" => decode_texts(value, &inside, "string")?,
             "finalizers" => decode_elements(value, &inside, "string", &json!(""))?,
             "ownerReferences" => decode_elements(value, &inside, "v1.OwnerReference", &json!({}))?,
             "managedFields" => decode_elements(value, &inside, "v1.ManagedFieldsEntry", &json!({}))?,

@@ -1,5 +1,6 @@
 //! The Events of `events.k8s.io/v1`, which are those of `v1` in another version.
 
+use super::refusal::Refusal;
 use serde_json::{Value, json};
 
 /// The collection of the Events in the other version.
@@ -7,6 +8,7 @@ pub(super) const COLLECTION: &str = "events.k8s.io/v1/events";
 /// The collection that has them.
 pub(super) const STORED: &str = "v1/events";
 pub(super) const VERSION: &str = "events.k8s.io/v1";
+pub(super) const GROUP: &str = "events.k8s.io";
 
 /// The fields that have other names: as they are stored, and in the other version.
 const FIELDS: [(&str, &str); 7] = [
@@ -38,6 +40,16 @@ pub(super) fn selected(field: &str) -> Option<String> {
         ("reportingController", None) => Some("reportingComponent".to_owned()),
         _ => None,
     }
+}
+
+/// The refusal of a request for the other version, which names its collection.
+pub(super) fn refused(mut refusal: Refusal) -> Refusal {
+    for status in refusal.status.iter_mut().filter(|status| status["details"]["kind"] == "events") {
+        let message = status["message"].as_str().unwrap_or_default();
+        status["message"] = json!(message.replacen("events \"", "events.events.k8s.io \"", 1));
+        status["details"]["group"] = json!(GROUP);
+    }
+    refusal
 }
 
 fn renamed(event: &Value, version: &str, name: impl Fn(&str) -> Option<&'static str>) -> Value {

@@ -43,15 +43,6 @@ impl Step {
         }
     }
 
-    /// A new element of a list, with its keys.
-    pub(super) fn element(&self) -> Value {
-        let Self::Key(keys, values) = self else { return Value::Null };
-        let field = |(key, value): (&ListKey, &String)| {
-            (key.0.to_string(), serde_json::from_str::<Value>(value).unwrap_or_default())
-        };
-        keys.iter().zip(values).map(field).collect()
-    }
-
     /// The step of the same sort that leads to an element of a list.
     pub(super) fn same_sort(&self, element: &Value) -> Option<Self> {
         match self {
@@ -71,7 +62,7 @@ pub(super) fn leaves<'v>(of: ObjectType<'_>, object: &'v Value) -> BTreeMap<Path
             "metadata" => {
                 let of = of.field(field).map_or(ObjectType::UNKNOWN, FieldType::object_type);
                 let metadata = value.as_object().into_iter().flatten();
-                let settable = ["annotations", "finalizers", "labels", "ownerReferences"];
+                let settable = ["annotations", "finalizers", "generateName", "labels", "ownerReferences"];
                 for (field, value) in metadata.filter(|(field, _)| settable.contains(&field.as_str())) {
                     let path = ["metadata", field].map(|name| Step::Field(name.to_owned()));
                     collect(of.field(field), value, &mut path.to_vec(), &mut found);

@@ -88,18 +88,19 @@ pub(super) fn version(target: &Target) -> Result<Option<u64>, String> {
     text.parse().map(Some).map_err(invalid)
 }
 
-/// The items of a page and, if there are more, the key of the last item and how many follow.
+/// The items of a page and, if there may be more, the key of the last item and how many follow.
 fn cut<'s>(
     state: &State<'s>,
     selection: &Selection,
     start: &str,
     limit: usize,
 ) -> (Vec<&'s Arc<Value>>, Option<(String, usize)>) {
-    let selected = state.iter().filter(|(key, object)| **key > start && selection.matches(object));
-    let selected: Vec<_> = selected.collect();
-    let (page, rest) = selected.split_at(selected.len().min(limit));
-    let last = page.last().filter(|_| !rest.is_empty()).map(|(key, _)| ((**key).to_owned(), rest.len()));
-    (page.iter().map(|(_, object)| **object).collect(), last)
+    let mut unread = state.iter().filter(|(key, object)| **key > start && selection.reads(object));
+    let selected: Vec<_> = unread.by_ref().filter(|(_, object)| selection.matches(object)).take(limit).collect();
+    // A server looks no further than the page: what follows may be nothing that is selected.
+    let (left, last) = (unread.count(), selected.last().map(|(key, _)| (**key).to_owned()));
+    let rest = last.filter(|_| left > 0).map(|last| (last, left));
+    (selected.iter().map(|(_, object)| **object).collect(), rest)
 }
 
 fn body(

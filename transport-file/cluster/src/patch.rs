@@ -30,8 +30,10 @@ impl PatchType {
     }
 }
 
+/// The directive that orders the elements of a list.
+const ORDER: &str = "$setElementOrder";
+
 /// Applies a strategic merge patch. The elements of lists are told apart by the first key that their type has.
-/// An order of elements (`$setElementOrder`) is not kept.
 pub(super) fn strategic(of: ObjectType<'_>, target: &mut Value, patch: &Value) -> Result<(), Refusal> {
     let Some(fields) = patch.as_object() else {
         *target = patch.clone();
@@ -56,10 +58,20 @@ pub(super) fn strategic(of: ObjectType<'_>, target: &mut Value, patch: &Value) -
                 let elements = object.get_mut(list).and_then(Value::as_array_mut);
                 elements.into_iter().for_each(|elements| elements.retain(|element| !gone.contains(element)));
             }
+            (Some((ORDER, list)), Value::Array(order)) if !fields.contains_key(list) => {
+                let before = object.get(list).and_then(Value::as_array).cloned().unwrap_or_default();
+                let elements = object.get_mut(list).and_then(Value::as_array_mut);
+                elements.into_iter().for_each(|it| Identity::of(of.field(list)).arrange(it, order, &before));
+            }
             _ if field.starts_with('$') => {}
             (_, Value::Null) => drop(object.remove(field)),
             (_, Value::Array(patch)) => {
-                strategic_list(of.field(field), object.entry(field).or_insert(Value::Null), patch)?;
+                let order = fields.get(&format!("{ORDER}/{field}")).and_then(Value::as_array);
+                strategic_list(of.field(field), object.entry(field).or_insert(Value::Null), patch, order)?;
+            }
+            // A directive is for an object that is there.
+            _ if value.get("$patch").is_some() && !object.get(field).is_some_and(Value::is_object) => {
+                drop(object.remove(field));
             }
             _ => {
                 let of = of.field(field).map_or(ObjectType::UNKNOWN, FieldType::object_type);
@@ -115,10 +127,12 @@ impl<'f> Identity<'f> {
     }
 
     /// Checks that the elements of a patch can be told apart.
-    fn check(self, patch: &[Value]) -> Result<(), Refusal> {
+    fn check(self, before: &[Value], patch: &[Value]) -> Result<(), Refusal> {
         let Self::Key(key) = self else { return Ok(()) };
         if patch.iter().any(|element| !element.is_object()) {
-            return Err(Refusal::without_reason(500, "list element types are not identical"));
+            let lists = [before, patch].map(|list| go_text(&json!(list))).join(" ");
+            let why = format!("list element types are not identical: [{lists}]");
+            return Err(Refusal::without_reason(500, &why));
         }
         let unnamed = patch.iter().find(|element| element.get(key).is_none() && element.get("$patch").is_none());
         unnamed.map_or(Ok(()), |element| {
@@ -126,50 +140,93 @@ impl<'f> Identity<'f> {
             Err(Refusal::without_reason(500, &why))
         })
     }
+
+    /// Checks that the elements of a patch are in an order.
+    fn check_order(self, patch: &[Value], order: &[Value]) -> Result<(), Refusal> {
+        let mut rest = order.iter();
+        let mut named = patch.iter().filter(|element| !has_directive(element, "delete"));
+        if order.is_empty() || named.all(|element| rest.any(|it| self.value(it) == self.value(element))) {
+            return Ok(());
+        }
+        let [patch, order] = [patch, order].map(|list| go_text(&json!(list)));
+        let why = format!("The order in patch list:\n{patch}\n doesn't match {ORDER} list:\n{order}\n");
+        Err(Refusal::without_reason(500, &why))
+    }
+
+    fn places(self, list: &[Value]) -> Places<'_> {
+        let mut places = Places::new();
+        list.iter().enumerate().for_each(|(place, element)| _ = places.entry(self.value(element)).or_insert(place));
+        places
+    }
+
+    /// Brings elements into an order; the others stay where they were before (apimachinery
+    /// `strategicpatch.normalizeElementOrder`).
+    fn arrange(self, elements: &mut Vec<Value>, order: &[Value], before: &[Value]) {
+        let (order, before) = (self.places(order), self.places(before));
+        let is_named = |element: &Value| order.contains_key(&self.value(element));
+        let (mut named, others): (Vec<_>, Vec<_>) = std::mem::take(elements).into_iter().partition(is_named);
+        named.sort_by_key(|element| order.get(&self.value(element)).copied());
+        *elements = merge_sorted(others, named, |element| before.get(&self.value(element)).copied());
+    }
 }
 
-fn strategic_list(field: Option<&FieldType>, target: &mut Value, patch: &[Value]) -> Result<(), Refusal> {
-    let directive = |element: &Value, wanted: &str| element.get("$patch").is_some_and(|how| how == wanted);
-    let replaces = patch.iter().any(|element| directive(element, "replace"));
-    let kept: Vec<Value> = patch.iter().filter(|element| !directive(element, "replace")).cloned().collect();
-    let (Some(elements), false) = (target.as_array_mut(), replaces) else {
-        *target = Value::Array(kept.into_iter().filter(|element| !directive(element, "delete")).collect());
+/// The places of elements, by what tells them apart.
+type Places<'v> = HashMap<Option<&'v Value>, usize>;
+
+fn has_directive(element: &Value, wanted: &str) -> bool {
+    element.get("$patch").is_some_and(|how| how == wanted)
+}
+
+fn strategic_list(
+    field: Option<&FieldType>,
+    target: &mut Value,
+    patch: &[Value],
+    order: Option<&Vec<Value>>,
+) -> Result<(), Refusal> {
+    let list = Identity::of(field);
+    order.map_or(Ok(()), |order| list.check_order(patch, order))?;
+    let (replacing, mut kept): (Vec<Value>, Vec<Value>) =
+        patch.iter().cloned().partition(|element| has_directive(element, "replace"));
+    let (Some(elements), true) = (target.as_array_mut(), replacing.is_empty()) else {
+        kept.retain(|element| !has_directive(element, "delete"));
+        *target = Value::Array(kept);
         return Ok(());
     };
-    let list = Identity::of(field);
     if list == Identity::None {
         *elements = kept;
         return Ok(());
     }
-    list.check(&kept)?;
+    list.check(elements, &kept)?;
     let of = field.map_or(ObjectType::UNKNOWN, FieldType::object_type);
+    let (gone, patches): (Vec<&Value>, Vec<&Value>) = kept.iter().partition(|it| has_directive(it, "delete"));
+    let gone: HashSet<Option<&Value>> = gone.into_iter().map(|element| list.value(element)).collect();
     let before = std::mem::take(elements);
-    let mut places = HashMap::new();
-    for (place, element) in before.iter().enumerate() {
-        places.entry(list.value(element)).or_insert(place);
+    let mut places = Places::new();
+    for element in before.iter().filter(|element| !gone.contains(&list.value(element))) {
+        places.entry(list.value(element)).or_insert(elements.len());
+        elements.push(element.clone());
     }
-    let place = |element: &Value| places.get(&list.value(element)).copied();
-    let named: HashSet<Option<&Value>> = kept.iter().map(|element| list.value(element)).collect();
-    let patches = kept.iter().filter(|element| !directive(element, "delete"));
-    let mut patched = Vec::new();
     for patch in patches {
-        let mut element = place(patch).map(|place| before[place].clone()).unwrap_or_default();
-        strategic(of, &mut element, patch)?;
-        patched.push(element);
+        let place = *places.entry(list.value(patch)).or_insert(elements.len());
+        if place == elements.len() {
+            elements.push(Value::Null);
+        }
+        strategic(of, &mut elements[place], patch)?;
     }
-    let others = before.iter().filter(|element| !named.contains(&list.value(element))).cloned();
-    *elements = merge_sorted(others.collect(), patched, place);
+    list.arrange(elements, order.unwrap_or(&kept), &before);
     Ok(())
 }
 
 /// Merges the elements that a patch does not name into those that it names. The order before counts for two that were
 /// there (apimachinery `strategicpatch.mergeSortedSlice`).
-fn merge_sorted(others: Vec<Value>, patched: Vec<Value>, place: impl Fn(&Value) -> Option<usize>) -> Vec<Value> {
-    let mut merged = Vec::with_capacity(others.len() + patched.len());
+fn merge_sorted(others: Vec<Value>, named: Vec<Value>, place: impl Fn(&Value) -> Option<usize>) -> Vec<Value> {
+    let mut merged = Vec::with_capacity(others.len() + named.len());
     let mut others = others.into_iter().peekable();
-    for element in patched {
+    for element in named {
         let after = place(&element);
-        while let Some(other) = others.next_if(|other| after.is_some_and(|after| place(other) < Some(after))) {
+        while let Some(other) =
+            others.next_if(|other| place(other).zip(after).is_some_and(|(other, after)| other < after))
+        {
             merged.push(other);
         }
         merged.push(element);
@@ -276,11 +333,8 @@ fn check_levels(path: &str, value: &Value) -> Result<usize, Refusal> {
     levels.and_then(|levels| bytes_of(value, levels)).ok_or_else(too_deep)
 }
 
+/// Adds a value. A server puts none in place of the whole object (json-patch `add`).
 fn add(target: &mut Value, path: &str, value: Value) -> Option<()> {
-    if path.is_empty() {
-        *target = value;
-        return Some(());
-    }
     let (parent, last) = split(path)?;
     match target.pointer_mut(parent)? {
         Value::Object(fields) => drop(fields.insert(last, value)),
@@ -429,7 +483,7 @@ mod tests {
         let spec = |containers: Value| json!({ "containers": containers, "tolerations": [{ "key": "x" }] });
         let mut object = json!({ "metadata": { "finalizers": ["x/y"], "labels": { "k": "v", "l": "w" } },
             "spec": spec(json!([{ "name": "a", "image": "1" }, { "name": "b", "image": "1" }])) });
-        let patch = json!({ "spec": { "tolerations": [{ "key": "y" }], "$setElementOrder/containers": [{ "name": "c" }],
+        let patch = json!({ "spec": { "tolerations": [{ "key": "y" }], "$setElementOrder/containers": [{ "name": "b" }, { "name": "c" }],
                 "containers": [{ "name": "b", "image": "2" }, { "name": "a", "$patch": "delete" }, { "name": "c" }] },
             "metadata": { "finalizers": ["x/z", "x/y"], "labels": { "$patch": "replace", "m": "1" } } });
         strategic(pod(), &mut object, &patch).expect("patched");

@@ -85,10 +85,19 @@ impl Refusal {
         ))
     }
 
-    pub(super) fn already_exists(kind: &ServedKind, name: &str, is_deleting: bool) -> Self {
-        let why = if is_deleting { "object is being deleted: " } else { "" };
-        let message = format!("{why}{} \"{name}\" already exists", kind.qualified());
-        Self::new(409, "AlreadyExists", message).with_details(about(kind, &kind.plural, name))
+    /// An object has the name. An object with a prefix is said to have got it from the server.
+    pub(super) fn already_exists(kind: &ServedKind, name: &str, is_deleting: bool, has_prefix: bool) -> Self {
+        let before = if is_deleting { "object is being deleted: " } else { "" };
+        let mut details = about(kind, &kind.plural, name);
+        let after = if has_prefix {
+            details["retryAfterSeconds"] = json!(1);
+            ", the server was not able to generate a unique name for the object"
+        } else {
+            ""
+        };
+        let message = format!("{before}{} \"{name}\" already exists{after}", kind.qualified());
+        let refusal = Self::new(409, "AlreadyExists", message).with_details(details);
+        Self { retry_after: has_prefix.then_some(Duration::from_secs(1)), ..refusal }
     }
 
     pub(super) fn conflict(kind: &ServedKind, name: &str, why: &str) -> Self {

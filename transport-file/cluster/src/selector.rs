@@ -40,11 +40,17 @@ impl Selection {
     }
 
     pub(super) fn matches(&self, object: &Value) -> bool {
-        let metadata = &object["metadata"];
-        let is_in_namespace = self.namespace.is_empty() || metadata["namespace"].as_str() == Some(&self.namespace);
-        is_in_namespace
-            && self.labels.matches(|label| metadata["labels"].get(label).and_then(Value::as_str))
+        self.reads(object)
+            && self.labels.matches(|label| object["metadata"]["labels"].get(label).and_then(Value::as_str))
             && self.fields.iter().all(|requirement| requirement.holds(object))
+    }
+
+    /// Whether a server looks at an object at all: it is in the namespace, and has the name or the Node that is asked for.
+    pub(super) fn reads(&self, object: &Value) -> bool {
+        let indexed =
+            |it: &&FieldRequirement| it.is_equal && ["metadata.name", "spec.nodeName"].contains(&it.field.as_str());
+        let is_there = self.namespace.is_empty() || object["metadata"]["namespace"].as_str() == Some(&self.namespace);
+        is_there && self.fields.iter().filter(indexed).all(|requirement| requirement.holds(object))
     }
 }
 

@@ -95,6 +95,8 @@ struct Asked<'a> {
     actor: Actor,
     /// The version of a custom resource that it names, if a definition has it.
     version: Option<&'a Arc<Version>>,
+    /// The patch, unless it is applied.
+    patch: Option<&'a Value>,
     /// The caches that it reads.
     reach: &'a Reach,
     caller: &'a Caller<'a>,
@@ -229,51 +231,38 @@ impl Server {
 
     /// Answers a request of a client, which reads these caches.
     pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, reach: &Reach, caller: &Caller<'_>) -> Reply {
-        let actor = Actor::Client;
-        let moment = Moment { now, wall: self.wall(now) };
-        let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|mut target| {
-            target.is_events = self.has_events_of(&target.collection);
-            let version = self.versions.of(&target.collection);
-            let form = Form::negotiate(call.accept)?.of(target.is_events, version.as_ref());
-            self.answer(&Asked {
-                moment,
-                call,
-                target: &target,
-                form: &form,
-                actor,
-                version: version.as_ref(),
-                reach,
-                caller,
-            })
-        });
-        self.settle(now);
+        let target = Target::parse(call.target).ok_or_else(Refusal::no_page);
+        let reply = target.and_then(|target| self.ask(now, call, target, Actor::Client, reach, caller));
         reply.unwrap_or_else(Reply::Refused)
     }
 
     /// Answers the author of a test.
     pub(super) fn act(&mut self, now: Instant, method: &str, place: &Place, body: &[u8]) -> Reply {
         let Place { kind, namespace, name, .. } = place;
-        let mut target = Target::of(kind.name(), namespace.clone(), name.clone());
-        target.is_events = self.has_events_of(&target.collection);
-        let version = self.versions.of(&target.collection);
-        let form = Form::Whole.of(target.is_events, version.as_ref());
+        let target = Target::of(kind.name(), namespace.clone(), name.clone());
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let call = Call { method, target: "", accept: "", content_type, body };
-        let moment = Moment { now, wall: self.wall(now) };
-        let (actor, version) = (Actor::Author, version.as_ref());
-        let asked = Asked {
-            moment,
-            call: &call,
-            target: &target,
-            form: &form,
-            actor,
-            version,
-            reach: &Reach::default(),
-            caller: &Caller::default(),
-        };
+        let reply = self.ask(now, &call, target, Actor::Author, &Reach::default(), &Caller::default());
+        reply.unwrap_or_else(Reply::Refused)
+    }
+
+    fn ask(
+        &mut self,
+        now: Instant,
+        call: &Call<'_>,
+        mut target: Target,
+        actor: Actor,
+        reach: &Reach,
+        caller: &Caller<'_>,
+    ) -> Result<Reply, Refusal> {
+        target.is_events = self.has_events_of(&target.collection);
+        let (target, version) = (&target, self.versions.of(&target.collection));
+        let form = &Form::negotiate(call.accept)?.of(target.is_events, version.as_ref());
+        let (moment, version) = (Moment { now, wall: self.wall(now) }, version.as_ref());
+        let asked = Asked { moment, call, target, form, actor, version, patch: None, reach, caller };
         let reply = self.answer(&asked);
         self.settle(now);
-        reply.unwrap_or_else(Reply::Refused)
+        reply.map_err(|refusal| if target.is_events { events::refused(refusal) } else { refusal })
     }
 
     /// Whether a collection is that of the Events in their other version. What was recorded of it is a collection of its own.
@@ -350,9 +339,8 @@ impl Server {
         if let Some((_, options)) = options.iter().find(|(method, _)| *method == call.method) {
             check_write(target, options)?;
         }
-        if patch_type.is_some_and(|patch_type| patch_type != PatchType::Apply) {
-            patch::parse(call.body)?;
-        }
+        let patch = patch_type.filter(|it| *it != PatchType::Apply).map(|_| patch::parse(call.body)).transpose()?;
+        let asked = &Asked { patch: patch.as_ref(), ..*asked };
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
             let (now, name) = (asked.moment.now, place.kind.name());
             let cache = self.cache(now, &name, asked.reach);

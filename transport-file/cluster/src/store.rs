@@ -180,14 +180,16 @@ impl Store {
         collection.objects.values_mut().for_each(|object| change(Arc::make_mut(object)));
     }
 
-    /// Removes an object, whose last state is given.
-    pub(super) fn remove(&mut self, now: Instant, kind: &ServedKind, key: &str, mut last: Value) {
+    /// Removes an object, whose last state is given. It has the version of the deletion then.
+    pub(super) fn remove(&mut self, now: Instant, kind: &ServedKind, key: &str, mut last: Value) -> Arc<Value> {
         if self.is_dry_run {
-            return;
+            return Arc::new(last);
         }
         let revision = self.next_revision();
         set_version(&mut last, revision);
-        self.enter(revision, now, kind, key, Arc::new(last), true);
+        let last = Arc::new(last);
+        self.enter(revision, now, kind, key, Arc::clone(&last), true);
+        last
     }
 
     /// Takes the changes since the last look, oldest first.

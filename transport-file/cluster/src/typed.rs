@@ -15,14 +15,14 @@ pub(super) fn mismatch(value: &Value, place: &str, wanted: &str) -> String {
     format!("json: cannot unmarshal {given} into Go {place} of type {wanted}")
 }
 
-/// Takes a null for an empty text.
-pub(super) fn decode_texts(value: &mut Value, place: &str) -> Result<(), String> {
+/// Takes a null for an empty text, of this type.
+pub(super) fn decode_texts(value: &mut Value, place: &str, of: &str) -> Result<(), String> {
     let texts = match value {
         Value::Object(texts) => texts,
-        other => return Err(mismatch(other, place, "map[string]string")),
+        other => return Err(mismatch(other, place, &format!("map[string]{of}"))),
     };
     texts.values_mut().filter(|text| text.is_null()).for_each(|text| *text = json!(""));
-    texts.values().find(|text| !text.is_string()).map_or(Ok(()), |other| Err(mismatch(other, place, "string")))
+    texts.values().find(|text| !text.is_string()).map_or(Ok(()), |other| Err(mismatch(other, place, of)))
 }
 
 /// A value as Go writes it.

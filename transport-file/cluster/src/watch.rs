@@ -100,6 +100,9 @@ impl WatchState {
         match asked.filter(|asked| *asked > 0) {
             _ if watch.awaited.is_some_and(|(version, _)| !cache.has(version)) => {}
             Some(from) if !wants_initial => watch.go_on_from(cache, from),
+            None if !wants_initial && target.parameter("sendInitialEvents").is_some() => {
+                watch.go_on_from(cache, asked.map_or(cache.newest, |_| cache.version()));
+            }
             _ => watch.begin_with_state(cache),
         }
         Ok(watch)

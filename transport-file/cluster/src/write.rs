@@ -18,7 +18,7 @@ use listwatch_core::Instant;
 use listwatch_core::change::apply_merge_patch;
 use listwatch_core::time::WallTime;
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The time of a change.
@@ -68,6 +68,7 @@ pub(super) fn create(
     remove_double_owners(&mut object);
     let metadata = metadata_of(&mut object);
     let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
+    let has_prefix = !prefix.is_empty();
     let mut errors = names::prefix_faults(kind, prefix);
     errors.extend(names::faults(kind, name));
     // A server ignores what is no version.
@@ -102,11 +103,11 @@ pub(super) fn create(
     }
     check(place, errors, &object, None, Part::Whole)?;
     admit(&object)?;
-    if has_version {
+    if has_version && !store.is_dry_run() {
         return Err(Refusal::without_reason(500, "resourceVersion should not be set on objects to be created"));
     }
     if let Some(stored) = store.object(&kind.name(), &place.key()) {
-        return Err(Refusal::already_exists(kind, name, is_deleting(stored)));
+        return Err(Refusal::already_exists(kind, name, is_deleting(stored), has_prefix));
     }
     let object = place.to_stored(object);
     limits::check_stored(&object)?;
@@ -170,8 +171,14 @@ fn check(
     stored: Option<&Value>,
     part: Part,
 ) -> Result<(), Refusal> {
-    errors.extend(rules::faults(&place.kind, object));
-    if let Some(version) = &place.version {
+    let mistyped = type_faults(place, object);
+    if mistyped.is_empty() || stored.is_some() {
+        errors.extend(rules::faults(&place.kind, object));
+    } else {
+        // A server looks at nothing else of a new object.
+        errors.clear();
+    }
+    if let Some(version) = place.version.as_ref().filter(|_| mistyped.is_empty()) {
         version.check(object, stored, part, &mut errors);
     }
     if is_definition(&place.kind) {
@@ -180,7 +187,28 @@ fn check(
     if let Some(config) = ConfigKind::of(&place.kind) {
         errors.extend(config.faults(object, stored));
     }
-    if errors.is_empty() { Ok(()) } else { Err(Refusal::invalid_fields(&place.kind, &place.name, &errors)) }
+    if mistyped.is_empty() && errors.is_empty() {
+        return Ok(());
+    }
+    let mut named = (*place.kind).clone();
+    if !mistyped.is_empty() {
+        let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+        (named.kind, named.api_version) = (text("kind"), text("apiVersion"));
+    }
+    errors.extend(mistyped);
+    Err(Refusal::invalid_fields(&named, &place.name, &errors))
+}
+
+/// What is wrong with the type of a custom resource.
+fn type_faults(place: &Place, object: &Value) -> Vec<FieldError> {
+    let version = place.version.as_ref().map_or(&place.kind.api_version, |version| &version.api_version);
+    let expected = [("kind", &place.kind.kind), ("apiVersion", version)];
+    let differs = |field: &str, expected: &str| object[field].as_str().is_some_and(|given| given != expected);
+    let faults = expected.into_iter().filter(|(field, expected)| place.kind.is_custom() && differs(field, expected));
+    let fault = |(field, expected): (&str, &String)| {
+        FieldError::with_value(Cause::Invalid, field, &object[field], &format!("must be {expected}"))
+    };
+    faults.map(fault).collect()
 }
 
 /// Stores what becomes of an object by a replacement or a patch. It is checked in the version of the request.
@@ -210,7 +238,7 @@ pub(super) fn update(
     remove_double_owners(&mut wanted);
     remove_empty(metadata_of(&mut wanted));
     errors.extend(finalizer_fault(&wanted, &before));
-    if is_client && ["v1/configmaps", "v1/pods", "v1/secrets"].contains(&kind.name().as_str()) {
+    if is_client && part == Part::Whole && kind.has(Trait::PrefixChecked) {
         errors.extend(names::prefix_faults(kind, wanted["metadata"]["generateName"].as_str().unwrap_or_default()));
     }
     if is_client {
@@ -218,6 +246,7 @@ pub(super) fn update(
         complete_labels(kind, &mut wanted);
     }
     if is_client && is_namespace(kind) {
+        set(&mut wanted, "spec", before["spec"].clone());
         set_inside(&mut wanted["metadata"], ["labels", "kubernetes.io/metadata.name"], json!(place.name))?;
     }
     if is_definition(kind) {
@@ -247,26 +276,26 @@ pub(super) fn update(
     Ok(store.put(moment.now, kind, &place.key(), wanted))
 }
 
-/// The policy of a deletion that names none, for the kinds whose dependents stay. An object that waits goes on so.
-pub(super) const ORPHAN_UNLESS_WAITING: &str = "";
-
 /// Deletes an object, or marks one that has finalizers.
-pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: &Value) -> Result<Deleted, Refusal> {
+pub(super) fn delete(
+    store: &mut Store,
+    moment: Moment,
+    place: &Place,
+    options: &Value,
+    actor: Actor,
+) -> Result<Deleted, Refusal> {
     let (kind, stored) = (&place.kind, Arc::clone(place.stored(store)?));
     check_preconditions(place, &options["preconditions"], &stored)?;
+    if is_namespace(kind) && is_deleting(&stored) {
+        return Ok(Deleted::Marked(stored));
+    }
     let mut object = (*stored).clone();
-    let policy = match options["orphanDependents"].as_bool() {
-        Some(true) => Some("Orphan"),
-        Some(false) => Some("Background"),
-        None => options["propagationPolicy"].as_str(),
-    };
-    set_finalizers(&mut object, deletion_finalizers(&stored, policy));
+    set_finalizers(&mut object, deletion_finalizers(kind, &stored, options, actor));
     if is_definition(kind) && !is_deleting(&stored) {
         definition::end(&mut object, moment.wall);
     }
     if finalizers(&object).is_empty() && !is_namespace(kind) {
-        store.remove(moment.now, kind, &place.key(), (*stored).clone());
-        return Ok(Deleted::Gone(stored));
+        return Ok(Deleted::Gone(store.remove(moment.now, kind, &place.key(), (*stored).clone())));
     }
     if !is_deleting(&stored) {
         let metadata = metadata_of(&mut object);
@@ -290,25 +319,21 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
     Ok(Deleted::Marked(store.put(moment.now, kind, &place.key(), object)))
 }
 
-/// The finalizers of an object that is deleted, with those of its propagation policy.
-fn deletion_finalizers(stored: &Value, policy: Option<&str>) -> Vec<String> {
-    let wanted = match policy {
-        Some("Orphan") => Some(ORPHAN),
-        Some("Foreground") => Some(FOREGROUND),
-        _ => None,
+/// The finalizers of an object that is deleted. Without a policy it waits as it did; the dependents of some kinds stay.
+fn deletion_finalizers(kind: &ServedKind, stored: &Value, options: &Value, actor: Actor) -> Vec<String> {
+    let before = finalizers(stored);
+    let waits = || [ORPHAN, FOREGROUND].into_iter().find(|name| before.contains(name));
+    let wanted = match (options["orphanDependents"].as_bool(), options["propagationPolicy"].as_str()) {
+        (Some(true), _) | (None, Some("Orphan")) => Some(ORPHAN),
+        (Some(false), _) if is_namespace(kind) => Some(FOREGROUND),
+        (None, Some("Foreground")) => Some(FOREGROUND),
+        (Some(false), _) | (None, Some(_)) => None,
+        (None, None) => waits().or((actor == Actor::Client && kind.has(Trait::OrphansDependents)).then_some(ORPHAN)),
     };
-    let mut finalizers: Vec<String> = finalizers(stored).into_iter().map(str::to_owned).collect();
-    let is_waiting = finalizers.iter().any(|finalizer| [ORPHAN, FOREGROUND].contains(&finalizer.as_str()));
-    let (wanted, policy) = match policy {
-        Some(ORPHAN_UNLESS_WAITING) if is_waiting => (None, None),
-        Some(ORPHAN_UNLESS_WAITING) => (Some(ORPHAN), policy),
-        _ => (wanted, policy),
-    };
-    if policy.is_some() {
-        finalizers.retain(|finalizer| ![ORPHAN, FOREGROUND].contains(&finalizer.as_str()));
-    }
-    finalizers.extend(wanted.map(str::to_owned));
-    finalizers
+    let others = before.iter().filter(|name| ![ORPHAN, FOREGROUND].contains(name)).copied();
+    let after: Vec<&str> = others.chain(wanted).collect();
+    let is_same = after.len() == before.len() && before.iter().all(|name| after.contains(name));
+    (if is_same { before } else { after }).into_iter().map(str::to_owned).collect()
 }
 
 /// A stored object with another status, and with the metadata that a request for the status may change.
@@ -422,32 +447,30 @@ pub(super) const OTHER_NAMESPACE: &str =
     "the namespace of the provided object does not match the namespace sent on the request";
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 
+/// Checks the preconditions of a deletion. Namespaces have words of their own.
 fn check_preconditions(place: &Place, preconditions: &Value, stored: &Value) -> Result<(), Refusal> {
-    let refused = |why: String| Err(Refusal::precondition(&place.kind, &place.name, &why));
-    let known = |field: &str| stored["metadata"][field].as_str().unwrap_or_default();
-    if let Some(uid) = preconditions["uid"].as_str().filter(|uid| *uid != known("uid")) {
-        let known = known("uid");
-        return refused(format!(
-            "the UID in the precondition ({uid}) does not match the UID in record ({known}). The object might have been \
-             deleted and then recreated"
-        ));
-    }
-    if let Some(version) =
-        preconditions["resourceVersion"].as_str().filter(|version| *version != known("resourceVersion"))
-    {
-        let known = known("resourceVersion");
-        return refused(format!(
-            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({known}). \
-             The object might have been modified"
-        ));
+    let fields = [("uid", "UID", "deleted and then recreated"), ("resourceVersion", "ResourceVersion", "modified")];
+    for (field, name, happened) in fields {
+        let known = stored["metadata"][field].as_str().unwrap_or_default();
+        let Some(given) = preconditions[field].as_str().filter(|given| *given != known) else { continue };
+        if is_namespace(&place.kind) {
+            let why = format!("Precondition failed: {name} in precondition: {given}, {name} in object meta: {known}");
+            return Err(Refusal::conflict(&place.kind, &place.name, &why));
+        }
+        let why = format!(
+            "the {name} in the precondition ({given}) does not match the {name} in record ({known}). The object might have \
+             been {happened}"
+        );
+        return Err(Refusal::precondition(&place.kind, &place.name, &why));
     }
     Ok(())
 }
 
 /// An object that is being deleted gets no finalizers.
 fn finalizer_fault(wanted: &Value, stored: &Value) -> Option<FieldError> {
-    let before: HashSet<&str> = finalizers(stored).into_iter().collect();
-    let new: Vec<&str> = finalizers(wanted).into_iter().filter(|finalizer| !before.contains(finalizer)).collect();
+    let before = finalizers(stored);
+    let new = finalizers(wanted).into_iter().filter(|finalizer| !before.contains(finalizer));
+    let new: BTreeSet<&str> = new.collect();
     if new.is_empty() || !is_deleting(stored) {
         return None;
     }

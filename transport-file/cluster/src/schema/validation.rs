@@ -103,8 +103,10 @@ impl Check<'_> {
         match value {
             Value::String(text) => {
                 outcome.take(self.text(schema, text, path));
-                if formats::is_known(format_of(schema)) {
-                    outcome.take(self.formatted(schema, text, path));
+                let format = format_of(schema);
+                if formats::is_known(format) {
+                    let fault = || self.other_type(path, format, value).into();
+                    outcome.take(if formats::is_valid(format, text) { Outcome::default() } else { fault() });
                 }
             }
             Value::Number(number) => outcome.take(self.number(schema, number, path)),
@@ -172,14 +174,6 @@ impl Check<'_> {
         };
         let fault = wrong.map(|pattern| self.invalid(path, &json!(text), &format!("should match '{pattern}'")));
         fault.map_or_else(Outcome::default, Outcome::from)
-    }
-
-    fn formatted(&self, schema: &Schema, text: &str, path: &str) -> Outcome {
-        let format = format_of(schema);
-        if formats::is_valid(format, text) {
-            return Outcome::default();
-        }
-        self.other_type(path, format, &json!(text)).into()
     }
 
     fn number(&self, schema: &Schema, number: &Number, path: &str) -> Outcome {

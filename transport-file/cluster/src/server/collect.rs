@@ -155,7 +155,8 @@ impl Server {
         let Some((place, object)) = self.found(&id).filter(|(_, object)| is_deleting(object)) else { return };
         let inside: Vec<Id> = self.store.objects_in(name).map(|(collection, key)| Id { collection, key }).collect();
         if inside.is_empty() && finalizers(&object).is_empty() {
-            return self.store.remove(moment.now, &place.kind, name, (*object).clone());
+            self.store.remove(moment.now, &place.kind, name, (*object).clone());
+            return;
         }
         for id in inside {
             if let Some((place, _)) = self.found(&id).filter(|(_, object)| !is_deleting(object)) {
@@ -200,7 +201,8 @@ impl Server {
 
     /// Deletes an object for the collector. It may be gone.
     fn remove(&mut self, moment: Moment, place: &Place, policy: Option<&str>) {
-        let _gone = write::delete(&mut self.store, moment, place, &json!({ "propagationPolicy": policy }));
+        let options = json!({ "propagationPolicy": policy });
+        let _gone = write::delete(&mut self.store, moment, place, &options, Actor::Author);
     }
 
     fn set_owners(&mut self, moment: Moment, place: &Place, object: &Value, owners: Vec<Value>) {

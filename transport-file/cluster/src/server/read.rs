@@ -4,7 +4,7 @@ use super::super::decoding::{decode, decode_applied};
 use super::super::definition::{self, is_definition};
 use super::super::events;
 use super::super::place::Place;
-use super::super::refusal::{Cause, Refusal};
+use super::super::refusal::Refusal;
 use super::super::schema::embedded;
 use super::super::typed::mismatch;
 use super::super::write::Actor;
@@ -15,14 +15,9 @@ use serde_json::{Value, json};
 /// The body, as JSON.
 pub(super) fn body(asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refusal> {
     serde_json::from_slice(asked.call.body).map_err(|error| {
-        let why = syntax_fault(&error);
+        let why = if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() };
         unrecognized(asked, kind, &format!("couldn't get version/kind; json parse error: {why}"))
     })
-}
-
-/// What is wrong with a text that is no JSON.
-fn syntax_fault(error: &serde_json::Error) -> String {
-    if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }
 
 /// The refusal of a body that is no object of a kind, with the beginning of the body.
@@ -49,33 +44,28 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
         return untyped(mismatch(&object, "value", TYPE));
     }
     let is_lenient = !kind.is_custom() || asked.actor == Actor::Author;
-    let mut other_kind = None;
     for (field, expected) in [("kind", kind.kind.as_str()), ("apiVersion", version(asked, kind))] {
         if let Some(other) = object.get(field).filter(|given| !given.is_string() && !given.is_null()) {
             return untyped(mismatch(other, &format!("struct field .{field}"), "string"));
         }
         match object[field].as_str() {
-            Some(given) if given == expected => {}
+            // That of a custom resource is checked with the rest of it.
+            Some(given) if given == expected || (field == "kind" && kind.is_custom() && !given.is_empty()) => {}
             None | Some("") if is_lenient => object[field] = json!(expected),
             None | Some("") if field == "kind" => {
                 let text = String::from_utf8_lossy(asked.call.body);
                 return Err(unrecognized(asked, kind, &format!("Object 'Kind' is missing in '{text}'")));
             }
-            Some(given) if field == "kind" && kind.is_custom() => other_kind = Some(given.to_owned()),
             _ => {
                 let text = |field: &str| object[field].as_str().unwrap_or_default();
                 return Err(Refusal::bad_request(other_type(asked, kind, text("kind"), text("apiVersion"))));
             }
         }
     }
-    let object = stored(asked, place, object).map_err(|why| {
+    stored(asked, place, object).map_err(|why| {
         let refused = cannot_be_handled(&kind.kind, version(asked, kind), kind);
         Refusal::bad_request(format!("{refused}: {why}"))
-    })?;
-    let Some(given) = other_kind else { return Ok(object) };
-    let why = format!("{given:?}: must be {}", kind.kind);
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    Err(Refusal::invalid(&ServedKind { kind: given, ..kind.clone() }, name, Cause::Invalid, "kind", &why))
+    })
 }
 
 /// The type that a server reads of any object first.
@@ -113,6 +103,8 @@ fn prune(kind: &ServedKind, object: &mut Value) -> Vec<String> {
 /// The fields that an apply has.
 pub(super) fn decoded(asked: &Asked<'_>, place: &Place, mut applied: Value) -> Result<Value, String> {
     decode_applied(&place.kind, &mut applied)?;
+    let metadata = applied.get_mut("metadata").and_then(Value::as_object_mut);
+    let _unknown = metadata.map(|metadata| embedded::prune_metadata(metadata, ""));
     Ok(if asked.target.is_events { events::stored(&applied) } else { applied })
 }
 

@@ -15,7 +15,7 @@ use super::super::names;
 use super::super::options::check_deletion;
 use super::super::patch::{self, PatchType};
 use super::super::place::{Id, Place};
-use super::super::refusal::{Cause, Refusal};
+use super::super::refusal::{Cause, FieldError, Refusal};
 use super::super::selector::Selection;
 use super::super::typed::mismatch;
 use super::super::write::{self, Actor, Deleted, Moment};
@@ -75,10 +75,9 @@ impl Server {
 
     /// Gives the answer to a dry run the version of its object: nothing counts the versions of what is not stored.
     fn keep_version(&self, created: &mut Arc<Value>, given: Option<Value>) {
-        let given = given.filter(|given| self.store.is_dry_run() && *given != "");
-        given
-            .into_iter()
-            .for_each(|given| _ = metadata_of(Arc::make_mut(created)).insert("resourceVersion".into(), given));
+        if let Some(given) = given.filter(|given| self.store.is_dry_run() && *given != "") {
+            metadata_of(Arc::make_mut(created)).insert("resourceVersion".into(), given);
+        }
     }
 
     /// Stores a new object, by a request to create or to apply it.
@@ -177,8 +176,7 @@ impl Server {
             "scale" => return self.change_scale(asked, place),
             _ => Part::Whole,
         };
-        let is_patch = asked.call.method == "PATCH";
-        if is_patch && PatchType::of(&place.kind, asked.call.content_type)? == PatchType::Apply {
+        if asked.call.method == "PATCH" && asked.patch.is_none() {
             return self.apply(asked, place, part);
         }
         let replacement = if asked.call.method == "PUT" { Some(object(asked, place)?) } else { None };
@@ -236,9 +234,8 @@ impl Server {
     /// A server-side apply.
     fn apply(&mut self, asked: &Asked<'_>, place: &Place, part: Part) -> Result<Reply, Refusal> {
         let Some(name) = asked.target.parameter("fieldManager") else {
-            let options = ServedKind::custom("meta.k8s.io/v1", "PatchOptions", "patchoptions", false);
-            let why = "is required for apply patch";
-            return Err(Refusal::invalid(&options, "", Cause::Required, "fieldManager", why));
+            let fault = FieldError::new(Cause::Required, "fieldManager", "is required for apply patch");
+            return Err(Refusal::invalid_options("PatchOptions", &[fault]));
         };
         let stored = place.stored(&self.store).cloned();
         if part == Part::Status {
@@ -257,17 +254,15 @@ impl Server {
         remove_own_nulls(&place.kind, &mut wanted);
         check_applied_name(place, &applied)?;
         if let Some(version) = &place.version {
-            version.conform(&mut wanted).map_err(Refusal::bad_request)?;
-        }
-        // The server compares them.
-        for field in ["deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "uid"] {
-            let given = applied["metadata"].get(field).filter(|given| !given.is_null() && stored.is_some());
-            if let Some(given) = given {
-                metadata_of(&mut wanted).insert(field.into(), given.clone());
-            }
+            version.conform_applied(&mut wanted).map_err(Refusal::bad_request)?;
         }
         let (code, object) = match stored {
-            None if applied["metadata"]["uid"].is_string() => return Err(no_such_uid(place, &applied)),
+            None if applied["metadata"]["uid"].is_string() => {
+                let uid = applied["metadata"]["uid"].as_str().unwrap_or_default();
+                let why =
+                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+                return Err(Refusal::conflict(&place.kind, &place.name, &why));
+            }
             None => {
                 write::check_name(place, &applied)?;
                 write::parse_version(&applied)?;
@@ -275,7 +270,12 @@ impl Server {
                 (201, self.enter(asked, place, wanted)?)
             }
             Some(stored) => {
-                let object = self.update(asked, place, &stored, wanted, part)?;
+                let mut object = self.update(asked, place, &stored, wanted, part)?;
+                // A server stores the managers in the object.
+                let is_known = self.owners.get(&place.id()).is_some_and(|known| *known == owners);
+                if Arc::ptr_eq(&object, &stored) && !is_known {
+                    object = self.store.put(asked.moment.now, &place.kind, &place.key(), (*object).clone());
+                }
                 self.define(asked, place, &stored, &object);
                 (200, object)
             }
@@ -302,7 +302,7 @@ impl Server {
         let options = self.delete_options(asked, &place.kind)?;
         check_namespace_may_go(asked, place)?;
         self.admit_deletion(asked, place)?;
-        let object = match write::delete(&mut self.store, asked.moment, place, &options)? {
+        let object = match write::delete(&mut self.store, asked.moment, place, &options, asked.actor)? {
             // Of all that goes on waiting, a server says it of this alone.
             Deleted::Marked(object) => {
                 return Ok(asked.done(if options["orphanDependents"] == false { 202 } else { 200 }, &object));
@@ -313,8 +313,9 @@ impl Server {
             Deleted::Gone(object) => object,
         };
         let mut details = json!({ "name": place.name, "kind": place.kind.plural, "uid": object["metadata"]["uid"] });
-        if !place.kind.group().is_empty() {
-            details["group"] = json!(place.kind.group());
+        let group = if asked.target.is_events { events::GROUP } else { place.kind.group() };
+        if !group.is_empty() {
+            details["group"] = json!(group);
         }
         let status =
             json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details });
@@ -334,7 +335,7 @@ impl Server {
             let id = Id { collection: kind.name(), key };
             let place = Place { version: asked.version.cloned(), ..id.place(kind) };
             self.admit_deletion(asked, &place)?;
-            let _gone = write::delete(&mut self.store, asked.moment, &place, &options);
+            let _gone = write::delete(&mut self.store, asked.moment, &place, &options, asked.actor);
         }
         Ok(Reply::Whole { code: 200, body: deleted })
     }
@@ -358,12 +359,8 @@ impl Server {
         check_deletion(&options)?;
         if kind.name() == events::STORED {
             // The garbage collector does not follow Events.
-            options["propagationPolicy"] = Value::Null;
+            options["propagationPolicy"] = json!("Background");
             options["orphanDependents"] = Value::Null;
-        }
-        let names_policy = ["propagationPolicy", "orphanDependents"].iter().any(|field| !options[*field].is_null());
-        if !names_policy && asked.actor == Actor::Client && kind.has(Trait::OrphansDependents) {
-            options["propagationPolicy"] = json!(write::ORPHAN_UNLESS_WAITING);
         }
         if options["dryRun"].as_array().is_some_and(|dry_run| !dry_run.is_empty()) {
             self.store.set_dry_run(true);
@@ -457,37 +454,17 @@ fn check_applied_name(place: &Place, applied: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// An apply names the uid of an object that is absent.
-fn no_such_uid(place: &Place, applied: &Value) -> Refusal {
-    let uid = applied["metadata"]["uid"].as_str().unwrap_or_default();
-    let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
-    Refusal::conflict(&place.kind, &place.name, &why)
-}
-
-/// Checks that a patch leaves an object its type.
+/// Checks that a patch leaves an object its type. That of a custom resource is checked with the rest of it.
 fn check_type(kind: &ServedKind, object: &mut Value, shown: &Value) -> Result<(), Refusal> {
     for field in ["apiVersion", "kind"] {
-        let known = shown[field].as_str().unwrap_or_default();
         if object[field].is_null() && !kind.is_custom() {
-            object[field] = json!(known);
+            object[field] = shown[field].clone();
         }
-        let given = &object[field];
-        if *given == known {
-            continue;
+        if object[field] != shown[field] && !(kind.is_custom() && object[field].is_string()) {
+            let name = shown["metadata"]["name"].as_str().unwrap_or_default();
+            let why = format!("the object has another `{field}`");
+            return Err(Refusal::invalid(kind, name, Cause::Invalid, "patch", &why));
         }
-        let name = shown["metadata"]["name"].as_str().unwrap_or_default();
-        let Some(text) = given.as_str().filter(|_| kind.is_custom()) else {
-            return Err(Refusal::invalid(
-                kind,
-                name,
-                Cause::Invalid,
-                "patch",
-                &format!("the object has another `{field}`"),
-            ));
-        };
-        let mut named = kind.clone();
-        *(if field == "kind" { &mut named.kind } else { &mut named.api_version }) = text.to_owned();
-        return Err(Refusal::invalid(&named, name, Cause::Invalid, field, &format!("{given}: must be {known}")));
     }
     Ok(())
 }
@@ -500,7 +477,8 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     let kind = &*place.kind;
     let shown = read::shown(asked, stored);
     let sort = PatchType::of(kind, asked.call.content_type)?;
-    let patch = || patch::parse(asked.call.body);
+    // A scale is applied, too, and as a whole.
+    let patch = || asked.patch.cloned().map_or_else(|| patch::parse(asked.call.body), Ok);
     let undecodable = |patch: &Value| {
         let before = if sort == PatchType::Strategic { "" } else { "error decoding patch: " };
         Refusal::bad_request(format!("{before}{}", mismatch(patch, "value", MAP)))
@@ -519,7 +497,6 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
             object
         }
         PatchType::Json => patch::json(&shown, &patch()?)?,
-        // A scale is applied as a whole.
         PatchType::Apply => object_patch()?,
     };
     if !object.is_object() {

@@ -254,7 +254,7 @@ fn an_apply_tells_elements_apart_by_the_keys_of_their_schema() {
     let (code, both) =
         apply("two", &json!({ "ports": [{ "port": 1, "protocol": "UDP" }, { "port": 1, "protocol": "TCP" }] }));
     assert_eq!(code, 200, "{both}");
-    assert_eq!(both["spec"]["ports"], json!([{ "port": 1, "protocol": "TCP" }, { "port": 1, "protocol": "UDP" }]));
+    assert_eq!(both["spec"]["ports"], json!([{ "port": 1, "protocol": "UDP" }, { "port": 1, "protocol": "TCP" }]));
     let (code, refused) = apply("two", &json!({ "ports": [{ "port": 1 }, { "port": 1 }], "x": 1 }));
     assert_eq!(code, 500, "{refused}");
     assert!(

@@ -41,6 +41,8 @@ fn a_value_of_another_type_is_named_by_its_type() {
             json!({ "metadata": { "finalizers": "x" } }),
             "json: cannot unmarshal string into Go struct field ObjectMeta.metadata.finalizers of type []string",
         ),
+        (json!({ "metadata": { "labels": [], "creationTimestamp": "x" } }), "parsing time \"x\" as"),
+        (json!({ "binaryData": { "a": [1] } }), "Go struct field ConfigMap.binaryData of type []uint8"),
         (json!({ "binaryData": { "a": "!" } }), "illegal base64 data at input byte 0"),
         (json!({ "kind": "Other" }), "no kind \"Other\" is registered for version \"v1\""),
     ] {
@@ -168,4 +170,215 @@ fn a_list_names_the_fault_of_its_selector_first_and_an_empty_one_of_metadata_is_
     let call = Call { method: "GET", target: MAPS, accept, content_type: "", body: b"" };
     let body: Value = serde_json::from_slice(&cluster.handle(Instant::ZERO, &call).body).unwrap();
     assert_eq!(body.get("items"), Some(&Value::Null));
+}
+
+#[test]
+fn a_custom_resource_of_another_kind_is_refused_as_one_of_that_kind_after_its_version() {
+    let cluster = SimulatedCluster::new();
+    let foos = "/apis/example.com/v1/namespaces/web/foos";
+    let foo = |kind: &str, version: &str| json!({ "apiVersion": "example.com/v1", "kind": kind, "metadata": { "name": "a", "resourceVersion": version } });
+    let refused = |(code, status): (u16, Value)| (code, status["details"]["kind"].clone());
+    assert_eq!(refused(send(&cluster, &format!("PUT {foos}/a"), &foo("Other", ""))), (404, json!("foos")));
+    assert_eq!(refused(send(&cluster, &format!("POST {foos}"), &foo("Other", ""))), (422, json!("Other")));
+    let (_, stored) = send(&cluster, &format!("POST {foos}"), &foo("Foo", ""));
+    let version = stored["metadata"]["resourceVersion"].as_str().unwrap();
+    let put = |version: &str| send(&cluster, &format!("PUT {foos}/a"), &foo("Other", version));
+    assert_eq!(refused(put("")), (422, json!("foos")));
+    let (code, said) = message(put(version));
+    assert_eq!(
+        (code, &*said),
+        (422, "Other.example.com \"a\" is invalid: kind: Invalid value: \"Other\": must be Foo")
+    );
+    assert_eq!(refused(send(&cluster, &format!("PATCH {foos}/a"), &json!({ "kind": "Other" }))), (422, json!("Other")));
+}
+
+#[test]
+fn a_dry_run_takes_a_new_object_with_a_version_and_says_that_one_is_there() {
+    let cluster = SimulatedCluster::new();
+    let map = |metadata: Value| json!({ "metadata": metadata });
+    let versioned = map(json!({ "name": "a", "resourceVersion": "7" }));
+    assert_eq!(send(&cluster, &format!("POST {MAPS}"), &versioned).0, 500);
+    assert_eq!(send(&cluster, &format!("POST {MAPS}?dryRun=All"), &versioned).0, 201);
+    send(&cluster, &format!("POST {MAPS}"), &named("a"));
+    assert_eq!(send(&cluster, &format!("POST {MAPS}?dryRun=All"), &versioned).0, 409);
+    let (code, status) = send(&cluster, &format!("POST {MAPS}"), &map(json!({ "name": "a", "generateName": "x-" })));
+    let said = status["message"].as_str().unwrap();
+    assert!(code == 409 && said.ends_with("was not able to generate a unique name for the object"), "{said}");
+    assert_eq!(status["details"]["retryAfterSeconds"], 1);
+}
+
+#[test]
+fn the_prefix_of_names_is_checked_in_changes_of_some_kinds_and_an_apply_sets_it() {
+    let cluster = SimulatedCluster::new();
+    let prefix = json!({ "metadata": { "generateName": "Not_A-" } });
+    send(&cluster, &format!("POST {MAPS}"), &named("a"));
+    assert_eq!(send(&cluster, &format!("PATCH {MAPS}/a"), &prefix).0, 422);
+    let accounts = "/api/v1/namespaces/web/serviceaccounts";
+    send(&cluster, &format!("POST {accounts}"), &named("a"));
+    let mut applied = json!({ "apiVersion": "v1", "kind": "ServiceAccount" });
+    applied["metadata"] = json!({ "name": "a", "generateName": "b-" });
+    let (code, account) = apply(&cluster, &format!("{accounts}/a"), &applied);
+    assert_eq!((code, &account["metadata"]["generateName"]), (200, &json!("b-")));
+}
+
+#[test]
+fn a_namespace_keeps_its_spec_and_goes_on_ending_as_it_began() {
+    let cluster = SimulatedCluster::new();
+    let spaces = "/api/v1/namespaces";
+    send(&cluster, &format!("POST {spaces}"), &named("x"));
+    let (_, space) = send(&cluster, &format!("PUT {spaces}/x"), &named("x"));
+    assert_eq!(space["spec"]["finalizers"], json!(["kubernetes"]));
+    let another = json!({ "preconditions": { "uid": "u" } });
+    let (code, said) = message(send(&cluster, &format!("DELETE {spaces}/x"), &another));
+    assert!(
+        code == 409 && said.contains("Precondition failed: UID in precondition: u, UID in object meta: "),
+        "{said}"
+    );
+    assert_eq!(send(&cluster, &format!("DELETE {spaces}/x"), &Value::Null).1["status"]["phase"], "Terminating");
+    let (code, space) = send(&cluster, &format!("DELETE {spaces}/x"), &json!({ "propagationPolicy": "Orphan" }));
+    assert_eq!((code, space["metadata"].get("finalizers")), (200, None));
+}
+
+#[test]
+fn a_strategic_patch_orders_elements_and_merges_those_of_one_key() {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "metadata": { "name": "a", "finalizers": ["x/a", "x/b", "x/c"] } });
+    send(&cluster, &format!("POST {MAPS}"), &map);
+    let patched = |metadata: Value| {
+        let (code, map) =
+            patch(&cluster, "strategic-merge-patch+json", &format!("{MAPS}/a"), &json!({ "metadata": metadata }));
+        (code, map["metadata"].clone(), map["message"].clone())
+    };
+    let order = json!(["x/c", "x/b", "x/d"]);
+    let (_, metadata, _) = patched(json!({ "$setElementOrder/finalizers": order, "finalizers": ["x/d"] }));
+    assert_eq!(metadata["finalizers"], json!(["x/a", "x/c", "x/b", "x/d"]));
+    let (_, metadata, _) = patched(json!({ "$setElementOrder/finalizers": ["x/d", "x/a"] }));
+    assert_eq!(metadata["finalizers"], json!(["x/c", "x/b", "x/d", "x/a"]));
+    let (code, _, said) = patched(json!({ "$setElementOrder/finalizers": ["x/a"], "finalizers": ["x/e"] }));
+    let expected = "The order in patch list:\n[x/e]\n doesn't match $setElementOrder list:\n[x/a]\n";
+    assert_eq!((code, &said), (500, &json!(expected)));
+    let owner = |name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": "u" });
+    patched(json!({ "ownerReferences": [owner("c")] }));
+    let (_, metadata, _) = patched(json!({ "ownerReferences": [owner("a"), owner("b")] }));
+    assert_eq!(metadata["ownerReferences"], json!([owner("b")]));
+    let (_, metadata, _) = patched(json!({ "labels": { "$patch": "replace", "app": "z" } }));
+    assert_eq!(metadata.get("labels"), None, "it replaces none");
+}
+
+#[test]
+fn a_page_is_followed_by_one_that_may_be_empty() {
+    let cluster = SimulatedCluster::new();
+    let map = |name: &str, app: &str| json!({ "metadata": { "name": name, "labels": { "app": app } } });
+    for (name, app) in [("a", "x"), ("b", "y")] {
+        send(&cluster, &format!("POST {MAPS}"), &map(name, app));
+    }
+    send(&cluster, "POST /api/v1/namespaces/xyz/configmaps", &map("c", "x"));
+    let page = |query: &str| send(&cluster, &format!("GET {MAPS}?limit=1&labelSelector=app%3D{query}"), &Value::Null).1;
+    let first = page("x");
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let second = page(&format!("x&continue={token}"));
+    assert_eq!((&second["items"], second["metadata"].get("continue")), (&json!([]), None));
+    assert_eq!(page("y")["metadata"].get("continue"), None, "what follows is in another namespace");
+    let one = page("x&fieldSelector=metadata.name%3Da");
+    assert_eq!((one["items"].as_array().map(Vec::len), one["metadata"].get("continue")), (Some(1), None));
+}
+
+#[test]
+fn an_apply_that_makes_a_manager_makes_a_version_and_the_answer_to_a_deletion_has_one() {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "k": "1" } });
+    let version = |(_, object): (u16, Value)| object["metadata"]["resourceVersion"].clone();
+    let created = version(send(&cluster, &format!("POST {MAPS}"), &map));
+    let applied = version(apply(&cluster, &format!("{MAPS}/a"), &map));
+    assert_ne!(applied, created);
+    assert_eq!(version(apply(&cluster, &format!("{MAPS}/a"), &map)), applied);
+    let created = version(send(&cluster, &format!("POST {PODS}"), &named("a")));
+    assert_ne!(version(send(&cluster, &format!("DELETE {PODS}/a"), &Value::Null)), created);
+}
+
+#[test]
+fn an_event_of_the_other_version_is_refused_in_the_name_of_its_collection() {
+    let cluster = SimulatedCluster::new();
+    let events = "/apis/events.k8s.io/v1/namespaces/web/events";
+    let (_, status) = send(&cluster, &format!("GET {events}/a"), &Value::Null);
+    assert_eq!(status["message"], "events.events.k8s.io \"a\" not found");
+    assert_eq!(status["details"]["group"], "events.k8s.io");
+    let (_, status) = send(&cluster, "GET /api/v1/namespaces/web/events/a", &Value::Null);
+    assert_eq!((&status["message"], status["details"].get("group")), (&json!("events \"a\" not found"), None));
+}
+
+#[test]
+fn an_apply_keeps_a_null_that_a_schema_refuses() {
+    let cluster = SimulatedCluster::new();
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": { "type": "object" } } } });
+    define_foos(&cluster, &json!({ "name": "v1", "served": true, "storage": true, "schema": schema }));
+    let foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": null });
+    let foos = "/apis/example.com/v1/namespaces/web/foos";
+    assert_eq!(send(&cluster, &format!("POST {foos}?dryRun=All"), &foo).0, 201);
+    let (code, said) = message(apply(&cluster, &format!("{foos}/a"), &foo));
+    assert!(code == 422 && said.contains("must be of type object: \"null\""), "{said}");
+}
+
+#[test]
+fn a_watch_without_initial_events_begins_with_what_changes() {
+    let cluster = SimulatedCluster::new();
+    send(&cluster, &format!("POST {MAPS}"), &named("a"));
+    let query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
+    for version in ["", "&resourceVersion=0"] {
+        let mut watch = watch(&cluster, &format!("{MAPS}?{query}{version}"));
+        assert!(told(&mut watch).is_empty());
+        send(&cluster, &format!("POST {MAPS}"), &json!({ "metadata": { "generateName": "b-" } }));
+        assert_eq!(told(&mut watch).len(), 1);
+    }
+}
+
+#[test]
+fn an_apply_takes_finalizers_away_with_those_that_nobody_owns() {
+    let cluster = SimulatedCluster::new();
+    let map = |metadata: Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
+    let place = format!("{MAPS}/a");
+    apply(&cluster, &place, &map(json!({ "name": "a", "finalizers": ["orphan"] })));
+    let (_, marked) = send(&cluster, &format!("DELETE {place}?propagationPolicy=Foreground"), &Value::Null);
+    assert_eq!(marked["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    let (_, gone) = apply(&cluster, &place, &map(json!({ "name": "a" })));
+    assert_eq!(gone["metadata"].get("finalizers"), None);
+    assert_eq!(send(&cluster, &format!("GET {place}"), &Value::Null).0, 404);
+}
+
+#[test]
+fn an_apply_leaves_metadata_of_which_it_takes_all_away() {
+    let cluster = SimulatedCluster::new();
+    let foo = |metadata: Value| json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata });
+    let place = "/apis/example.com/v1/namespaces/web/foos/a";
+    apply(&cluster, place, &foo(json!({ "name": "a", "labels": { "app": "x" } })));
+    let (code, object) = apply(&cluster, place, &foo(json!({ "name": "a" })));
+    assert_eq!((code, object["metadata"].get("labels")), (200, None));
+}
+
+#[test]
+fn an_apply_orders_the_elements_of_a_list_as_it_has_them() {
+    let cluster = SimulatedCluster::new();
+    let web = |names: &[&str]| {
+        let containers: Vec<Value> = names.iter().map(|name| json!({ "name": name, "image": "i" })).collect();
+        json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a" },
+            "spec": { "template": { "spec": { "containers": containers } } } })
+    };
+    send(&cluster, &format!("POST {WEB}"), &web(&["a", "b", "c"]));
+    let (_, object) = apply(&cluster, &format!("{WEB}/a"), &web(&["d", "c", "a"]));
+    let containers = object["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+    let names: Vec<&str> = containers.iter().filter_map(|container| container["name"].as_str()).collect();
+    assert_eq!(names, ["b", "d", "c", "a"]);
+}
+
+#[test]
+fn conflicts_of_several_managers_are_told_by_manager() {
+    let cluster = SimulatedCluster::new();
+    let map =
+        |data: Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data });
+    send(&cluster, &format!("POST {MAPS}"), &map(json!({ "k": "1" })));
+    let other = format!("{MAPS}/a?fieldManager=other");
+    patch(&cluster, "apply-patch+yaml", &other, &map(json!({ "k": "1" })));
+    let (code, said) = message(apply(&cluster, &format!("{MAPS}/a"), &map(json!({ "k": "2" }))));
+    let expected = "Apply failed with 2 conflicts: conflicts with \"listwatch\" using v1:\n- .data.k\nconflicts with \"other\":\n- .data.k";
+    assert_eq!((code, &*said), (409, expected));
 }

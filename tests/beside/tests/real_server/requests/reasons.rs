@@ -32,7 +32,7 @@ pub(super) const REASONS: &[Reason] = &[
         why: "unknown fields, zeros and empty values of Kubernetes' own kinds stay",
     },
     Reason {
-        explains: |case| case.are_done() && case.is_write_of_nothing(),
+        explains: |case| case.are_done() && !case.request.is_read() && case.is_write_of_nothing(),
         why: "managers and defaults are not stored, so a write of them alone makes no version, and one of a default counts",
     },
     Reason {
@@ -42,12 +42,27 @@ pub(super) const REASONS: &[Reason] = &[
         why: "a pod is gone at once, and the answer does not show when it was to go",
     },
     Reason {
-        explains: |case| case.are_done() && case.are_all(|it| it.path == "metadata.continue" && it.simulated.is_none()),
-        why: "a server may offer a next page that is empty",
-    },
-    Reason {
         explains: |case| case.are_done() && case.is_by_default(),
         why: "a field or a label that is not given has no default that a selector could find",
+    },
+    Reason {
+        explains: |case| {
+            let server = &case.compared.server.body;
+            case.are_done()
+                && case.request.verb() == "DELETE"
+                && (case.request.has("dry run") || case.request.step.body.contains("dryRun"))
+                && server["kind"] == case.request.specimen.kind.as_str()
+                && server["metadata"]["uid"].is_null()
+        },
+        why: "a dry run of a deletion that takes the last finalizer away is answered by an object without fields",
+    },
+    Reason {
+        explains: |case| {
+            case.are_done()
+                && case.request.specimen.cluster
+                && case.are_all(|it| it.path == "metadata.continue" && it.simulated.is_none())
+        },
+        why: "a server has objects of other runs, too, of which a next page could be",
     },
     // Both refuse, and with the same code.
     Reason {
@@ -94,26 +109,27 @@ pub(super) const REASONS: &[Reason] = &[
         },
         why: "a null in a list of objects is an object without fields, and a server names those that it requires",
     },
-    Reason {
-        explains: |case| {
-            ![400, 406].contains(&case.codes().0)
-                && case.has_same_code()
-                && case.are_all(is_group)
-                && !case.server_says("StorageError")
-                && case.request.specimen.collection == "events.k8s.io/v1/events"
-        },
-        why: "the answer about an Event names the version in which it is stored",
-    },
     // Both refuse, for different faults.
     Reason {
         explains: |case| case.are_refusals() && !case.has_same_code() && case.is_built_in() && case.is_unchecked(),
         why: "the specs and the types of Kubernetes' own kinds are not checked, so a later fault is told",
     },
     Reason {
-        explains: |case| case.are_refusals() && !case.has_same_code() && case.is_mistaken() && !case.is_unchecked(),
+        explains: |case| {
+            case.request.has("stray") && !case.is_built_in() && [(400, 405), (404, 405)].contains(&case.codes())
+        },
         why: "a method that a path does not take is refused by another code",
     },
     // The server alone refuses.
+    Reason {
+        explains: |case| {
+            let oddities = ["empty list in the spec", "empty object in the spec", "value of another type"];
+            case.codes().0 == 0
+                && case.request.verb() == "STRATEGIC"
+                && oddities.iter().any(|oddity| case.request.has(oddity))
+        },
+        why: "a server breaks the connection where the key of an element in a strategic patch is no scalar",
+    },
     Reason {
         explains: |case| case.is_built_in() && case.refuses_alone(422) && case.is_unchecked(),
         why: "the specs of Kubernetes' own kinds are not checked",
@@ -134,22 +150,50 @@ pub(super) const REASONS: &[Reason] = &[
         explains: |case| {
             case.is_built_in()
                 && case.codes().0 == 409
-                && !case.has_same_code()
                 && case.request.verb() == "APPLY"
                 && case.server_says("Apply failed with")
+                && case.misses_conflicts()
         },
         why: "a default belongs to no manager, so no apply conflicts with it",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "APPLY"
+                && !case.is_built_in()
+                && case.codes().0 == 422
+                && case.codes().1 < 300
+                && case.server_says("must be of type")
+                && case.server_says("\"null\"")
+        },
+        why: "an apply that takes the last field away leaves a null, which the schema of a custom resource refuses",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "APPLY" && case.codes().0 == 409 && case.server_says("with \"before-first-apply\"")
+        },
+        why: "nobody owns the fields of an object whose owners all lost theirs, until somebody applies some",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "APPLY"
+                && !case.is_built_in()
+                && case.codes().0 == 409
+                && case.codes().1 < 300
+                && case.causes(&case.compared.server.body).iter().all(|field| *field == ".metadata.labels")
+        },
+        why: "who made the labels of a custom resource owns them as a whole after the last one was taken away",
     },
     Reason {
         explains: |case| case.request.has("stray") && case.codes() == (404, 200),
         why: "every kind of a group that is not of Kubernetes exists",
     },
     Reason {
-        explains: |case| case.request.verb() == "APPLY" && case.codes() == (409, 409),
-        why: "conflicts of defaults are missing, and conflicts of two managers are told in another order",
-    },
-    Reason {
-        explains: |case| case.request.verb() == "PUT" && case.codes() == (409, 409) && case.server_says("StorageError"),
+        explains: |case| {
+            case.request.verb() == "PUT"
+                && case.codes() == (409, 409)
+                && case.are_all(is_message)
+                && case.server_says("StorageError")
+        },
         why: "the message of a replacement with another uid is the cluster's own",
     },
     Reason {
@@ -171,7 +215,8 @@ pub(super) const REASONS: &[Reason] = &[
             case.are_done()
                 && !case.request.is_read()
                 && case.are_all(|it| {
-                    ["metadata.selfLink", "metadata.deletionGracePeriodSeconds"].contains(&it.path.as_str())
+                    let unstored = ["selfLink", "deletionGracePeriodSeconds", "deletionTimestamp"];
+                    it.simulated.is_none() && unstored.iter().any(|field| it.path == format!("metadata.{field}"))
                 })
         },
         why: "the answer to a write has metadata that nothing stores",
@@ -190,50 +235,9 @@ pub(super) const REASONS: &[Reason] = &[
     },
     Reason {
         explains: |case| {
-            case.request.specimen.collection == "v1/endpoints"
-                && (case.codes() == (404, 200) || (case.are_done() && case.differs("items")))
-        },
-        why: "the deletion of a Service takes its Endpoints away",
-    },
-    Reason {
-        explains: |case| {
-            case.request.verb() == "POST"
-                && case.request.has("dry run")
-                && case.codes().1 == 500
-                && case.simulated_says("resourceVersion should not be set")
-                && !case.is_unchecked()
-        },
-        why: "a dry run does not look at the version of a new object",
-    },
-    Reason {
-        explains: |case| {
-            case.are_done()
-                && case.request.verb() == "APPLY"
-                && case.differs("metadata.generateName")
-                && case.are_all(|it| it.path == "metadata.generateName" || follows(it))
-        },
-        why: "an apply does not change the prefix of names",
-    },
-    Reason {
-        explains: |case| {
-            case.refuses_alone(422)
-                && case.request.has("bad prefix")
-                && case.request.specimen.collection != "events.k8s.io/v1/events"
-                && case.causes(&case.compared.server.body) == ["metadata.generateName"]
-        },
-        why: "the prefix of names is checked in changes of ConfigMaps, Pods and Secrets alone",
-    },
-    Reason {
-        explains: |case| {
             case.is_of("v1/limitranges", "POST") && case.codes() == (201, 422) && case.request.has("empty name")
         },
         why: "a LimitRange without a name gets one",
-    },
-    Reason {
-        explains: |case| {
-            case.request.verb() == "STRATEGIC" && case.request.has("two controllers") && case.codes() == (200, 422)
-        },
-        why: "a strategic patch merges two owners of one uid",
     },
     Reason {
         explains: |case| {
@@ -242,26 +246,7 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.differs("metadata.finalizers[0]")
                 && case.has_same_finalizers()
         },
-        why: "an apply sorts sets, and a deletion puts its finalizer first",
-    },
-    Reason {
-        explains: |case| {
-            case.request.verb() == "APPLY"
-                && !case.is_built_in()
-                && case.codes().0 == 422
-                && case.server_says("must be of type")
-                && case.server_says("\"null\"")
-        },
-        why: "an apply keeps a null of a custom resource, which its schema refuses",
-    },
-    Reason {
-        explains: |case| {
-            case.are_done()
-                && case.request.verb() == "STRATEGIC"
-                && case.request.step.body.contains("\"$patch\":\"replace\"")
-                && case.are_all(|it| (it.server.is_none() && it.path.starts_with("metadata.labels")) || follows(it))
-        },
-        why: "a strategic patch that replaces a map puts none where there is none",
+        why: "an apply sorts the elements of a set",
     },
     Reason {
         explains: |case| {
@@ -279,11 +264,23 @@ pub(super) const REASONS: &[Reason] = &[
                 && !case.says_it_again()
                 && case.causes(&case.compared.server.body).iter().all(|field| field.starts_with("metadata."))
         },
-        why: "the names of Events are checked as in version v1",
+        why: "the metadata of Events are checked as in version v1",
     },
     Reason {
         explains: |case| case.codes() == (422, 422) && case.are_all(is_message) && case.has_same_letters(),
         why: "a server goes through a map, and names the faults in it in any order",
+    },
+    Reason {
+        explains: |case| {
+            let [server, simulated] = case.both_causes();
+            let is_more = |field: &&&str| !server.contains(*field);
+            case.codes() == (422, 422)
+                && case.request.subresource() == "status"
+                && case.request.specimen.collection == "batch/v1/cronjobs"
+                && server.iter().all(|field| simulated.contains(field))
+                && simulated.iter().filter(is_more).all(|field| field.starts_with("metadata.finalizers["))
+        },
+        why: "the form of finalizers is not checked with the status of a CronJob",
     },
     Reason {
         explains: |case| {
@@ -342,10 +339,6 @@ fn is_cause(it: &Difference) -> bool {
 fn is_of_spec(field: &str) -> bool {
     // A server names the taints of a Node there.
     !field.starts_with("metadata") || field.starts_with("metadata.taints")
-}
-
-fn is_group(it: &Difference) -> bool {
-    ["details.group", "message"].contains(&it.path.as_str())
 }
 
 /// Whether it follows from a field that stays.
@@ -424,10 +417,6 @@ impl Case<'_> {
             && self.differs("items")
     }
 
-    fn is_mistaken(&self) -> bool {
-        ["stray", "another kind", "another version"].iter().any(|oddity| self.request.has(oddity))
-    }
-
     /// The fields that the causes of a refusal name.
     fn causes<'v>(&self, body: &'v Value) -> Vec<&'v str> {
         let causes = body["details"]["causes"].as_array().into_iter().flatten();
@@ -443,15 +432,16 @@ impl Case<'_> {
         [&self.compared.server, &self.compared.simulated].map(|it| self.causes(&it.body))
     }
 
-    /// Whether the server names the same fields, some of the metadata more often.
+    /// Whether the server names the same faults, some of the metadata more often.
     fn says_it_again(&self) -> bool {
-        let [server, simulated] = self.both_causes();
-        let count = |causes: &[&str], field: &str| causes.iter().filter(|cause| **cause == field).count();
-        let is_again = |field: &str| {
-            let [server, simulated] = [count(&server, field), count(&simulated, field)];
-            server == simulated || (server > 0 && simulated > 0 && field.starts_with("metadata."))
+        let causes = |body: &Value| body["details"]["causes"].as_array().cloned().unwrap_or_default();
+        let [server, simulated] = [&self.compared.server, &self.compared.simulated].map(|it| causes(&it.body));
+        let is_again = |cause: &Value| {
+            let [server, simulated] = [&server, &simulated].map(|it| it.iter().filter(|it| *it == cause).count());
+            let is_of_metadata = cause["field"].as_str().is_some_and(|field| field.starts_with("metadata."));
+            server == simulated || (server > 0 && simulated > 0 && is_of_metadata)
         };
-        server.len() != simulated.len() && server.iter().chain(&simulated).all(|field| is_again(field))
+        server != simulated && server.iter().chain(&simulated).all(is_again)
     }
 
     /// Whether the server's refusal has all causes of the other one, and more about such fields.
@@ -461,6 +451,16 @@ impl Case<'_> {
         simulated.iter().all(|field| server.contains(field))
             && server.iter().any(|field| is_more(field))
             && server.iter().filter(|field| is_more(field)).all(|field| may_be(field))
+    }
+
+    /// Whether the server alone names conflicts, none of them of metadata.
+    fn misses_conflicts(&self) -> bool {
+        let [server, simulated] = self.both_causes();
+        let known = if self.has_same_code() { simulated } else { Vec::new() };
+        let is_missed = |field: &&&str| !known.contains(*field);
+        known.iter().all(|field| server.contains(field))
+            && server.iter().any(|field| is_missed(&field))
+            && server.iter().filter(is_missed).all(|field| !field.starts_with(".metadata"))
     }
 
     /// Whether the simulated cluster names an element where the server names fields of it.

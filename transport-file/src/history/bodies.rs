@@ -76,6 +76,12 @@ impl BodyReader {
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
     pub(super) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
+        if self.is_between_events()
+            && let Some(event) = event_in_line(bytes)
+        {
+            told.push(event);
+            return Ok(());
+        }
         self.buffer.extend_from_slice(bytes);
         while let Some(frame) = self.framer.next_frame(&self.buffer) {
             match frame {
@@ -124,7 +130,7 @@ impl BodyReader {
 
     /// Whether the next bytes begin an event of a watch.
     pub(super) fn is_between_events(&self) -> bool {
-        matches!(self.part, Part::Events) && self.buffer.is_empty()
+        matches!(self.part, Part::Events) && self.buffer.iter().all(u8::is_ascii_whitespace)
     }
 
     /// The memory of what is kept.
@@ -173,6 +179,18 @@ impl Page {
 /// The status of a watch whose version is too old.
 pub(super) const EXPIRED: u16 = 410;
 
+/// What a line tells that is an event of an object as servers write it. Its JSON is read once; `None` for any other text.
+fn event_in_line(line: &[u8]) -> Option<Told> {
+    let rest = line.strip_suffix(b"}\n").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
+    let (name, object) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
+    let object = str::from_utf8(object.strip_prefix(b"\",\"object\":")?).ok()?;
+    match name {
+        b"ADDED" | b"MODIFIED" => ObjectText::of(object).map(Told::Set),
+        b"DELETED" => ObjectText::of(object).map(Told::Deleted),
+        _ => None,
+    }
+}
+
 /// What an event of a watch tells.
 pub(super) fn told_by(event: &[u8]) -> Option<Told> {
     let WatchEvent { r#type, object } = WatchEvent::parse(event)?;
@@ -190,5 +208,28 @@ pub(super) fn told_by(event: &[u8]) -> Option<Told> {
             status => Some(Told::Failed(status["message"].as_str().unwrap_or_default().to_owned())),
         },
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_told_as_its_value_is() {
+        let object = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
+        let told = |line: &str| format!("{:?}", event_in_line(line.as_bytes()));
+        for name in ["ADDED", "MODIFIED", "DELETED"] {
+            let line = format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
+            assert_eq!(told(&line), format!("{:?}", told_by(line.as_bytes())), "{line}");
+        }
+        for other in [
+            format!(r#"{{"type":"ADDED","object":{object},"more":{object}}}"#),
+            format!(r#"{{"type":"BOOKMARK","object":{object}}}"#),
+            format!(r#"{{"object":{object},"type":"ADDED"}}"#),
+            r#"{"type":"ADDED","object":{"metadata":{}}}"#.to_owned(),
+        ] {
+            assert_eq!(told(&format!("{other}\n")), "None", "{other}");
+        }
     }
 }

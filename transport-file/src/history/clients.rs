@@ -155,7 +155,7 @@ impl Clients {
         }
         if let Answer::Body(body) = &mut exchange.answer {
             let mut news = Vec::new();
-            body.read(&data.into_bytes(), &self.memory, &mut news)?;
+            body.read(&data.bytes(), &self.memory, &mut news)?;
             told.extend(news.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
         }
         self.memory.take(exchange.answer.weight())

@@ -64,7 +64,9 @@ impl<'a> Report<'a> {
                 "of {dropped} of objects, the next changes are not told field by field, for want of memory"
             ));
         }
-        let file = self.options.selection.file.display().to_string();
+        let file = &self.options.selection.file;
+        let file =
+            file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned());
         let page = Page { file: &file, began: self.began, tally: &self.tally, notes: &notes };
         self.save(&page).map_err(|error| CommandError::Page(self.options.output.clone(), error))?;
         messages::print(format_args!("{} is the page of {file}", Printable::new(self.options.output.display())));

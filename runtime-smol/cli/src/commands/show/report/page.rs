@@ -59,12 +59,12 @@ impl Display for Page<'_> {
         )?;
         self.head(f)?;
         self.plots(f)?;
-        self.lanes(f)?;
-        self.streams(f)?;
-        self.objects(f)?;
+        self.troubles(f)?;
+        self.gaps(f)?;
         self.writers(f)?;
         self.reconciles(f)?;
-        self.gaps(f)?;
+        self.streams(f)?;
+        self.lanes(f)?;
         f.write_str("</body></html>\n")
     }
 }
@@ -219,7 +219,8 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn objects(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The objects that are written in vain.
+    fn troubles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut loops: Vec<_> = self.tally.objects.iter().filter(|(_, it)| it.is_loop()).collect();
         loops.sort_by(|a, b| (b.1.returns, b.1.idle).cmp(&(a.1.returns, a.1.idle)).then_with(|| a.0.cmp(b.0)));
         section(

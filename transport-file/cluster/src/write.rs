@@ -328,7 +328,9 @@ fn deletion_finalizers(kind: &ServedKind, stored: &Value, options: &Value, actor
         (Some(false), _) if is_namespace(kind) => Some(FOREGROUND),
         (None, Some("Foreground")) => Some(FOREGROUND),
         (Some(false), _) | (None, Some(_)) => None,
-        (None, None) => waits().or((actor == Actor::Client && kind.has(Trait::OrphansDependents)).then_some(ORPHAN)),
+        (None, None) => {
+            waits().or_else(|| (actor == Actor::Client && kind.has(Trait::OrphansDependents)).then_some(ORPHAN))
+        }
     };
     let others = before.iter().filter(|name| ![ORPHAN, FOREGROUND].contains(name)).copied();
     let after: Vec<&str> = others.chain(wanted).collect();

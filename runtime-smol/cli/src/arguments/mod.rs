@@ -36,6 +36,7 @@ Examples:
   listwatch record pods -o pods.jsonl.zst         # write the traffic to a file
   listwatch replay pods.jsonl.zst --print events  # print what a controller saw
   listwatch show pods.jsonl.zst web/a             # what happened to one pod, and whose doing it was
+  listwatch report pods.jsonl.zst -o pods.html    # plots and lanes in one page
   listwatch serve pods.jsonl.zst                  # be a cluster for kubectl
 
 `listwatch help COMMAND` has the options and more examples of each command.

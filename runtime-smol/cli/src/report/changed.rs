@@ -97,8 +97,11 @@ impl MostChanged<'_> {
 
     fn told(&self, (name, changes): (&(usize, Key), &Changes)) -> String {
         let count = Counted(changes.count, "change", "changes");
-        let idle = (changes.idle > 0).then(|| format!(", {} of times alone", changes.idle)).unwrap_or_default();
-        format!("{}: {count}{idle}", self.name(name))
+        let name = self.name(name);
+        match changes.idle {
+            0 => format!("{name}: {count}"),
+            idle => format!("{name}: {count}, {idle} of times alone"),
+        }
     }
 }
 

@@ -3,12 +3,11 @@
 use super::field_path::{Path, Step, leaves, text};
 use super::limits;
 use super::refusal::Refusal;
-use crate::kinds::{FieldType, ListKey, ObjectType, Shape};
+use crate::kinds::{FieldType, ObjectType, Shape};
 use listwatch_core::text::Counted;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// The owners of the fields of one object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -174,7 +173,7 @@ fn ordered<'s>(live: &'s [Step], applied: &'s [Step]) -> Vec<&'s Step> {
 
 /// Removes the values at paths, and the parents that they leave empty. The paths ascend.
 fn remove_all(target: &mut Value, paths: &[&[Step]]) {
-    let (mut places, mut gone) = (Places::default(), BTreeSet::new());
+    let (mut known, mut gone) = (None, BTreeSet::new());
     for paths in paths.chunk_by(|one, other| one.first() == other.first()) {
         let Some(step) = paths[0].first() else { continue };
         let rest: Vec<&[Step]> = paths.iter().map(|path| &path[1..]).collect();
@@ -190,7 +189,7 @@ fn remove_all(target: &mut Value, paths: &[&[Step]]) {
                 }
             }
             (_, Value::Array(list)) => {
-                let place = places.of(list, step);
+                let place = known.get_or_insert_with(|| places(list, step)).get(step).copied();
                 gone.extend(place.filter(|place| goes(&mut list[*place])));
             }
             _ => {}
@@ -202,26 +201,9 @@ fn remove_all(target: &mut Value, paths: &[&[Step]]) {
     }
 }
 
-/// The places of the elements of a list, by the steps that lead to them.
-#[derive(Default)]
-struct Places {
-    /// The fields by which the elements were told apart; none for sets.
-    keys: Option<Arc<[ListKey]>>,
-    known: Option<BTreeMap<Step, usize>>,
-}
-
-impl Places {
-    /// The place to which a step leads. Steps of one sort ascend, so a list is read once for each sort.
-    fn of(&mut self, list: &[Value], step: &Step) -> Option<usize> {
-        let keys = step.keys();
-        let known = self.known.take().filter(|_| self.keys.as_ref() == keys);
-        self.keys = keys.cloned();
-        let known = self.known.insert(known.unwrap_or_else(|| {
-            let steps = list.iter().enumerate().rev();
-            steps.filter_map(|(place, element)| Some((step.same_sort(element)?, place))).collect()
-        }));
-        known.get(step).copied()
-    }
+/// The places of the elements of a list, by the steps of this sort that lead to them.
+fn places(list: &[Value], sort: &Step) -> BTreeMap<Step, usize> {
+    list.iter().enumerate().rev().filter_map(|(place, element)| Some((sort.same_sort(element)?, place))).collect()
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -35,14 +35,6 @@ impl Step {
         keys.iter().map(value).collect::<Option<_>>().map(|values| Self::Key(Arc::clone(keys), values))
     }
 
-    /// The keys of the list.
-    pub(super) fn keys(&self) -> Option<&Arc<[ListKey]>> {
-        match self {
-            Self::Key(keys, _) => Some(keys),
-            Self::Field(_) | Self::Element(_) => None,
-        }
-    }
-
     /// The step of the same sort that leads to an element of a list.
     pub(super) fn same_sort(&self, element: &Value) -> Option<Self> {
         match self {

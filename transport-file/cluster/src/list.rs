@@ -28,13 +28,20 @@ pub(super) fn list(cache: &Cache<'_>, kind: &ServedKind, target: &Target, form: 
         Wanted::NotOlderThan(_) => cache.version(),
         Wanted::Exact(version) => version,
     };
-    let state = cache.collection.state(revision).map_err(|_| expired(&start))?;
+    let prefix = prefix(target);
+    let relative = |key: &str| key.strip_prefix(&*prefix).unwrap_or(key).to_owned();
+    let state = cache.collection.state(revision).map_err(|_| expired(&relative(&start)))?;
     let (items, rest) = cut(&state, &selection, &start, limit(target)?);
     let rest = rest.map(|(start, count)| {
         let remaining = (!selection.is_filtered()).then_some(count);
-        (Page { version: Some(revision), start }.token(), remaining)
+        (Page { version: Some(revision), start: relative(&start) }.token(), remaining)
     });
     Ok(body(kind, form, revision, rest, &items))
+}
+
+/// What all keys of a list begin with, which its tokens leave out.
+fn prefix(target: &Target) -> String {
+    if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) }
 }
 
 /// The most items of a page. A list of any version has one page.
@@ -57,7 +64,7 @@ impl Wanted {
     pub(super) fn of(target: &Target) -> Result<(Self, String), Refusal> {
         if let Some(token) = target.parameter("continue") {
             let page = Page::parse(token)?;
-            return Ok((page.version.map_or(Self::Newest, Self::Exact), page.start));
+            return Ok((page.version.map_or(Self::Newest, Self::Exact), prefix(target) + &page.start));
         }
         let invalid = |why| Refusal::bad_request(format!("invalid resource version: {why}"));
         let wanted = match (version(target).map_err(invalid)?, target.parameter("resourceVersionMatch")) {

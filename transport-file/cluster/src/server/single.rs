@@ -197,7 +197,13 @@ impl Server {
             }
         };
         limits::check(&stored)?;
+        let given = &wanted["metadata"]["managedFields"];
+        let names_managers = part == Part::Whole && given.as_array().is_some_and(|given| !given.is_empty());
         let object = self.update(asked, place, &stored, wanted, part)?;
+        if names_managers && !self.store.is_dry_run() {
+            // Those that it names own other fields than they say, if any.
+            self.owners.remove(&place.id());
+        }
         self.note_update(asked, place, &stored, &object);
         self.define(asked, place, &stored, &object);
         Ok(asked.done(200, &object))

@@ -14,7 +14,7 @@ fn rollout() -> String {
 #[test]
 fn a_server_has_what_its_recording_has_and_what_another_one_has() {
     let (end, other) = (Serving::capture("pods-rollout", "--at end"), Serving::capture("pods-rollout", "--at end"));
-    for against in [rollout(), other.url.clone()] {
+    for against in [rollout(), other.url] {
         let output = audit(&end, &against).output();
         assert!(
             output.starts_with("v1/pods: the ") && output.contains(&format!(" of {against} are here, up to version ")),

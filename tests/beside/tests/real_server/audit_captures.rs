@@ -248,7 +248,7 @@ fn an_audit_log_tells_the_changes_and_the_ends_that_watches_tell_but_those_that_
         let version_of = |changes: &[(Kind, u64)]| changes.last().copied().filter(|(kind, _)| *kind != Kind::Deleted);
         assert_eq!(version_of(told), version_of(recorded), "{key:?}: {told:?} {recorded:?}");
         let mut rest = told.iter().peekable();
-        for (place, change) in recorded.iter().enumerate() {
+        for change in recorded {
             match (rest.peek(), change) {
                 (Some(told), recorded) if *told == recorded => drop(rest.next()),
                 // A `Status` has no version.
@@ -256,25 +256,19 @@ fn an_audit_log_tells_the_changes_and_the_ends_that_watches_tell_but_those_that_
                     chosen += 1;
                     rest.next();
                 }
-                // A deletion ends the grace period by a change of its own.
-                (_, (Kind::Modified, _)) if recorded.get(place + 1).is_some_and(|(next, _)| *next == Kind::Deleted) => {
-                    within_deletions += 1;
-                }
+                // An eviction notes itself in the status, and each deletion of a pod ends the grace period.
+                (Some((Kind::Deleted, _)), (Kind::Modified, _)) if key.0 == "v1/pods" => within_deletions += 1,
                 (_, (Kind::Modified, _)) if key.0 == "apps/v1/deployments" => by_scale += 1,
                 _ => panic!("{key:?}: {change:?} is not told: {told:?} {recorded:?}"),
             }
         }
         assert_eq!(rest.next(), None, "{key:?}: {told:?} {recorded:?}");
     }
-    // One end of a grace period, one scale.
     println!(
         "{} objects; not told: {within_deletions} within deletions, {by_scale} by scale; {chosen} versions",
         recorded.len()
     );
-    assert!(
-        (1..=2).contains(&within_deletions) && by_scale == 1 && chosen > 20,
-        "{within_deletions} {by_scale} {chosen}"
-    );
+    assert!(within_deletions > 0 && by_scale == 1 && chosen > 20, "{within_deletions} {by_scale} {chosen}");
     assert!(recorded.len() > 30 && summary.users >= 2 && summary.counts["dry run"] == 2, "{summary}");
     let own = |(collection, _): &&(String, String)| recorded.keys().any(|(own, _)| own == collection);
     assert_eq!(told.keys().filter(own).collect::<Vec<_>>(), recorded.keys().collect::<Vec<_>>());

@@ -217,10 +217,12 @@ fn refused(mut conflicts: Vec<(&Manager, &Path)>) -> Refusal {
         let using = update.as_ref().map_or_else(String::new, |version| format!(" using {version}"));
         format!("with \"{name}\"{part}{using}")
     };
-    // What is inside of a value is told after the values beside it.
+    // A manager of a subresource comes before one of the whole object, because their JSON does. What is inside of a value is
+    // told after the values beside it.
     conflicts.sort_by_key(|(manager, path)| {
         let steps = path.iter().enumerate().map(|(place, step)| (place + 1 < path.len(), step));
-        (*manager, steps.collect::<Vec<_>>())
+        let Manager { name, update, subresource } = *manager;
+        (name, update, subresource.is_empty(), subresource, steps.collect::<Vec<_>>())
     });
     let causes = conflicts.iter().map(|(manager, path)| {
         json!({ "reason": "FieldManagerConflict", "message": format!("conflict {}", by(manager)), "field": text(path) })

@@ -203,8 +203,11 @@ fn strategic_list(
     let before = std::mem::take(elements);
     let mut places = Places::new();
     for element in before.iter().filter(|element| !gone.contains(&list.value(element))) {
+        let is_twice = places.contains_key(&list.value(element));
         places.entry(list.value(element)).or_insert(elements.len());
-        elements.push(element.clone());
+        if !is_twice || list != Identity::Element {
+            elements.push(element.clone());
+        }
     }
     for patch in patches {
         let place = *places.entry(list.value(patch)).or_insert(elements.len());

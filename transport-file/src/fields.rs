@@ -19,7 +19,7 @@ pub(crate) fn values<'t, const N: usize>(object: &'t str, names: [&str; N]) -> O
         let behind = behind.trim_ascii_start();
         rest = behind.strip_prefix(',').map_or(behind, str::trim_ascii_start);
     }
-    Some(values)
+    (rest.trim_ascii_end() == "}").then_some(values)
 }
 
 /// The text of a string without escapes.
@@ -47,9 +47,18 @@ mod tests {
 
     #[test]
     fn what_is_unusual_or_no_object_is_left_to_a_parser() {
-        for text in
-            ["", "[]", "{", r#"{"a"}"#, r#"{"a":1"#, r#"{"a":1,"a":2}"#, r#"{"\u0061":1}"#, r#"{"a":}"#, "{1:2}"]
-        {
+        for text in [
+            "",
+            "[]",
+            "{",
+            r#"{"a"}"#,
+            r#"{"a":1"#,
+            r#"{"a":1,"a":2}"#,
+            r#"{"\u0061":1}"#,
+            r#"{"a":}"#,
+            "{1:2}",
+            r#"{"b":1},{"a":2}"#,
+        ] {
             assert_eq!(values(text, ["a"]), None, "{text}");
         }
         assert_eq!((plain(r#""a""#), plain(r#""\n""#), plain("1")), (Some("a"), None, None));

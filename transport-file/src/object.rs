@@ -29,10 +29,37 @@ pub(crate) struct Outline<'a> {
     pub(crate) uid: Option<Cow<'a, str>>,
 }
 
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    resource_version: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    uid: Option<Cow<'a, str>>,
+}
+
 impl<'a> Outline<'a> {
     /// That of an object that has a name.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
-        Self::found(text).or_else(|| Self::parsed(text))
+        Self::found(text).or_else(|| Self::read(text)).or_else(|| Self::parsed(text))
+    }
+
+    /// That of an object with escapes, whatever else it has.
+    fn read(text: &'a str) -> Option<Self> {
+        let Whole { metadata: Metadata { name, namespace, resource_version, uid } } =
+            serde_json::from_str(text).ok()?;
+        let (type_meta, key) = (TypeMeta::in_text(text), Key::new(namespace.as_deref(), &name));
+        Some(Self { type_meta, key, version: resource_version.as_deref().map_or(0, number), uid })
     }
 
     /// That of an object whose text is as a server writes it.
@@ -49,7 +76,7 @@ impl<'a> Outline<'a> {
         Some(Self { type_meta, key, version, uid: or_none(uid)?.map(Cow::Borrowed) })
     }
 
-    /// That of any object.
+    /// That of an object with fields of other types, or of the same name.
     fn parsed(text: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(text).ok()?;
         let (key, version) = (key_of(&value)?, version_of(&value));

@@ -1,5 +1,6 @@
 //! The course of one run: its time, what has happened in it, and what goes wrong in it now.
 
+use crate::end::TOUCHED;
 use crate::failing::{Failing, failed, is_panic};
 use crate::fault::Fault;
 use crate::leases::Leases;
@@ -19,8 +20,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const LEASES: &str = "coordination.k8s.io/v1/leases";
-/// The annotation that another client leaves.
-pub(crate) const TOUCHED: &str = "explore.listwatch.dev/touched";
 
 /// A step of a scenario is over when nothing was written for so long.
 const QUIET: Duration = Duration::from_secs(2);

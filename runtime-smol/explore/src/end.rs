@@ -1,6 +1,5 @@
 //! What a run leaves behind, without what differs from run to run.
 
-use crate::course::TOUCHED;
 use crate::place::is_work;
 use core::fmt::Write;
 use listwatch::testing::SimulatedCluster;
@@ -16,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct End(pub(crate) BTreeMap<String, Value>);
 
+/// The annotation that another client leaves.
+pub(crate) const TOUCHED: &str = "explore.listwatch.dev/touched";
 /// What a server sets in the metadata.
 pub(crate) const METADATA: [&str; 7] = [
     "uid",

@@ -38,7 +38,7 @@ const MOST_OF_REFUSAL: usize = 4096;
 ///         _ => {}
 ///     }
 /// }
-/// assert_eq!((gaps, refused), (1, 0));
+/// assert_eq!((gaps, refused), (1, 1));
 /// # Ok::<(), listwatch_transport_file::CaptureError>(())
 /// ```
 ///

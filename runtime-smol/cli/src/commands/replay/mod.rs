@@ -113,7 +113,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         let printer = Printer::new(stdout(), options.print(), form, printed, namespaces);
         let printed = options.print() == Some(Print::Events) && std::io::stdout().is_terminal();
         let progress = Progress::bar(recording.progress().file_bytes, !printed);
-        let began = began(file, &recording);
+        let began = options.output.map_or_else(|| recording.began(), |_| began(file, &recording));
         Ok(Self {
             options,
             recording,

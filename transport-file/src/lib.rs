@@ -77,7 +77,7 @@ mod memory;
 mod object;
 
 pub use audit::{AuditLog, AuditSummary};
-pub use capture::{Call, CallEnd, LateWrite, Note, NoteKind, Position, Positions, SentCall, TapeStart};
+pub use capture::{Call, CallEnd, LateWrite, Note, NoteKind, Position, Positions, SentCall, TapeStart, Target};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{Change as RecordedChange, History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
 #[doc(hidden)]

@@ -187,7 +187,7 @@ impl Conversion {
         summary.first = dates.clone().chain(summary.first).min();
         summary.last = dates.chain(summary.last).max();
         summary.events += 1;
-        let target = Target::parse(event.path.split('?').next().unwrap_or_default());
+        let target = Target::parse(&event.path);
         let is_read = is_read(event, target.as_ref());
         let is_survey = !self.states.out.is_written();
         if !event.has_ended {

@@ -34,8 +34,10 @@ pub(crate) struct WatchLog {
     events: u64,
     /// How many first events are known to be good lines.
     good: u64,
-    /// How many first values were good events, up to another value or a bad line.
-    found_good: Result<u64, u64>,
+    /// How many first values were good events.
+    found_good: u64,
+    /// Whether all values were, and no line was bad.
+    is_good: bool,
 }
 
 /// What a log tells next.
@@ -137,7 +139,8 @@ impl WatchLog {
             items,
             events: 0,
             good: 0,
-            found_good: Ok(0),
+            found_good: 0,
+            is_good: true,
         })
     }
 
@@ -148,8 +151,7 @@ impl WatchLog {
 
     /// How many first values were good events, each of them a line.
     pub(crate) fn good(&self) -> u64 {
-        let (Ok(good) | Err(good)) = self.found_good;
-        if self.by_lines { good } else { 0 }
+        if self.by_lines { self.found_good } else { 0 }
     }
 
     /// How many events were taken.
@@ -187,11 +189,11 @@ impl WatchLog {
     fn read(&mut self, cursor: &mut FileCursor) -> Result<Option<Entry>, CaptureError> {
         loop {
             match self.read_value(cursor) {
-                Ok(Some((Shape::Store, _))) => self.found_good = Err(self.good()),
+                Ok(Some((Shape::Store, _))) => self.is_good = false,
                 Ok(Some((shape, text))) => return Ok(Some(self.entry(shape, text))),
                 Ok(None) => return Ok(None),
                 Err(error) if self.skip_bad_lines && error.is_bad_line() => {
-                    self.found_good = Err(self.good());
+                    self.is_good = false;
                     cursor.skip_bad_line();
                 }
                 Err(error) => return Err(error),
@@ -201,10 +203,8 @@ impl WatchLog {
 
     /// A value as events of a watch.
     fn entry(&mut self, shape: Shape, text: Vec<u8>) -> Entry {
-        self.found_good = match (self.found_good, &shape) {
-            (Ok(good), Shape::Event) => Ok(good + 1),
-            (Ok(good) | Err(good), _) => Err(good),
-        };
+        self.is_good &= matches!(shape, Shape::Event);
+        self.found_good += u64::from(self.is_good);
         match shape {
             Shape::Event => Entry::Event(text),
             // It is not told whether the object is new.

@@ -1,5 +1,6 @@
 //! The collections of the API in paths.
 
+use listwatch_core::Key;
 use listwatch_core::request::percent_decode;
 
 /// The collection that a path names.
@@ -10,9 +11,17 @@ pub(crate) struct Collection {
     pub(crate) namespace: Option<String>,
 }
 
-/// The part of the API that a path names.
+/// The part of the API that a path names: a collection, an object of it, or a subresource.
+///
+/// ```
+/// use listwatch_transport_file::Target;
+///
+/// let target = Target::parse("/apis/apps/v1/namespaces/web/deployments/a/scale?dryRun=All").unwrap();
+/// assert_eq!((target.collection(), target.subresource()), ("apps/v1/deployments", Some("scale")));
+/// assert_eq!(target.key().unwrap().as_str(), "web/a");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     pub(crate) collection: Collection,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
@@ -27,8 +36,10 @@ impl Collection {
 }
 
 impl Target {
-    /// Reads the path of a collection, of an object in it, or of a subresource.
-    pub(crate) fn parse(path: &str) -> Option<Self> {
+    /// Reads a path, whose query does not count; `None` for one that names no collection, such as that of discovery.
+    #[must_use]
+    pub fn parse(path: &str) -> Option<Self> {
+        let path = path.split('?').next().unwrap_or_default();
         let mut segments = path.split('/').skip_while(|segment| !matches!(*segment, "api" | "apis"));
         let group = if segments.next()? == "apis" { format!("{}/", segments.next()?) } else { String::new() };
         let version = segments.next()?;
@@ -41,7 +52,33 @@ impl Target {
         };
         let collection = Collection { name: format!("{group}{version}/{plural}"), namespace };
         let mut rest = rest.iter().map(|segment| percent_decode(segment));
-        Some(Self { collection, name: rest.next(), subresource: rest.next() })
+        let name = rest.next();
+        let subresource = rest.collect::<Vec<_>>().join("/");
+        Some(Self { collection, name, subresource: Some(subresource).filter(|part| !part.is_empty()) })
+    }
+
+    /// The name of the collection, such as `apps/v1/deployments`.
+    #[must_use]
+    pub fn collection(&self) -> &str {
+        &self.collection.name
+    }
+
+    /// The namespace, if the path has one.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.collection.namespace.as_deref()
+    }
+
+    /// The key of the object; `None` for a whole collection.
+    #[must_use]
+    pub fn key(&self) -> Option<Key> {
+        Some(Key::new(self.namespace(), self.name.as_ref()?))
+    }
+
+    /// The subresource, such as `status`.
+    #[must_use]
+    pub fn subresource(&self) -> Option<&str> {
+        self.subresource.as_deref()
     }
 }
 
@@ -76,6 +113,13 @@ mod tests {
         };
         assert_eq!(parts("/api/v1/namespaces/web/pods/a/log"), "v1/pods web a log");
         assert_eq!(parts("/api/v1/namespaces/web/finalize"), "v1/namespaces  web finalize");
+        assert_eq!(parts("/api/v1/namespaces/web"), "v1/namespaces  web ");
+        assert_eq!(parts("/api/v1/namespaces/web/pods"), "v1/pods web  ");
+        assert_eq!(parts("/api/v1/nodes/a?x=1"), "v1/nodes  a ");
+        assert_eq!(parts("/apis/apps/v1/namespaces/web/deployments/c%35"), "apps/v1/deployments web c5 ");
+        assert_eq!(parts("/apis/a.io/v1/namespaces/web/foos/a/status"), "a.io/v1/foos web a status");
+        assert_eq!(parts("/api/v1/namespaces/web/pods/a/proxy/x"), "v1/pods web a proxy/x");
+        assert_eq!(Target::parse("/version"), None);
         assert_eq!(
             parts("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode"),
             "rbac.authorization.k8s.io/v1/clusterroles  system:node "

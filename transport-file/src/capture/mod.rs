@@ -18,7 +18,8 @@ mod waiting;
 
 pub(crate) use calls::Calls;
 pub use calls::{Call, CallEnd, SentCall};
-pub(crate) use collection::{Collection, Target};
+pub(crate) use collection::Collection;
+pub use collection::Target;
 pub(crate) use data::{Data, record_head};
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};

@@ -93,7 +93,7 @@ impl BodyReader {
                     memory.check(self.weight())?;
                 }
                 Frame::Value(event) => {
-                    let news = told_by(event);
+                    let news = WatchEvent::parse(event).and_then(|event| told_by(&event));
                     told.extend(news.and_then(|news| self.on_event(news)));
                 }
                 frame => {
@@ -184,20 +184,24 @@ fn event_in_line(line: &[u8]) -> Option<Told> {
     let rest = line.strip_suffix(b"}\n").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
     let (name, object) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
     let object = str::from_utf8(object.strip_prefix(b"\",\"object\":")?).ok()?;
-    match name {
-        b"ADDED" | b"MODIFIED" => ObjectText::of(object).map(Told::Set),
-        b"DELETED" => ObjectText::of(object).map(Told::Deleted),
-        _ => None,
-    }
+    change_of(str::from_utf8(name).ok()?, object)
+}
+
+/// The change that an event of this type tells; `None` for an event of another type, or without an object in it.
+fn change_of(name: &str, object: &str) -> Option<Told> {
+    let told: fn(ObjectText) -> Told = match name {
+        "ADDED" | "MODIFIED" => Told::Set,
+        "DELETED" => Told::Deleted,
+        _ => return None,
+    };
+    ObjectText::of(object).map(told)
 }
 
 /// What an event of a watch tells.
-pub(super) fn told_by(event: &[u8]) -> Option<Told> {
-    let WatchEvent { r#type, object } = WatchEvent::parse(event)?;
+pub(super) fn told_by(WatchEvent { r#type, object }: &WatchEvent<'_>) -> Option<Told> {
     let value = || serde_json::from_str::<Value>(object).ok();
-    match &*r#type {
-        "ADDED" | "MODIFIED" => ObjectText::of(object).map(Told::Set),
-        "DELETED" => ObjectText::of(object).map(Told::Deleted),
+    match &**r#type {
+        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object),
         "BOOKMARK" => {
             let metadata = &value()?["metadata"];
             let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";
@@ -221,7 +225,11 @@ mod tests {
         let told = |line: &str| format!("{:?}", event_in_line(line.as_bytes()));
         for name in ["ADDED", "MODIFIED", "DELETED"] {
             let line = format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
-            assert_eq!(told(&line), format!("{:?}", told_by(line.as_bytes())), "{line}");
+            assert_eq!(
+                told(&line),
+                format!("{:?}", WatchEvent::parse(line.as_bytes()).and_then(|event| told_by(&event))),
+                "{line}"
+            );
         }
         for other in [
             format!(r#"{{"type":"ADDED","object":{object},"more":{object}}}"#),

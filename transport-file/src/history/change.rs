@@ -1,6 +1,6 @@
 //! What clients were told, and the changes that follow from it.
 
-use super::scope::{RecordedResource, Scope};
+use super::scope::{RecordedResource, Sample, Scope};
 use crate::error::Fault;
 use crate::object::{ObjectText, TypeMeta, check_version, version_of};
 use core::time::Duration;
@@ -132,6 +132,15 @@ impl Told {
             Self::Expired | Self::Failed(_) => 0,
         };
         check_version(newest)
+    }
+
+    /// What the first object that it tells of tells of its resource.
+    pub(crate) fn sample(&self) -> Option<Sample> {
+        match self {
+            Self::Set(object) | Self::Deleted(object) => Sample::of(object),
+            Self::State { objects, .. } => objects.first().and_then(Sample::of),
+            _ => None,
+        }
     }
 
     /// The type of the object that it tells of; an empty one if it tells of none, or of several.

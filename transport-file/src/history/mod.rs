@@ -16,7 +16,7 @@ pub use change::{Change, HistoryChange, HistoryStep};
 pub(crate) use change::{Observation, Told};
 pub(crate) use clients::Clients;
 pub use scope::RecordedResource;
-pub(crate) use scope::{Sample, Scope};
+pub(crate) use scope::Scope;
 pub(crate) use state::ResourceState;
 
 use crate::body::{BodySurvey, Dates, ListBody, WatchLog, written_at};
@@ -29,7 +29,7 @@ use bodies::{BodyReader, PageEnd};
 use core::time::Duration;
 use listwatch_core::Resource;
 use listwatch_core::time::WallTime;
-use scope::KindScopes;
+use scope::{KindScopes, Sample};
 use skipped::Skipped;
 use source::{Log, News, Source, next_event};
 use state::Left;

@@ -4,7 +4,7 @@ use super::bodies::told_by;
 use super::change::{Observation, Told};
 use super::clients::Clients;
 use super::scope::KindScopes;
-use crate::body::{BodySurvey, Relist, WatchLog};
+use crate::body::{BodySurvey, Relist, WatchEvent, WatchLog};
 use crate::capture::{Read, Reader};
 use crate::error::{CaptureError, Fault};
 use crate::file::FileCursor;
@@ -126,7 +126,7 @@ pub(super) fn next_event(
         if event.len() > OBJECT_LIMIT {
             return Err(CaptureError::new(cursor.path(), None, object_too_long()));
         }
-        if let Some(told) = told_by(&event) {
+        if let Some(told) = WatchEvent::checked(&event).and_then(|event| told_by(&event)) {
             told.check().map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
             return Ok(Some(told));
         }

@@ -59,11 +59,7 @@ impl Survey {
     /// Notes the first state of a scope, and the first object. Then no more is read of that scope.
     fn note(&mut self, at: u64, Observation { scope, told }: Observation) -> Result<(), Fault> {
         let place = self.places.get(&scope).copied();
-        let sample = match &told {
-            Told::Set(object) | Told::Deleted(object) => Sample::of(object),
-            Told::State { objects, .. } => objects.first().and_then(Sample::of),
-            _ => None,
-        };
+        let sample = told.sample();
         let is_known = sample.is_some();
         match (place, told) {
             (Some(place), _) => {

@@ -8,7 +8,7 @@ use crate::capture::format::{Line, Payload, Record};
 use crate::capture::{Call, Calls, Read, Reader, TapeStart};
 use crate::error::{CaptureError, Fault};
 use crate::file::{FileKind, LINE_LIMIT, Source as File, detect};
-use crate::history::{Clients, History, Observation, RecordedResource, ResourceState, Sample, Scope, Told};
+use crate::history::{Clients, History, Observation, RecordedResource, ResourceState, Scope, Told};
 use crate::memory::{MOST_STATE, Memory, OBJECT_LIMIT};
 use core::time::Duration;
 use listwatch_core::time::WallTime;
@@ -286,13 +286,13 @@ impl Lines {
 
     /// What a client was told, if it is news.
     fn observed(&mut self, Observation { scope, told }: Observation) -> Result<Option<MomentKind>, Fault> {
-        let sample = match &told {
-            Told::Set(object) | Told::Deleted(object) => Sample::of(object),
-            Told::State { objects, .. } => objects.first().and_then(Sample::of),
-            _ => None,
-        };
-        let place = self.state(&scope, sample);
+        let place = self.state(&scope);
         let state = &mut self.resources[place];
+        if state.resource.kind.is_none()
+            && let Some(sample) = told.sample()
+        {
+            state.resource = scope.collection.resource(Some(sample), scope.metadata_only).into();
+        }
         let resource = Arc::clone(&state.resource);
         match told {
             Told::Failed(message) => return Ok(Some(MomentKind::Refused(resource, message))),
@@ -308,8 +308,8 @@ impl Lines {
     }
 
     /// The place of the state of a resource. Metadata alone are a resource of their own.
-    fn state(&mut self, scope: &Arc<Scope>, sample: Option<Sample>) -> usize {
-        let place = self.states.get(scope).copied().unwrap_or_else(|| {
+    fn state(&mut self, scope: &Arc<Scope>) -> usize {
+        self.states.get(scope).copied().unwrap_or_else(|| {
             let is_same = |known: &RecordedResource| {
                 known.collection == scope.collection.name && known.metadata_only == scope.metadata_only
             };
@@ -321,12 +321,7 @@ impl Lines {
             }
             self.states.insert(Arc::clone(scope), place);
             place
-        });
-        let state = &mut self.resources[place];
-        if state.resource.kind.is_none() && sample.is_some() {
-            state.resource = scope.collection.resource(sample, scope.metadata_only).into();
-        }
-        place
+        })
     }
 }
 

@@ -23,21 +23,21 @@ pub(crate) struct AuditOptions {
     pub(crate) follow: FollowOptions,
 
     /// The address of the other API server, which needs no credential (`kubectl proxy`), or a recording
-    #[arg(long, value_name = "FILE|URL", value_parser = target, help_heading = "Comparison")]
-    pub(crate) against: Target,
+    #[arg(long, value_name = "FILE|URL", value_parser = against, help_heading = "Comparison")]
+    pub(crate) against: Against,
 }
 
 /// What a server is compared with.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum Against {
     Server(String),
     File(PathBuf),
 }
 
-fn target(text: &str) -> Result<Target, &'static str> {
+fn against(text: &str) -> Result<Against, &'static str> {
     match text.split_once("://") {
         Some(_) if has_credential(text) => Err("give an address without a credential"),
-        Some(("http" | "https", _)) => Ok(Target::Server(text.into())),
-        _ => Ok(Target::File(text.into())),
+        Some(("http" | "https", _)) => Ok(Against::Server(text.into())),
+        _ => Ok(Against::File(text.into())),
     }
 }

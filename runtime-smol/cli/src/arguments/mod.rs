@@ -12,7 +12,7 @@ mod show;
 mod usage;
 mod values;
 
-pub(crate) use audit::{AuditOptions, Target};
+pub(crate) use audit::{Against, AuditOptions};
 pub(crate) use completions::CompletionsOptions;
 pub(crate) use credentials::hide_credentials;
 pub(crate) use field_path::FieldPath;

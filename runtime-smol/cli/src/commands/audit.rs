@@ -2,18 +2,17 @@
 
 use super::follow::{find_cluster, find_resources};
 use super::input::Input;
-use crate::arguments::{AuditOptions, Target};
+use crate::arguments::{Against, AuditOptions};
 use crate::error::CommandError;
 use crate::output::progress::Progress;
 use crate::output::{self, messages};
 use crate::resource::Named;
 use crate::system::stop::stop;
 use listwatch::decode::MetadataOnly;
-use listwatch::file::{History, HistoryChange};
+use listwatch::file::{MomentKind, ObjectText, RecordedChange, Target, Timeline};
 use listwatch::http::ClusterOptions;
 use listwatch::text::{Counted, Printable};
 use listwatch::{Clock, Executor, Informers, Key, Resource, run};
-use serde_json::Value;
 use smol::future::or;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display};
@@ -77,35 +76,29 @@ enum Has {
 }
 
 impl Other {
-    fn open(target: &Target, executor: &Executor<'static>) -> Result<Self, CommandError> {
-        match target {
-            Target::Server(url) => {
+    fn open(against: &Against, executor: &Executor<'static>) -> Result<Self, CommandError> {
+        match against {
+            Against::Server(url) => {
                 let informers = Informers::new(ClusterOptions::new().at(url).map_err(CommandError::Address)?);
                 executor.spawn(informers.run()).detach();
                 Ok(Self { name: url.clone(), has: Has::Server(informers) })
             }
-            Target::File(file) => Self::recorded(file),
+            Against::File(file) => Self::recorded(file),
         }
     }
 
     fn recorded(file: &Path) -> Result<Self, CommandError> {
         let input = Input::of(file)?;
-        let mut history = History::from_file(input.path()).map_err(|error| input.error(error))?;
+        let timeline = Timeline::from_file(input.path()).map_err(|error| input.error(error))?;
         let mut states = BTreeMap::<String, Versions>::new();
-        for step in history.by_ref() {
-            let state = states.entry(step.resource.collection.clone()).or_default();
-            match step.change {
-                HistoryChange::Added(object) | HistoryChange::Modified(object) => state.extend(place(&object)),
-                HistoryChange::Deleted(object) => _ = place(&object).map(|(key, _)| state.remove(&key)),
-                HistoryChange::Relisted { changed, gone, .. } => {
-                    state.extend(changed.iter().filter_map(place));
-                    gone.iter().for_each(|key| _ = state.remove(key));
+        for moment in timeline {
+            match moment.map(|moment| moment.kind) {
+                Ok(MomentKind::Changed { resource, change, .. }) => {
+                    take(states.entry(resource.collection.clone()).or_default(), change);
                 }
-                HistoryChange::Reached(_) => {}
+                Ok(_) => {}
+                Err(fault) => messages::print(format_args!("{}; it is compared up to there", input.error(fault))),
             }
-        }
-        if let Some(fault) = history.error() {
-            messages::print(format_args!("{}; it is compared up to there", input.error(fault.clone())));
         }
         Ok(Self { name: file.display().to_string(), has: Has::Recording(states) })
     }
@@ -115,10 +108,9 @@ impl Other {
             Has::Server(informers) => return versions(informers, resource.clone()).await,
             Has::Recording(states) => states,
         };
-        let namespace =
-            resource.path().split_once("/namespaces/").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
-        let all = resource.clone().in_namespace("");
-        let path = all.path().trim_start_matches("/apis/").trim_start_matches("/api/");
+        let target = Target::parse(resource.path());
+        let (path, namespace) =
+            target.as_ref().map_or_else(|| (resource.path(), None), |target| (target.collection(), target.namespace()));
         let unknown = || {
             let names = states.keys().cloned().collect();
             CommandError::NotRecorded { file: self.name.clone().into(), name: path.to_owned(), names }
@@ -137,10 +129,18 @@ async fn versions(informers: &Informers, resource: Resource) -> Result<Versions,
     Ok(objects.iter().map(|object| (object.key().clone(), number(object.meta().resource_version()))).collect())
 }
 
-fn place(object: &Value) -> Option<(Key, u64)> {
-    let metadata = &object["metadata"];
-    let version = metadata["resourceVersion"].as_str().map_or(0, number);
-    Some((Key::new(metadata["namespace"].as_str(), metadata["name"].as_str()?), version))
+/// Takes a change into the last state.
+fn take(state: &mut Versions, change: RecordedChange) {
+    let placed = |object: ObjectText| (object.key().clone(), object.version());
+    match change {
+        RecordedChange::Added(object) | RecordedChange::Modified(object) => state.extend([placed(object)]),
+        RecordedChange::Deleted(object) => _ = state.remove(object.key()),
+        RecordedChange::Relisted { changed, gone, .. } => {
+            state.extend(changed.into_iter().map(placed));
+            gone.iter().for_each(|key| _ = state.remove(key));
+        }
+        RecordedChange::Reached(_) => {}
+    }
 }
 
 fn number(version: &str) -> u64 {

@@ -1,11 +1,11 @@
 //! The file that a command reads: the one that was named, or what it was converted to.
 
-use super::audit_log::capture_of;
 use super::bundle::Bundle;
 use super::yaml::{to_json, yaml_of};
 use crate::error::CommandError;
 use crate::output::messages;
-use listwatch::file::CaptureError;
+use listwatch::file::{AuditLog, CaptureError};
+use listwatch::text::Counted;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -23,11 +23,9 @@ impl Input {
     /// kinds. Any other file stays as it is, and so does YAML that cannot be converted: its reader says what it is.
     pub(super) fn of(named: &Path) -> Result<Self, CommandError> {
         let mut input = Self { named: named.into(), converted: None };
-        input.converted = capture_of(named)?;
-        if input.converted.is_some() {
-            return Ok(input);
-        }
-        if let Some(bundle) = Bundle::at(named) {
+        if let Some((log, others)) = audit_log(named) {
+            input.capture(&log, others)?;
+        } else if let Some(bundle) = Bundle::at(named) {
             input.list(&bundle)?;
         } else if let Some(text) = yaml_of(named)? {
             let mut json = Vec::new();
@@ -37,6 +35,17 @@ impl Input {
             }
         }
         Ok(input)
+    }
+
+    /// Makes a capture of an audit log, and says what the log has. So many other files are in its folder.
+    fn capture(&mut self, log: &AuditLog, others: u64) -> Result<(), CommandError> {
+        let path = self.converted.insert(temporary("jsonl.zst"));
+        messages::print(format_args!("audit log: {}", log.write_capture(path)?));
+        if others > 0 {
+            let others = Counted(others, "file of the folder is no audit log", "files of the folder are no audit logs");
+            messages::print(format_args!("{others}, and left out"));
+        }
+        Ok(())
     }
 
     /// Makes one list of a folder or an archive of objects.
@@ -49,8 +58,14 @@ impl Input {
         Ok(())
     }
 
+    /// A new file that only its owner may read.
     fn create(&mut self) -> Result<File, CommandError> {
-        let (path, file) = temporary().map_err(CommandError::NoRoom)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let path = temporary("json");
+        let file = options.open(&path).map_err(CommandError::NoRoom)?;
         self.converted = Some(path);
         Ok(file)
     }
@@ -72,16 +87,21 @@ impl Drop for Input {
     }
 }
 
-/// A new file that only its owner may read.
-fn temporary() -> io::Result<(PathBuf, File)> {
+/// A path for a file that goes with this process.
+fn temporary(ending: &str) -> PathBuf {
     static FILES: AtomicU32 = AtomicU32::new(0);
-    let number = FILES.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("listwatch-list-{}-{number}.json", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&path).map(|file| (path, file))
+    let (process, number) = (std::process::id(), FILES.fetch_add(1, Ordering::Relaxed));
+    std::env::temp_dir().join(format!("listwatch-input-{process}-{number}.{ending}"))
+}
+
+/// The audit log at a path, or all of those in a folder, and how many other files are there.
+fn audit_log(named: &Path) -> Option<(AuditLog, u64)> {
+    if !named.is_dir() {
+        return Some((AuditLog::open([named]).ok()?, 0));
+    }
+    let files = named.read_dir().ok()?.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file());
+    let (logs, others): (Vec<PathBuf>, Vec<_>) = files.partition(|path| AuditLog::open([path]).is_ok());
+    Some((AuditLog::open(&logs).ok()?, others.len() as u64)).filter(|_| !logs.is_empty())
 }
 
 /// Writes the JSON, as old as the file that it comes from: that may be the only date of its objects.

@@ -1,7 +1,6 @@
 //! One module for each command; `watch` and `record` share `follow`.
 
 mod audit;
-mod audit_log;
 mod bundle;
 mod follow;
 mod input;

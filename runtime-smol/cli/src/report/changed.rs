@@ -7,6 +7,7 @@ use listwatch::text::{Counted, Printable};
 use listwatch::{Event, Key};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 
 /// The most objects whose changes are counted.
 const MOST_OBJECTS: usize = 65_536;
@@ -49,8 +50,7 @@ impl Changed {
     /// Counts an event behind the first state of its resource.
     pub(crate) fn note<T: Shown>(&mut self, resource: usize, event: &Event<T>) {
         let (Some(key), Some(object)) = (event.key(), event.object()) else { return };
-        let is_full = self.objects.len() >= MOST_OBJECTS;
-        let Some(changes) = entry(&mut self.objects, (resource, key.clone()), is_full) else {
+        let Some(changes) = within(&mut self.objects, (resource, key.clone()), MOST_OBJECTS) else {
             self.others += 1;
             return;
         };
@@ -68,8 +68,9 @@ impl Changed {
     }
 }
 
-fn entry(objects: &mut HashMap<(usize, Key), Changes>, name: (usize, Key), is_full: bool) -> Option<&mut Changes> {
-    if is_full { objects.get_mut(&name) } else { Some(objects.entry(name).or_default()) }
+/// The value of a key in a map of at most so many; `None` for another key of a map that is full.
+pub(crate) fn within<K: Eq + Hash, V: Default>(map: &mut HashMap<K, V>, key: K, most: usize) -> Option<&mut V> {
+    if map.len() >= most { map.get_mut(&key) } else { Some(map.entry(key).or_default()) }
 }
 
 impl Changes {

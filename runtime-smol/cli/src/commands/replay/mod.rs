@@ -159,6 +159,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
     async fn play_events(&mut self) -> std::io::Result<()> {
         self.printer.begin()?;
         let (is_log, mut has_relisted) = (self.recording.start().is_none(), false);
+        let tells_summary = self.tells_summary();
         while let Some((part, event)) = self.next().await? {
             // What a log tells again behind the end of a watch is its own way to go on, and no change.
             has_relisted |= is_log && matches!(event, Event::Failed(_));
@@ -166,7 +167,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
                 continue;
             }
             self.counts.note(&event);
-            if self.parts[part].is_synced {
+            if self.parts[part].is_synced && tells_summary {
                 self.changed.note(part, &event);
             }
             self.parts[part].is_synced |= matches!(event, Event::Synced);
@@ -296,6 +297,9 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
 
     /// Prints the summary for people, apart from the output for programs.
     fn report(self, time: &Clock, whole: bool) -> std::io::Result<()> {
+        if !self.tells_summary() {
+            return Ok(());
+        }
         let values = |cache: &Indexer<_>, id| Counted(cache.index_values(id).count(), "value", "values").to_string();
         let indexes = self.told(|part| {
             let of =
@@ -327,12 +331,15 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         match self.options.print() {
             None => output::print(report.as_bytes()),
             Some(_) => {
-                if std::io::stderr().is_terminal() {
-                    messages::print_lines(&report);
-                }
+                messages::print_lines(&report);
                 Ok(())
             }
         }
+    }
+
+    /// Whether the summary is the output, or a terminal shows it beside that.
+    fn tells_summary(&self) -> bool {
+        self.options.print().is_none() || std::io::stderr().is_terminal()
     }
 }
 

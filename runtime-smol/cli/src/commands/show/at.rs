@@ -3,7 +3,7 @@
 use super::filter::Filter;
 use super::known;
 use super::recording::{self, Recording};
-use super::target::name_of;
+use super::resource::name_of;
 use crate::arguments::{Moment, Output, Print, ShowOptions};
 use crate::commands::serve::table::cells_of;
 use crate::error::CommandError;

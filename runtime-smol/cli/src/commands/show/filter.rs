@@ -1,8 +1,9 @@
 //! Which entries are shown.
 
 use super::entry::{By, Entry, Sort};
-use super::target::{Target, is_named};
+use super::resource::is_named;
 use crate::arguments::{SelectionOptions, What};
+use listwatch::file::Target;
 use listwatch::object::LabelSelector;
 use serde_json::Value;
 use std::time::Duration;
@@ -108,8 +109,7 @@ impl Filter {
     /// Whether one of the causes is an object of the kind.
     fn is_of_kind(&self, causes: &[String]) -> bool {
         let paths = causes.iter().filter_map(|cause| cause.split_whitespace().find(|word| word.starts_with('/')));
-        let collections = paths.filter_map(Target::parse).map(|target| target.collection);
-        collections.into_iter().any(|collection| self.selects_kind(Some(&collection)))
+        paths.filter_map(Target::parse).any(|target| self.selects_kind(Some(target.collection())))
     }
 
     fn selects_object(&self, entry: &Entry) -> bool {

@@ -9,8 +9,8 @@ mod lines;
 mod pager;
 mod recording;
 pub(super) mod report;
+mod resource;
 mod sequence;
-mod target;
 mod teller;
 mod write;
 

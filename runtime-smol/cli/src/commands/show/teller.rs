@@ -4,12 +4,13 @@ use super::entry::{By, Entry, ReadState, Reconcile, Sort};
 use super::filter::Filter;
 use super::known::{self, Known};
 use super::lease::{Leases, Seen, are_leases};
+use super::resource::name_of;
 use super::sequence::Sequence;
-use super::target::{Target, name_of};
 use super::write::{is_write, written};
 use crate::output::changes::{Changes, Look};
+use listwatch::Key;
 use listwatch::file::{
-    Call, CallEnd, LateWrite, Moment, MomentKind, Note, NoteKind, ObjectText, RecordedChange, RecordedResource,
+    Call, CallEnd, LateWrite, Moment, MomentKind, Note, NoteKind, ObjectText, RecordedChange, RecordedResource, Target,
 };
 use listwatch::request::Query;
 use listwatch::text::Counted;
@@ -144,7 +145,7 @@ impl Teller {
         let Some(target) = Target::parse(target).filter(|_| is_write(method)) else { return };
         let is_of_reconcile = reconcile.is_some_and(|number| self.is_open(number));
         let place = (!is_of_reconcile).then(|| self.sequence.open());
-        let states = |key: String| [&self.known, &self.answered].map(|known| known.get(&target.collection, &key));
+        let states = |key: Key| [&self.known, &self.answered].map(|known| known.get(target.collection(), key.as_str()));
         let before = target.key().and_then(|key| states(key).into_iter().flatten().max().map(|(_, text)| text));
         self.open.insert(id, Open { target, place, before, effects: Vec::new() });
     }
@@ -212,15 +213,15 @@ impl Teller {
     /// Notes the object of an answer.
     fn learn(&mut self, Place { at, line }: Place, entry: &Entry, target: Option<&Target>, answer: Option<&Value>) {
         let (Some(target), Some(answer), Some(key)) = (target, answer, &entry.key) else { return };
-        let is_object = target.subresource.as_deref().is_none_or(|part| part == "status");
+        let is_object = target.subresource().is_none_or(|part| part == "status");
         if !is_object || answer["metadata"]["name"].as_str().is_none() {
             return;
         }
         let version = entry.version.as_ref().and_then(|text| text.parse().ok()).unwrap_or_default();
         if entry.event != "DELETE" {
-            self.answered.set(&target.collection, key, version, &answer.to_string());
+            self.answered.set(target.collection(), key, version, &answer.to_string());
         }
-        if are_leases(&target.collection) {
+        if are_leases(target.collection()) {
             let by = (entry.what == Sort::Write).then(|| entry.by.clone());
             let seen = Seen { at, line, key, lease: answer, by };
             let told = if entry.event == "DELETE" { self.leases.gone(&seen) } else { self.leases.see(seen) };
@@ -371,8 +372,7 @@ impl Teller {
     /// Adds a change. One that an open write may have made waits for its answer.
     fn effect(&mut self, mut effect: Effect, resource: &RecordedResource, key: &str) {
         let may_be = |open: &&mut Open| {
-            open.target.collection == resource.collection
-                && (open.target.name.is_none() || open.target.key().as_deref() == Some(key))
+            open.target.collection() == resource.collection && open.target.key().is_none_or(|own| own.as_str() == key)
         };
         let is_known = self.authors.of(&effect.uid, effect.entry.version.as_deref().unwrap_or_default()).is_some();
         effect.place = self.sequence.open();

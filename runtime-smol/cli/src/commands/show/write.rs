@@ -2,9 +2,10 @@
 
 use super::entry::{By, Entry, Sort};
 use super::known;
-use super::target::{Target, resource_of};
+use super::resource::resource_of;
 use crate::output::changes::{Changes, Look};
-use listwatch::file::{Call, CallEnd};
+use listwatch::Key;
+use listwatch::file::{Call, CallEnd, Target};
 use listwatch::request::{Query, is_confidential};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub(super) fn written(
         at: if is_write { call.at } else { ended },
         event: event_of(call).to_owned(),
         resource: target.map_or_else(|| Some(path(&request.target).to_owned()), |it| Some(named(it))),
-        collection: target.map(|target| target.collection.clone()),
+        collection: target.map(|target| target.collection().to_owned()),
         key: key(target, [&body, &answer]),
         version: answer.as_ref().and_then(|answer| text(answer, "resourceVersion")),
         status: call.status(),
@@ -194,8 +195,8 @@ pub(super) fn by(call: &Call) -> By {
 
 /// The resource of a request, with its subresource.
 fn named(target: &Target) -> String {
-    let resource = resource_of(&target.collection);
-    target.subresource.as_ref().map_or_else(|| resource.clone(), |part| format!("{resource}/{part}"))
+    let resource = resource_of(target.collection());
+    target.subresource().map_or_else(|| resource.clone(), |part| format!("{resource}/{part}"))
 }
 
 fn path(target: &str) -> &str {
@@ -205,9 +206,9 @@ fn path(target: &str) -> &str {
 /// The key of the object: that of the path or, of a new object, that of the body or the answer.
 fn key(target: Option<&Target>, objects: [&Option<Value>; 2]) -> Option<String> {
     let target = target?;
-    let named = || objects.into_iter().flatten().find_map(|object| text(object, "name"));
-    let name = target.name.clone().or_else(named);
-    Target { name, ..target.clone() }.key()
+    let name = || objects.into_iter().flatten().find_map(|object| text(object, "name"));
+    let key = target.key().or_else(|| Some(Key::new(target.namespace(), &name()?)))?;
+    Some(key.as_str().to_owned())
 }
 
 fn text(object: &Value, field: &str) -> Option<String> {

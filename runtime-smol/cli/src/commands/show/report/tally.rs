@@ -4,6 +4,7 @@ use super::super::entry::{By, Entry, Sort};
 use super::super::lines::details;
 use super::series::Series;
 use crate::output::changes::FieldChange;
+use crate::report::changed::within;
 use listwatch::file::{CallEnd, Moment, MomentKind};
 use listwatch::request::Query;
 use std::collections::HashMap;
@@ -194,8 +195,7 @@ impl Tally {
             self.awaited.insert(version, entry.until());
         }
         let who = [who(&entry.by), entry.event.clone(), entry.resource.clone().unwrap_or_default()];
-        if self.writers.len() < MOST || self.writers.contains_key(&who) {
-            let written = self.writers.entry(who).or_default();
+        if let Some(written) = within(&mut self.writers, who, MOST) {
             written.count += 1;
             written.refused += u64::from(entry.failed);
         }
@@ -220,9 +220,7 @@ impl Tally {
         interval.running = interval.running.max(running);
         interval.retries += u32::from(is_retry);
         let took = entry.until() - entry.at;
-        let name = [own.of.clone(), key.clone()];
-        if self.keys.len() < MOST || self.keys.contains_key(&name) {
-            let reconciled = self.keys.entry(name).or_default();
+        if let Some(reconciled) = within(&mut self.keys, [own.of.clone(), key.clone()], MOST) {
             reconciled.count += 1;
             reconciled.failed += u64::from(entry.failed);
             reconciled.time += took;
@@ -240,11 +238,10 @@ impl Tally {
     /// The object of an entry, with the mark and what happened.
     fn touch(&mut self, entry: &Entry, mark: Mark) -> Option<&mut Touched> {
         let name = (entry.resource.clone().unwrap_or_default(), entry.key.clone()?);
-        if self.objects.len() >= MOST && !self.objects.contains_key(&name) {
+        let Some(touched) = within(&mut self.objects, name, MOST) else {
             self.totals.uncounted += 1;
             return None;
-        }
-        let touched = self.objects.entry(name).or_default();
+        };
         if self.marks < MARKS.1 && touched.marks.len() < MARKS.0 {
             touched.marks.push((entry.at, mark));
             self.marks += 1;

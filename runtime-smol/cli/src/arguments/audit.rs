@@ -12,8 +12,8 @@ Examples:
   listwatch audit deployments -n web --against tonight.jsonl.zst
 
 Objects are compared by their versions, up to the version that the other one has. An object that is \
-only there was deleted since, or this server has lost it. The exit status is 0 if all are the same, and \
-3 if some differ.";
+only there was deleted since, or this server has lost it. A recording is compared without selectors. \
+The exit status is 0 if all are the same, and 3 if some differ.";
 
 /// Compare what a cluster has with another of its API servers, or with a recording
 #[derive(Args)]

@@ -26,6 +26,10 @@ const NAMED: usize = 1_000;
 /// The characters of a name at the most.
 const NAME: usize = 120;
 
+/// The versions alone of a recording's objects are known.
+const SELECTED: &str =
+    "a recording is compared without selectors; leave out -l, --field-selector and the name of an object";
+
 /// The versions of all objects of a resource.
 type Versions = HashMap<Key, u64>;
 
@@ -106,6 +110,9 @@ impl Other {
     async fn versions(&self, resource: &Resource) -> Result<Versions, CommandError> {
         let states = match &self.has {
             Has::Server(informers) => return versions(informers, resource.clone()).await,
+            Has::Recording(_) if resource.label_selector().is_some() || resource.field_selector().is_some() => {
+                return Err(CommandError::Arguments(SELECTED));
+            }
             Has::Recording(states) => states,
         };
         let target = Target::parse(resource.path());

@@ -2,11 +2,11 @@
 
 use core::fmt;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 pub(crate) type Fields = BTreeMap<&'static str, String>;
 
@@ -67,6 +67,13 @@ impl Collector {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap()
     }
+}
+
+/// Has `tracing` ask all subscribers of a process whether an event is ever wanted. While there is one at most, it asks
+/// that of the current thread alone, so a test without a subscriber would answer for the others.
+pub(crate) fn ask_each_subscriber() {
+    static TWO: LazyLock<[Dispatch; 2]> = LazyLock::new(|| [(); 2].map(|()| Dispatch::new(Collector::default())));
+    LazyLock::force(&TWO);
 }
 
 struct Collect(Fields);

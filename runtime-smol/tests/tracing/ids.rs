@@ -1,6 +1,6 @@
 //! What servers are told of the reconcile behind a request.
 
-use crate::collector::Collector;
+use crate::collector::{Collector, ask_each_subscriber};
 use crate::stage::{MAPS, Stage};
 use listwatch::api::{Api, Method, Patch};
 use listwatch::controller::{Controller, Outcome, ReconcileId};
@@ -114,6 +114,7 @@ fn ids(world: impl Into<World>) -> Vec<ReconcileId> {
 }
 
 fn cluster() -> SimulatedCluster {
+    ask_each_subscriber();
     let cluster = SimulatedCluster::new();
     ["a", "b"].iter().for_each(|name| _ = cluster.create(map(name)).unwrap());
     cluster

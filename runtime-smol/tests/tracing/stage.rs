@@ -1,5 +1,6 @@
 //! A simulated cluster, and a client that notes what the server is told.
 
+use crate::collector::ask_each_subscriber;
 use core::task::Poll;
 use listwatch::api::{ApiRequest, ApiTransport, Method, Reply, TraceContext};
 use listwatch::controller::{Controller, Reconciler};
@@ -26,6 +27,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// A cluster with ConfigMaps of these names.
     pub(crate) fn new(names: &[&str]) -> Self {
+        ask_each_subscriber();
         let clock = Clock::simulated();
         let time = clock.clone();
         let cluster = SimulatedCluster::new().on_clock(move || time.now());

@@ -164,5 +164,5 @@ fn every_recorded_exchange_leads_to_the_state_and_the_request_of_the_table() {
     let exchanges = exchanges(&root().join("tests/data/captures/protocol.jsonl.gz"));
     assert_eq!(exchanges.len(), 32);
     exchanges.iter().for_each(|(id, exchange)| writeln!(table, "{}", row(*id, exchange)).unwrap());
-    check("tests/PROTOCOL.md", "exchanges", &table);
+    check("tests/tests/protocol/exchanges.txt", "exchanges", &table);
 }

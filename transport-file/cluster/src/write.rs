@@ -3,6 +3,7 @@
 use super::config_data::ConfigKind;
 use super::decoding::remove_nulls;
 use super::definition::{self, is_definition};
+use super::events;
 use super::limits;
 use super::metadata::{
     FOREGROUND, ORPHAN, Part, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection,
@@ -172,14 +173,17 @@ fn check(
     part: Part,
 ) -> Result<(), Refusal> {
     let mistyped = type_faults(place, object);
-    if mistyped.is_empty() || stored.is_some() {
+    let is_typed = mistyped.is_empty();
+    if is_typed || stored.is_some() {
         errors.extend(rules::faults(&place.kind, object));
     } else {
-        // A server looks at nothing else of a new object.
         errors.clear();
     }
-    if let Some(version) = place.version.as_ref().filter(|_| mistyped.is_empty()) {
-        version.check(object, stored, part, &mut errors);
+    if let Some(version) = &place.version {
+        if is_typed {
+            version.check_fields(object, stored, part, &mut errors);
+        }
+        version.check_lists(object, stored, part, &mut errors);
     }
     if is_definition(&place.kind) {
         errors.extend(definition::faults(object, stored));
@@ -230,6 +234,9 @@ pub(super) fn update(
     let has_fixed = part == Part::Whole || !kind.is_custom();
     let mut errors = if has_fixed { fixed_fields(kind, &wanted, &before, is_client) } else { Vec::new() };
     if part == Part::Status {
+        if is_client {
+            complete_labels(kind, &mut wanted);
+        }
         wanted = with_status(kind, wanted, &before);
     } else if kind.has_status && actor == Actor::Client {
         set(&mut wanted, "status", before["status"].clone());
@@ -322,6 +329,10 @@ pub(super) fn delete(
 /// The finalizers of an object that is deleted. Without a policy it waits as it did; the dependents of some kinds stay.
 fn deletion_finalizers(kind: &ServedKind, stored: &Value, options: &Value, actor: Actor) -> Vec<String> {
     let before = finalizers(stored);
+    if kind.name() == events::STORED {
+        // The garbage collector does not follow Events.
+        return before.into_iter().map(str::to_owned).collect();
+    }
     let waits = || [ORPHAN, FOREGROUND].into_iter().find(|name| before.contains(name));
     let wanted = match (options["orphanDependents"].as_bool(), options["propagationPolicy"].as_str()) {
         (Some(true), _) | (None, Some("Orphan")) => Some(ORPHAN),

@@ -382,3 +382,101 @@ fn conflicts_of_several_managers_are_told_by_manager() {
     let expected = "Apply failed with 2 conflicts: conflicts with \"listwatch\" using v1:\n- .data.k\nconflicts with \"other\":\n- .data.k";
     assert_eq!((code, &*said), (409, expected));
 }
+
+#[test]
+fn the_garbage_collector_does_not_follow_events() {
+    let cluster = SimulatedCluster::new();
+    let events = "/apis/events.k8s.io/v1/namespaces/web/events";
+    let event = |name: &str, finalizer: &str| json!({ "metadata": { "name": name, "finalizers": [finalizer] } });
+    send(&cluster, &format!("POST {events}"), &event("a", "example.com/wait"));
+    assert_eq!(send(&cluster, &format!("DELETE {events}/a"), &json!({ "orphanDependents": false })).0, 202);
+    send(&cluster, &format!("POST {events}"), &event("b", "foregroundDeletion"));
+    let (_, event) = send(&cluster, &format!("DELETE {events}/b"), &json!({ "propagationPolicy": "Background" }));
+    assert_eq!(event["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+}
+
+#[test]
+fn a_job_gets_its_labels_of_the_pods_that_a_request_for_its_status_names() {
+    let cluster = SimulatedCluster::new();
+    let job = |app: Value| {
+        json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a" },
+            "spec": { "template": { "metadata": { "labels": { "app": app } } } }, "status": { "active": 1 } })
+    };
+    send(&cluster, &format!("POST {JOBS}"), &job(json!("x")));
+    let (_, changed) = send(&cluster, &format!("PUT {JOBS}/a/status"), &job(json!("y")));
+    assert_eq!(changed["metadata"]["labels"], json!({ "app": "y" }));
+    assert_eq!(changed["spec"]["template"]["metadata"]["labels"], json!({ "app": "x" }));
+    let (_, changed) = send(&cluster, &format!("PUT {JOBS}/a/status"), &job(Value::Null));
+    assert_eq!(changed["metadata"]["labels"], json!({ "app": "" }));
+}
+
+#[test]
+fn an_apply_conflicts_before_it_is_read() {
+    let cluster = SimulatedCluster::new();
+    let map = |label: &str, namespace: &str| {
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "binaryData": { "b": "!" },
+            "metadata": { "name": "a", "namespace": namespace, "labels": { "app": label } } })
+    };
+    send(&cluster, &format!("POST {MAPS}"), &json!({ "metadata": { "name": "a", "labels": { "app": "x" } } }));
+    assert_eq!(apply(&cluster, &format!("{MAPS}/a"), &map("y", "web")).0, 409);
+    let (code, said) = message(apply(&cluster, &format!("{MAPS}/a"), &map("x", "other")));
+    let expected = "failed to convert new object (other/a; /v1, Kind=ConfigMap) to proper version";
+    assert!(code == 500 && said.starts_with(expected), "{code} {said}");
+}
+
+/// A version of `Foo` that has a list with keys, and an object inside.
+fn with_inner() -> Value {
+    let inner = json!({ "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true });
+    let set = json!({ "type": "array", "x-kubernetes-list-type": "set", "items": { "type": "string" } });
+    let spec =
+        json!({ "type": "object", "properties": { "inner": inner, "set": set, "count": { "type": "integer" } } });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    json!({ "name": "v1", "served": true, "storage": true, "schema": schema })
+}
+
+const FOOS: &str = "/apis/example.com/v1/namespaces/web/foos";
+
+#[test]
+fn a_custom_resource_of_another_kind_has_its_inner_objects_and_lists_checked() {
+    let cluster = SimulatedCluster::new();
+    define_foos(&cluster, &with_inner());
+    let spec = json!({ "inner": { "apiVersion": "v1", "kind": "" }, "set": ["a", "a"], "count": "x" });
+    let foo = json!({ "apiVersion": "example.com/v1", "kind": "Other", "metadata": { "name": "a" }, "spec": spec });
+    let (_, refused) = send(&cluster, &format!("POST {FOOS}"), &foo);
+    let causes = refused["details"]["causes"].as_array().unwrap().iter();
+    let fields: Vec<&str> = causes.filter_map(|cause| cause["field"].as_str()).collect();
+    assert_eq!(fields, ["spec.inner.kind", "spec.set[1]", "kind"]);
+}
+
+#[test]
+fn the_metadata_of_a_custom_resource_are_read_before_its_version() {
+    let cluster = SimulatedCluster::new();
+    define_foos(&cluster, &with_inner());
+    let foo = |metadata: Value| json!({ "apiVersion": "v9", "kind": "Foo", "metadata": metadata, "spec": { "x": 1 } });
+    let target = format!("POST {FOOS}?fieldValidation=Strict");
+    let (_, said) = message(send(&cluster, &target, &foo(json!({ "name": "a", "x": 1 }))));
+    let refused = "Foo in version \"v9\" cannot be handled as a Foo";
+    assert_eq!(said, format!("{refused}: strict decoding error: unknown field \"metadata.x\""));
+    let (_, said) = message(send(&cluster, &target, &foo(json!({ "name": 1 }))));
+    assert!(said.starts_with(&format!("{refused}: json: cannot unmarshal number")), "{said}");
+    let (_, said) = message(send(&cluster, &target, &foo(json!({ "name": "a" }))));
+    assert!(said.starts_with("the API version in the data (v9)"), "{said}");
+}
+
+#[test]
+fn a_change_that_names_managers_of_another_group_is_nobodys() {
+    let cluster = SimulatedCluster::new();
+    let manager = json!({ "manager": "m", "apiVersion": "v1", "operation": "Apply" });
+    for (version, kind, path, code) in [("example.com/v1", "Foo", FOOS, 200), ("v1", "ConfigMap", MAPS, 409)] {
+        let object = |value: &str| json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a" }, "data": { "k": value } });
+        send(
+            &cluster,
+            &format!("POST {path}"),
+            &json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a" } }),
+        );
+        let mut change = object("1");
+        change["metadata"]["managedFields"] = json!([manager]);
+        patch(&cluster, "merge-patch+json", &format!("{path}/a"), &change);
+        assert_eq!(apply(&cluster, &format!("{path}/a"), &object("2")).0, code, "{kind}");
+    }
+}

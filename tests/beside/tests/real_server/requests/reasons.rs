@@ -109,6 +109,15 @@ pub(super) const REASONS: &[Reason] = &[
         },
         why: "a null in a list of objects is an object without fields, and a server names those that it requires",
     },
+    Reason {
+        explains: |case| {
+            case.codes() == (500, 500)
+                && case.request.verb() == "STRATEGIC"
+                && case.are_all(is_message)
+                && case.both_say("list element types are not identical: [[map[")
+        },
+        why: "what a server says of a list has the defaults of its elements",
+    },
     // Both refuse, for different faults.
     Reason {
         explains: |case| case.are_refusals() && !case.has_same_code() && case.is_built_in() && case.is_unchecked(),
@@ -235,7 +244,10 @@ pub(super) const REASONS: &[Reason] = &[
     },
     Reason {
         explains: |case| {
-            case.is_of("v1/limitranges", "POST") && case.codes() == (201, 422) && case.request.has("empty name")
+            case.is_of("v1/limitranges", "POST")
+                && case.codes() == (201, 422)
+                && case.causes(&case.compared.simulated.body) == ["metadata.name"]
+                && case.simulated_says("name or generateName is required")
         },
         why: "a LimitRange without a name gets one",
     },
@@ -278,6 +290,7 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.request.subresource() == "status"
                 && case.request.specimen.collection == "batch/v1/cronjobs"
                 && server.iter().all(|field| simulated.contains(field))
+                && simulated.iter().any(|field| is_more(&field))
                 && simulated.iter().filter(is_more).all(|field| field.starts_with("metadata.finalizers["))
         },
         why: "the form of finalizers is not checked with the status of a CronJob",
@@ -380,6 +393,10 @@ impl Case<'_> {
 
     fn server_says(&self, text: &str) -> bool {
         self.compared.server.body["message"].as_str().is_some_and(|message| message.contains(text))
+    }
+
+    fn both_say(&self, text: &str) -> bool {
+        self.server_says(text) && self.simulated_says(text)
     }
 
     /// Whether the server alone refuses, with this code.
@@ -513,7 +530,9 @@ impl Case<'_> {
     /// Whether the server refuses for a fault of a spec, or a type, that the simulated cluster does not know.
     fn is_unchecked(&self) -> bool {
         let causes = self.causes(&self.compared.server.body);
-        let is_of_type = ["json: cannot unmarshal", "strict decoding error"].iter().any(|it| self.server_says(it));
+        let is_of_type = ["json: cannot unmarshal", "strict decoding error", "quantities must match"]
+            .iter()
+            .any(|it| self.server_says(it));
         match self.codes().0 {
             422 => !causes.is_empty() && causes.iter().all(|field| is_of_spec(field)),
             400 => is_of_type,

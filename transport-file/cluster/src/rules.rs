@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 const ANNOTATIONS: usize = 256 * 1024;
 
 /// The groups of Kubernetes whose metadata are checked as those of custom resources.
-const GENERIC: [&str; 5] = [
+const GENERIC: [&str; 6] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "apiregistration.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",
+    "policy",
 ];
 
 /// What is wrong with an object of a kind, apart from its name.
@@ -232,6 +233,7 @@ mod tests {
         for (collection, is_valid) in [
             ("v1/pods", false),
             ("node.k8s.io/v1/runtimeclasses", true),
+            ("policy/v1/poddisruptionbudgets", true),
             ("coordination.k8s.io/v1/leases", true),
             ("rbac.authorization.k8s.io/v1/roles", false),
         ] {

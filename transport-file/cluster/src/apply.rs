@@ -99,13 +99,18 @@ impl FieldOwners {
         for (place, step) in path.iter().enumerate() {
             let outer = &path[..=place];
             let Step::Field(name) = step else { continue };
-            let Some(field) = of.named_field(name) else { break };
+            let field = of.named_field(name);
+            // Each kind names its own fields.
+            if field.is_none() && place > 0 {
+                break;
+            }
             let has_inside = |owned: &BTreeSet<Path>| {
                 owned.range(outer.to_vec()..).next().is_some_and(|first| first.starts_with(outer))
             };
             if name != "metadata" && !self.0.values().any(has_inside) {
                 return outer;
             }
+            let Some(field) = field else { break };
             of = field.object_type();
         }
         path

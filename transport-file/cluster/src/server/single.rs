@@ -29,6 +29,8 @@ use std::sync::Arc;
 
 /// The manager of fields that a client without a name changes.
 const CLIENT: &str = "listwatch";
+/// The manager of fields that nobody owned before an apply.
+const UNKNOWN_CLIENT: &str = "before-first-apply";
 
 impl Server {
     pub(super) fn read(&self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
@@ -200,11 +202,14 @@ impl Server {
         limits::check(&stored)?;
         let managers = if part == Part::Whole { NamedManagers::of(&place.kind, &wanted) } else { NamedManagers::None };
         let object = self.update(asked, place, &stored, wanted, part)?;
-        if managers == NamedManagers::Known && !self.store.is_dry_run() {
+        if [NamedManagers::Known, NamedManagers::Empty].contains(&managers) && !self.store.is_dry_run() {
             // Those that it names own other fields than they say, if any.
             self.owners.remove(&place.id());
         }
-        if managers != NamedManagers::Foreign {
+        if managers == NamedManagers::Empty {
+            // The next apply finds no managers, and takes all fields for those of one.
+            self.note_change(asked, place, UNKNOWN_CLIENT, &Value::Null, &object);
+        } else if managers != NamedManagers::Foreign {
             self.note_update(asked, place, &stored, &object);
         }
         self.define(asked, place, &stored, &object);
@@ -298,12 +303,17 @@ impl Server {
 
     /// Takes note of a change by another request than an apply.
     pub(super) fn note_update(&mut self, asked: &Asked<'_>, place: &Place, before: &Value, after: &Value) {
+        self.note_change(asked, place, asked.target.parameter("fieldManager").unwrap_or(CLIENT), before, after);
+    }
+
+    /// Takes note of a change by a manager of this name.
+    fn note_change(&mut self, asked: &Asked<'_>, place: &Place, name: &str, before: &Value, after: &Value) {
         if self.store.is_dry_run() {
             return;
         }
-        let name = asked.target.parameter("fieldManager").unwrap_or(CLIENT).to_owned();
         let subresource = asked.target.subresource.clone();
-        let manager = Manager { name, subresource, update: Some(version(asked, &place.kind).to_owned()) };
+        let manager =
+            Manager { name: name.to_owned(), subresource, update: Some(version(asked, &place.kind).to_owned()) };
         let owners = self.owners.entry(place.id()).or_default();
         owners.on_update(&manager, place.object_type(), before, after);
     }
@@ -378,6 +388,8 @@ impl Server {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NamedManagers {
     None,
+    /// There are to be none.
+    Empty,
     Known,
     /// One of them has changed a custom resource in a version of another group: a server cannot compare, and leaves the
     /// managers as they are.
@@ -386,10 +398,12 @@ enum NamedManagers {
 
 impl NamedManagers {
     fn of(kind: &ServedKind, object: &Value) -> Self {
-        let managers = object["metadata"]["managedFields"].as_array().map_or(&[][..], Vec::as_slice);
+        let Some(managers) = object["metadata"]["managedFields"].as_array() else { return Self::None };
+        let is_nobody = |manager: &Value| manager.as_object().is_some_and(serde_json::Map::is_empty);
         let group = |manager: &Value| group_of(manager["apiVersion"].as_str().unwrap_or_default()).to_owned();
-        match managers {
-            [] => Self::None,
+        match &managers[..] {
+            [] => Self::Empty,
+            [manager] if is_nobody(manager) => Self::Empty,
             managers if kind.is_custom() && managers.iter().any(|it| group(it) != kind.group()) => Self::Foreign,
             _ => Self::Known,
         }

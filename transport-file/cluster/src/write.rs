@@ -232,7 +232,7 @@ pub(super) fn update(
     check_name(place, &wanted)?;
     check_version(place, &wanted, &before, is_client)?;
     let has_fixed = part == Part::Whole || !kind.is_custom();
-    let mut errors = if has_fixed { fixed_fields(kind, &wanted, &before, is_client) } else { Vec::new() };
+    let mut errors = if has_fixed { fixed_fields(kind, &wanted, &before, part, is_client) } else { Vec::new() };
     if part == Part::Status {
         if is_client {
             complete_labels(kind, &mut wanted);
@@ -302,6 +302,9 @@ pub(super) fn delete(
         definition::end(&mut object, moment.wall);
     }
     if finalizers(&object).is_empty() && !is_namespace(kind) {
+        if options["preconditions"]["resourceVersion"].is_string() && !finalizers(&stored).is_empty() {
+            return Err(lost_version(place, &stored));
+        }
         return Ok(Deleted::Gone(store.remove(moment.now, kind, &place.key(), (*stored).clone())));
     }
     if !is_deleting(&stored) {
@@ -326,15 +329,22 @@ pub(super) fn delete(
     Ok(Deleted::Marked(store.put(moment.now, kind, &place.key(), object)))
 }
 
+/// The refusal of a deletion that names a version and takes the last finalizer away: a server then compares with the version
+/// of an update that it did not make.
+fn lost_version(place: &Place, stored: &Value) -> Refusal {
+    let known = stored["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    let field = "ResourceVersion";
+    let why = format!("Precondition failed: {field} in precondition: , {field} in object meta: {known}");
+    Refusal::conflict(&place.kind, &place.name, &why)
+}
+
 /// The finalizers of an object that is deleted. Without a policy it waits as it did; the dependents of some kinds stay.
 fn deletion_finalizers(kind: &ServedKind, stored: &Value, options: &Value, actor: Actor) -> Vec<String> {
     let before = finalizers(stored);
-    if kind.name() == events::STORED {
-        // The garbage collector does not follow Events.
-        return before.into_iter().map(str::to_owned).collect();
-    }
     let waits = || [ORPHAN, FOREGROUND].into_iter().find(|name| before.contains(name));
     let wanted = match (options["orphanDependents"].as_bool(), options["propagationPolicy"].as_str()) {
+        // The garbage collector does not follow Events.
+        _ if kind.name() == events::STORED => None,
         (Some(true), _) | (None, Some("Orphan")) => Some(ORPHAN),
         (Some(false), _) if is_namespace(kind) => Some(FOREGROUND),
         (None, Some("Foreground")) => Some(FOREGROUND),
@@ -434,15 +444,16 @@ pub(super) fn parse_version(object: &Value) -> Result<(), Refusal> {
 }
 
 /// The fields that a change cannot change. A server names those of a custom resource twice.
-fn fixed_fields(kind: &ServedKind, wanted: &Value, stored: &Value, is_client: bool) -> Vec<FieldError> {
+fn fixed_fields(kind: &ServedKind, wanted: &Value, stored: &Value, part: Part, is_client: bool) -> Vec<FieldError> {
     let field_error = |field: &str| {
         let (given, known) = (&wanted["metadata"][field], &stored["metadata"][field]);
         let is_changed = given.as_str().is_some_and(|text| !text.is_empty()) && given != known;
         let why = || format!("{given}: field is immutable");
         is_changed.then(|| FieldError::new(Cause::Invalid, &format!("metadata.{field}"), why()))
     };
-    // That of an object that is being deleted stays as it is.
-    let is_deletion_fixed = is_client && !is_deleting(stored);
+    // That of an object that is being deleted stays as it is, and a request for the status of a pod does not change it.
+    let is_kept = part == Part::Status && kind.name() == "v1/pods";
+    let is_deletion_fixed = is_client && !is_kept && !is_deleting(stored);
     let grace = &wanted["metadata"]["deletionGracePeriodSeconds"];
     let is_grace_fixed = is_client && !grace.is_null() && *grace != stored["metadata"]["deletionGracePeriodSeconds"];
     let field = "metadata.deletionGracePeriodSeconds";

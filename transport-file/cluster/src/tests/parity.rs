@@ -390,9 +390,9 @@ fn the_garbage_collector_does_not_follow_events() {
     let event = |name: &str, finalizer: &str| json!({ "metadata": { "name": name, "finalizers": [finalizer] } });
     send(&cluster, &format!("POST {events}"), &event("a", "example.com/wait"));
     assert_eq!(send(&cluster, &format!("DELETE {events}/a"), &json!({ "orphanDependents": false })).0, 202);
-    send(&cluster, &format!("POST {events}"), &event("b", "foregroundDeletion"));
-    let (_, event) = send(&cluster, &format!("DELETE {events}/b"), &json!({ "propagationPolicy": "Background" }));
-    assert_eq!(event["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    send(&cluster, &format!("POST {events}"), &event("b", "orphan"));
+    send(&cluster, &format!("DELETE {events}/b"), &json!({ "propagationPolicy": "Orphan" }));
+    assert_eq!(send(&cluster, &format!("GET {events}/b"), &Value::Null).0, 404);
 }
 
 #[test]
@@ -479,4 +479,67 @@ fn a_change_that_names_managers_of_another_group_is_nobodys() {
         patch(&cluster, "merge-patch+json", &format!("{path}/a"), &change);
         assert_eq!(apply(&cluster, &format!("{path}/a"), &object("2")).0, code, "{kind}");
     }
+}
+
+#[test]
+fn a_deletion_with_a_version_takes_no_last_finalizer_away() {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "metadata": { "name": "a", "finalizers": ["orphan"] } });
+    let (_, map) = send(&cluster, &format!("POST {MAPS}"), &map);
+    let version = json!({ "resourceVersion": map["metadata"]["resourceVersion"] });
+    let delete = |policy: &str| {
+        let options = json!({ "propagationPolicy": policy, "preconditions": version });
+        send(&cluster, &format!("DELETE {MAPS}/a"), &options)
+    };
+    let (code, said) = message(delete("Background"));
+    assert!(code == 409 && said.contains("ResourceVersion in precondition: , "), "{code} {said}");
+    assert_eq!(delete("Orphan").0, 200);
+}
+
+#[test]
+fn the_status_of_a_pod_is_replaced_without_the_date_of_its_deletion() {
+    let cluster = SimulatedCluster::new();
+    let pods = "/api/v1/namespaces/web/pods";
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z" }, "status": { "phase": "Running" } });
+    send(&cluster, &format!("POST {pods}"), &named("a"));
+    assert_eq!(send(&cluster, &format!("PUT {pods}/a"), &pod).0, 422);
+    let (code, pod) = send(&cluster, &format!("PUT {pods}/a/status"), &pod);
+    assert_eq!(
+        (code, &pod["status"]["phase"], pod["metadata"].get("deletionTimestamp")),
+        (200, &json!("Running"), None)
+    );
+}
+
+#[test]
+fn an_object_whose_managers_are_taken_away_keeps_its_fields_at_the_next_apply() {
+    let cluster = SimulatedCluster::new();
+    let map =
+        |data: Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data });
+    let place = format!("{MAPS}/a");
+    for managers in [json!([]), json!([{}])] {
+        apply(&cluster, &place, &map(json!({ "k": "1", "l": "1" })));
+        patch(&cluster, "merge-patch+json", &place, &json!({ "metadata": { "managedFields": managers } }));
+        let (_, kept) = apply(&cluster, &place, &map(json!({ "k": "1" })));
+        assert_eq!(kept["data"], json!({ "k": "1", "l": "1" }));
+        send(&cluster, &format!("DELETE {place}"), &Value::Null);
+    }
+}
+
+#[test]
+fn an_apply_takes_the_last_field_of_a_spec_away_with_what_nobody_owns_in_it() {
+    let cluster = SimulatedCluster::new();
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/web/leases";
+    let lease = |spec: Value| json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "a" }, "spec": spec });
+    send(&cluster, &format!("POST {leases}"), &lease(json!({ "holderIdentity": "x", "leaseTransitions": 1 })));
+    let nobody = json!({ "manager": "m", "apiVersion": "v1", "operation": "Apply" });
+    patch(&cluster, "merge-patch+json", &format!("{leases}/a"), &json!({ "metadata": { "managedFields": [nobody] } }));
+    apply(&cluster, &format!("{leases}/a"), &lease(json!({ "holderIdentity": "x" })));
+    let (_, lease) = apply(
+        &cluster,
+        &format!("{leases}/a"),
+        &json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "a" } }),
+    );
+    assert_eq!(lease.get("spec"), None);
 }

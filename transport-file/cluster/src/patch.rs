@@ -556,7 +556,7 @@ mod tests {
             ),
         ] {
             let refusal = strategic(pod(), &mut metadata(before), &metadata(patch)).map_err(|it| it.status.unwrap());
-            let message = refusal.as_ref().map(|()| ()).map_err(|status| status["message"].as_str().unwrap());
+            let message = refusal.as_ref().copied().map_err(|status| status["message"].as_str().unwrap());
             assert_eq!(message, expected);
         }
     }

@@ -543,3 +543,13 @@ fn an_apply_takes_the_last_field_of_a_spec_away_with_what_nobody_owns_in_it() {
     );
     assert_eq!(lease.get("spec"), None);
 }
+
+#[test]
+fn the_options_of_a_list_are_checked_after_its_selector_is_read_and_before_its_fields_are_known() {
+    let cluster = SimulatedCluster::new();
+    let code = |selector: &str| {
+        let target = format!("GET {MAPS}?fieldSelector={selector}&resourceVersionMatch=Exact");
+        send(&cluster, &target, &Value::Null).0
+    };
+    assert_eq!([code("nosuch%3D1"), code("nosuch")], [422, 400]);
+}

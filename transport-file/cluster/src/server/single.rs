@@ -8,9 +8,10 @@ use super::super::collector::NAMESPACES;
 use super::super::decoding::remove_own_nulls;
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
+use super::super::field_path::Step;
 use super::super::limits;
 use super::super::list::{list, version as version_asked};
-use super::super::metadata::{Part, is_deleting, metadata_of};
+use super::super::metadata::{Part, finalizers, is_deleting, metadata_of, protection};
 use super::super::names;
 use super::super::options::check_deletion;
 use super::super::patch::{self, PatchType};
@@ -97,7 +98,7 @@ impl Server {
         self.check_definition(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);
-        let may_create = asked.may_create();
+        let (may_create, given) = (asked.may_create(), finalizers(&object).join(","));
         let admission = asked.admission(&self.admission);
         let admit = |object: &Value| {
             may_create.clone()?;
@@ -108,6 +109,12 @@ impl Server {
             self.kinds.keep(&place.kind);
         }
         self.note_update(asked, place, &Value::Null, &created);
+        // A server adds it after it has noted what the client gives.
+        if let Some(added) = protection(&place.kind).filter(|added| !given.split(',').any(|given| given == *added)) {
+            let [metadata, field] = ["metadata", "finalizers"].map(|name| Step::Field(name.to_owned()));
+            let path = vec![metadata, field, Step::Element(json!(added).to_string())];
+            self.owners.get_mut(&place.id()).into_iter().for_each(|owners| owners.release(&path));
+        }
         self.define(asked, place, &Value::Null, &created);
         Ok(created)
     }

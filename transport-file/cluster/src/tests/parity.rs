@@ -553,3 +553,19 @@ fn the_options_of_a_list_are_checked_after_its_selector_is_read_and_before_its_f
     };
     assert_eq!([code("nosuch%3D1"), code("nosuch")], [422, 400]);
 }
+
+#[test]
+fn nobody_owns_the_finalizer_that_protects_a_volume() {
+    let cluster = SimulatedCluster::new();
+    let claims = "/api/v1/namespaces/web/persistentvolumeclaims";
+    let claim = |metadata: Value| json!({ "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata });
+    let protection = "kubernetes.io/pvc-protection";
+    for (name, given, kept) in [("a", json!([]), Value::Null), ("b", json!([protection]), json!([protection]))] {
+        let place = format!("{claims}/{name}");
+        send(&cluster, &format!("POST {claims}"), &claim(json!({ "name": name, "finalizers": given })));
+        let (_, both) = apply(&cluster, &place, &claim(json!({ "name": name, "finalizers": ["example.com/a"] })));
+        assert_eq!(both["metadata"]["finalizers"], json!([protection, "example.com/a"]));
+        let (_, claim) = apply(&cluster, &place, &claim(json!({ "name": name })));
+        assert_eq!(claim["metadata"].get("finalizers").cloned().unwrap_or_default(), kept);
+    }
+}

@@ -140,6 +140,12 @@ pub(super) const REASONS: &[Reason] = &[
     // The server alone refuses.
     Reason {
         explains: |case| {
+            case.is_of("v1/pods", "POST") && case.codes().0 == 403 && case.server_says("status unknown for quota")
+        },
+        why: "a quota limits nothing",
+    },
+    Reason {
+        explains: |case| {
             let oddities = ["empty list in the spec", "empty object in the spec", "value of another type"];
             case.codes().0 == 0
                 && case.request.verb() == "STRATEGIC"
@@ -169,6 +175,7 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.codes().0 == 409
                 && case.request.verb() == "APPLY"
                 && case.server_says("Apply failed with")
+                && !case.server_says("with \"before-first-apply\"")
                 && case.misses_conflicts()
         },
         why: "a default belongs to no manager, so no apply conflicts with it",

@@ -258,11 +258,12 @@ class Types:
 
     def field(self, name, field, schema):
         below = target(schema)
+        own = self.definitions.get(below, {})
         if schema.get("type") == "array":
             how = self.list_of(name, field, schema, below)
             inner = short(below) if how.startswith("[") and self.add(below) else ""
+            inner = "!" if how.startswith("[") and own.get("x-kubernetes-map-type") == "atomic" else inner
             return f"{field}{how}{inner}" if how else ""
-        own = self.definitions.get(below, {})
         if below.endswith(".ObjectMeta"):
             return ""  # Every `metadata` is of this type.
         if "atomic" in (schema.get("x-kubernetes-map-type"), own.get("x-kubernetes-map-type")):
@@ -330,7 +331,7 @@ def main(folder):
         columns = (version, kind, plural, traits, shorts, subresources, fields, root, status)
         print("kind", *(column or "-" for column in columns))
     print("# The fields of types: `:T` of a type, `!` one value, `[keys]T` a list with keys, of which a strategic patch")
-    print("# takes the first one, `{}` a set, `<key>` a list with a key for a strategic patch alone, `=` for an apply alone.")
+    print("# takes the first one, `[keys]!` one whose elements are one value each, `{}` a set, `<key>` a list with a key for a strategic patch alone, `=` for an apply alone.")
     types.add("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
     for name, line in sorted(types.lines.items()):
         if line:

@@ -29,8 +29,11 @@ impl FieldOwners {
         let (old, new) = (leaves(of, before), leaves(of, after));
         let changed: BTreeSet<Path> =
             new.iter().filter(|(path, value)| old.get(*path) != Some(value)).map(|(path, _)| path.clone()).collect();
+        let is_added = |path: &Path| has_below(&new, path) && !has_at(&old, path);
         for owned in self.0.values_mut() {
-            owned.retain(|path| new.contains_key(path) && !changed.contains(path));
+            owned.retain(|path| {
+                old.contains_key(path) <= new.contains_key(path) && !changed.contains(path) && !is_added(path)
+            });
         }
         self.0.entry(manager.clone()).or_default().extend(changed);
         self.0.retain(|_, owned| !owned.is_empty());
@@ -47,21 +50,19 @@ impl FieldOwners {
     ) -> Result<Value, Refusal> {
         let current = leaves(of, live);
         // A null takes one value away, and no fields that have owners of their own.
-        let has_below = |path: &Path| {
-            let below = current.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded)).next();
-            below.is_some_and(|(below, _)| below.starts_with(path))
-        };
         let (void, wanted): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            leaves(of, applied).into_iter().partition(|(path, value)| value.is_null() && has_below(path));
+            leaves(of, applied).into_iter().partition(|(path, value)| value.is_null() && has_below(&current, path));
         let mut config = applied.clone();
         remove_all(&mut config, &void.keys().map(Vec::as_slice).collect::<Vec<_>>());
-        let differs = |path: &Path| current.get(path) != wanted.get(path);
+        // An object that was owned as an empty one, and is absent, is there again with its fields.
+        let is_added = |path: &Path| has_below(&wanted, path) && !has_at(&current, path);
+        let differs = |path: &Path| wanted.contains_key(path) && current.get(path) != wanted.get(path);
         let conflicts: Vec<(&Manager, &Path)> = self
             .0
             .iter()
             .filter(|(other, _)| *other != manager)
             .flat_map(|(other, owned)| owned.iter().map(move |path| (other, path)))
-            .filter(|(_, path)| wanted.contains_key(*path) && differs(path))
+            .filter(|(_, path)| differs(path) || is_added(path))
             .collect();
         if !conflicts.is_empty() && !force {
             return Err(refused(conflicts));
@@ -72,7 +73,9 @@ impl FieldOwners {
         }
         let before = self.0.insert(manager.clone(), wanted.keys().cloned().collect()).unwrap_or_default();
         let mut object = live.clone();
-        let is_owned = |path: &Path| self.0.values().any(|owned| owned.contains(path));
+        let is_owned = |path: &Path| {
+            self.0.values().any(|owned| owned.range(path.clone()..).next().is_some_and(|first| first.starts_with(path)))
+        };
         let gone = before.iter().filter(|path| !is_owned(path)).map(|path| self.outermost(of, path));
         let mut gone: Vec<&[Step]> = gone.collect();
         gone.dedup();
@@ -96,13 +99,18 @@ impl FieldOwners {
         for (place, step) in path.iter().enumerate() {
             let outer = &path[..=place];
             let Step::Field(name) = step else { continue };
-            let Some(field) = of.named_field(name) else { break };
+            let field = of.named_field(name);
+            // Each kind names its own fields.
+            if field.is_none() && place > 0 {
+                break;
+            }
             let has_inside = |owned: &BTreeSet<Path>| {
                 owned.range(outer.to_vec()..).next().is_some_and(|first| first.starts_with(outer))
             };
             if name != "metadata" && !self.0.values().any(has_inside) {
                 return outer;
             }
+            let Some(field) = field else { break };
             of = field.object_type();
         }
         path
@@ -113,6 +121,17 @@ impl FieldOwners {
         let steps = self.0.values().flatten().flatten();
         steps.map(|step| limits::STEP + step.len()).sum()
     }
+}
+
+/// Whether there is a leaf inside of a path.
+fn has_below(leaves: &BTreeMap<Path, &Value>, path: &Path) -> bool {
+    let below = leaves.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded)).next();
+    below.is_some_and(|(below, _)| below.starts_with(path))
+}
+
+/// Whether there is a leaf at a path, or inside of it.
+fn has_at(leaves: &BTreeMap<Path, &Value>, path: &Path) -> bool {
+    leaves.contains_key(path) || has_below(leaves, path)
 }
 
 /// Merges the fields that are applied into those of an object.
@@ -135,7 +154,12 @@ fn merge(field: Option<&FieldType>, target: &mut Value, applied: &Value) {
             };
             let mut merged: BTreeMap<&Step, Value> = live.iter().zip(std::mem::take(list)).collect();
             for (step, element) in wanted.iter().zip(elements) {
-                merge_fields(of, merged.entry(step).or_insert(Value::Null), element);
+                let target = merged.entry(step).or_insert(Value::Null);
+                if field.is_some_and(FieldType::has_atomic_elements) {
+                    target.clone_from(element);
+                } else {
+                    merge_fields(of, target, element);
+                }
             }
             // An element that is there twice stays so.
             *list = ordered(&live, &wanted).into_iter().filter_map(|step| merged.get(step).cloned()).collect();
@@ -283,6 +307,51 @@ mod tests {
         let live = owners.apply(&one, pod(), &live, &env(10_000, "2"), false).unwrap();
         assert!(live == env(10_000, "2"));
         assert!(owners.apply(&one, pod(), &live, &env(3, "2"), false).unwrap() == env(3, "2"));
+    }
+
+    #[test]
+    fn an_owner_is_one_value() {
+        let mut owners = FieldOwners::default();
+        let update = Manager { name: "kubectl".into(), subresource: String::new(), update: Some("v1".into()) };
+        let owner = |controller: Value| {
+            let owner =
+                json!({ "apiVersion": "v1", "kind": "Node", "name": "a", "uid": "1", "controller": controller });
+            json!({ "metadata": { "ownerReferences": [owner] } })
+        };
+        let (live, applied) =
+            (owner(json!(true)), json!({ "metadata": { "ownerReferences": [{ "uid": "1", "name": "a" }] } }));
+        owners.on_update(&update, pod(), &json!({}), &live);
+        let refusal = owners.clone().apply(&applies("me"), pod(), &live, &applied, false).unwrap_err();
+        let field = &refusal.status.unwrap()["details"]["causes"][0]["field"];
+        assert_eq!(field, ".metadata.ownerReferences[uid=\"1\"]");
+        assert_eq!(owners.apply(&applies("me"), pod(), &live, &applied, true), Ok(applied));
+    }
+
+    #[test]
+    fn whoever_makes_an_element_a_double_one_owns_it() {
+        let finalizers = |list: Value| json!({ "metadata": { "finalizers": list } });
+        let (mut owners, me) = (FieldOwners::default(), applies("me"));
+        let update = Manager { name: "kubectl".into(), subresource: String::new(), update: Some("v1".into()) };
+        let one = owners.apply(&me, pod(), &json!({}), &finalizers(json!(["x/a", "x/b"])), false).unwrap();
+        let two = finalizers(json!(["x/a", "x/b", "x/b"]));
+        owners.on_update(&update, pod(), &one, &two);
+        assert_eq!(owners.apply(&me, pod(), &two, &json!({}), false), Ok(finalizers(json!(["x/b", "x/b"]))));
+    }
+
+    #[test]
+    fn who_applies_an_empty_object_owns_its_return() {
+        let labels = |labels: Value| json!({ "metadata": { "labels": labels } });
+        let (one, two, absent) = (applies("one"), applies("two"), json!({ "metadata": {} }));
+        let mut owners = FieldOwners::default();
+        owners.apply(&one, pod(), &absent, &labels(json!({})), false).unwrap();
+        let other = Manager { name: "kubectl".into(), subresource: String::new(), update: Some("v1".into()) };
+        owners.on_update(&other, pod(), &absent, &json!({ "metadata": {}, "spec": { "x": 1 } }));
+        let wanted = labels(json!({ "a": "b" }));
+        let refusal = owners.apply(&two, pod(), &absent, &wanted, false).unwrap_err();
+        let message = &refusal.status.unwrap()["message"];
+        assert_eq!(message, "Apply failed with 1 conflict: conflict with \"one\": .metadata.labels");
+        assert_eq!(owners.apply(&two, pod(), &absent, &wanted, true).unwrap()["metadata"]["labels"]["a"], "b");
+        assert_eq!(owners.apply(&one, pod(), &wanted, &json!({}), false), Ok(wanted));
     }
 
     #[test]

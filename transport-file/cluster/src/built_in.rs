@@ -65,6 +65,8 @@ pub(crate) struct FieldType {
 enum Target {
     /// That of this name in the table; unknown for an empty one.
     Named(&'static str),
+    /// It is one value.
+    Atomic,
     /// That of a schema.
     Own(Fields),
 }
@@ -215,8 +217,14 @@ impl FieldType {
     pub(crate) fn object_type(&self) -> ObjectType<'_> {
         ObjectType(match &self.of {
             Target::Named(name) => TABLE.types.get(name),
+            Target::Atomic => None,
             Target::Own(fields) => Some(fields),
         })
+    }
+
+    /// Whether each element of the list is one value.
+    pub(crate) fn has_atomic_elements(&self) -> bool {
+        matches!(self.of, Target::Atomic)
     }
 
     fn of_schema(schema: &Value) -> Self {
@@ -235,8 +243,12 @@ impl FieldType {
             _ if text("x-kubernetes-map-type") == "atomic" => Shape::Atomic,
             _ => Shape::Plain,
         };
-        let of = if schema["items"].is_object() { &schema["items"] } else { schema };
-        Self { shape, merges: false, of: Target::Own(Fields::of_schema(of)) }
+        let of = match &schema["items"] {
+            items if items["x-kubernetes-map-type"] == "atomic" => Target::Atomic,
+            items if items.is_object() => Target::Own(Fields::of_schema(items)),
+            _ => Target::Own(Fields::of_schema(schema)),
+        };
+        Self { shape, merges: false, of }
     }
 
     fn parse(text: &'static str) -> Option<(&'static str, Self)> {
@@ -250,8 +262,12 @@ impl FieldType {
             b'[' => Shape::Keyed(inside.split(',').map(parse_key).collect()),
             _ => Shape::Plain,
         };
-        let of = after.strip_prefix('=');
-        Some((name, Self { shape, merges: of.is_none(), of: Target::Named(of.unwrap_or(after)) }))
+        let merges = !after.starts_with('=');
+        let of = match after.trim_start_matches('=') {
+            "!" if matches!(shape, Shape::Keyed(_)) => Target::Atomic,
+            of => Target::Named(of),
+        };
+        Some((name, Self { shape, merges, of }))
     }
 }
 
@@ -276,7 +292,10 @@ mod tests {
         assert_eq!((TABLE.kinds.len(), TABLE.types.len()), (count("kind "), count("type ")));
         assert!(TABLE.kinds.len() > 50 && TABLE.serves("policy") && !TABLE.serves("example.com"));
         for field in TABLE.types.values().flat_map(|fields| fields.0.values()) {
-            assert!(matches!(field.of, Target::Named(of) if of.is_empty() || TABLE.types.contains_key(of)));
+            assert!(
+                field.has_atomic_elements()
+                    || matches!(field.of, Target::Named(of) if of.is_empty() || TABLE.types.contains_key(of))
+            );
         }
     }
 
@@ -284,13 +303,15 @@ mod tests {
     fn a_list_has_its_keys_by_the_path_to_it() {
         let pod = TABLE.kinds.iter().find(|kind| kind.kind == "Pod").unwrap().object_type();
         let spec = pod.field("spec").unwrap().object_type();
-        let container = spec.field("containers").unwrap().object_type();
+        let containers = spec.field("containers").unwrap();
+        let container = containers.object_type();
         let Shape::Keyed(keys) = &container.field("ports").unwrap().shape else { panic!("no keys") };
         assert_eq!(keys[..], [("containerPort".into(), None), ("protocol".into(), Some("\"TCP\"".into()))]);
         assert!(matches!(spec.field("nodeSelector").unwrap().shape, Shape::Atomic));
         assert!(spec.field("tolerations").is_none() && spec.field("metadata").is_some());
         let metadata = ObjectType::CUSTOM.field("metadata").unwrap().object_type();
         assert!(matches!(metadata.field("finalizers").unwrap(), FieldType { shape: Shape::Set, merges: true, .. }));
+        assert!(metadata.field("ownerReferences").unwrap().has_atomic_elements() && !containers.has_atomic_elements());
         assert!(ObjectType::UNKNOWN.field("metadata").is_none());
     }
 

@@ -231,8 +231,14 @@ impl Version {
         object
     }
 
-    /// Adds what is wrong with an object, which replaces a stored one, to what is known of it.
-    pub(super) fn check(&self, object: &Value, stored: Option<&Value>, part: Part, errors: &mut Vec<FieldError>) {
+    /// Adds what is wrong with the fields of an object, which replaces a stored one, to what is known of it.
+    pub(super) fn check_fields(
+        &self,
+        object: &Value,
+        stored: Option<&Value>,
+        part: Part,
+        errors: &mut Vec<FieldError>,
+    ) {
         errors.extend(match part {
             Part::Whole => validation::faults(&self.schema, "", object, stored),
             Part::Status => self.status_faults(object, stored),
@@ -242,6 +248,11 @@ impl Version {
             let paths = paths.into_iter().skip(usize::from(part == Part::Status));
             errors.extend(paths.filter_map(|path| count_fault(object, path)));
         }
+    }
+
+    /// Adds what is wrong with the objects inside of an object, with its lists, and by its rules. An object of another type is
+    /// checked for these, too.
+    pub(super) fn check_lists(&self, object: &Value, stored: Option<&Value>, part: Part, errors: &mut Vec<FieldError>) {
         if part == Part::Whole {
             errors.extend(embedded::faults(&self.schema, object));
         }

@@ -95,12 +95,15 @@ fn decode_time(value: &Value) -> Result<(), String> {
     Err(format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""))
 }
 
+/// The fields that map names to texts, where a null is an empty text.
+const STRING_MAPS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSelector"];
+
 /// Removes the fields that are null. Those in lists stay: no server takes them.
 pub(super) fn remove_nulls(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for (name, value) in fields {
         match value {
-            Value::Object(below) if ["matchLabels", "nodeSelector"].contains(&name.as_str()) => {
+            Value::Object(below) if STRING_MAPS.contains(&name.as_str()) => {
                 below.values_mut().filter(|text| text.is_null()).for_each(|text| *text = json!(""));
             }
             Value::Object(below) => remove_nulls(below),

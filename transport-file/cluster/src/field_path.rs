@@ -45,6 +45,9 @@ impl Step {
     }
 }
 
+/// The value of an element that a list has more than once.
+const TWICE: &Value = &Value::Null;
+
 /// The fields without fields of their own, and their values. Those that name the object are nobody's.
 pub(super) fn leaves<'v>(of: ObjectType<'_>, object: &'v Value) -> BTreeMap<Path, &'v Value> {
     let mut found = BTreeMap::new();
@@ -74,7 +77,7 @@ fn collect<'v>(field: Option<&FieldType>, value: &'v Value, path: &mut Path, fou
         (Shape::Set, Value::Array(list)) => {
             for element in list {
                 path.push(Step::Element(element.to_string()));
-                found.insert(path.clone(), element);
+                found.entry(path.clone()).and_modify(|known| *known = TWICE).or_insert(element);
                 path.pop();
             }
         }
@@ -83,6 +86,11 @@ fn collect<'v>(field: Option<&FieldType>, value: &'v Value, path: &mut Path, fou
             Some::<Vec<Step>>(steps) => {
                 for (step, element) in steps.into_iter().zip(list) {
                     path.push(step);
+                    if field.is_some_and(FieldType::has_atomic_elements) {
+                        found.entry(path.clone()).and_modify(|known| *known = TWICE).or_insert(element);
+                        path.pop();
+                        continue;
+                    }
                     element.as_object().into_iter().for_each(|fields| collect_fields(of, fields, path, found));
                     path.pop();
                 }

@@ -59,9 +59,10 @@ pub(super) fn strategic(of: ObjectType<'_>, target: &mut Value, patch: &Value) -
                 elements.into_iter().for_each(|elements| elements.retain(|element| !gone.contains(element)));
             }
             (Some((ORDER, list)), Value::Array(order)) if !fields.contains_key(list) => {
-                let before = object.get(list).and_then(Value::as_array).cloned().unwrap_or_default();
-                let elements = object.get_mut(list).and_then(Value::as_array_mut);
-                elements.into_iter().for_each(|it| Identity::of(of.field(list)).arrange(it, order, &before));
+                let Some(elements) = object.get_mut(list).and_then(Value::as_array_mut) else { continue };
+                check_elements(elements, &[])?;
+                let before = elements.clone();
+                Identity::of(of.field(list)).arrange(elements, order, &before);
             }
             _ if field.starts_with('$') => {}
             (_, Value::Null) => drop(object.remove(field)),
@@ -126,14 +127,18 @@ impl<'f> Identity<'f> {
         }
     }
 
-    /// Checks that the elements of a patch can be told apart.
+    /// Checks that the elements of a patch are of one sort, and can be told apart.
     fn check(self, before: &[Value], patch: &[Value]) -> Result<(), Refusal> {
-        let Self::Key(key) = self else { return Ok(()) };
-        if patch.iter().any(|element| !element.is_object()) {
+        let mut sorts = before.iter().chain(patch).map(sort);
+        let first = sorts.next();
+        let is_mixed = self != Self::None && sorts.any(|sort| Some(sort) != first);
+        let key = if let Self::Key(key) = self { Some(key) } else { None };
+        if is_mixed || (key.is_some() && patch.iter().any(|element| !element.is_object())) {
             let lists = [before, patch].map(|list| go_text(&json!(list))).join(" ");
             let why = format!("list element types are not identical: [{lists}]");
             return Err(Refusal::without_reason(500, &why));
         }
+        let Some(key) = key else { return Ok(()) };
         let unnamed = patch.iter().find(|element| element.get(key).is_none() && element.get("$patch").is_none());
         unnamed.map_or(Ok(()), |element| {
             let why = format!("map: {} does not contain declared merge key: {key}", go_text(element));
@@ -170,6 +175,27 @@ impl<'f> Identity<'f> {
     }
 }
 
+/// The sort of JSON that an element is, as Go tells them apart.
+fn sort(element: &Value) -> &'static str {
+    match element {
+        Value::Null => "nil",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "map",
+    }
+}
+
+/// Checks that a list which is brought into an order has elements, before or by the patch.
+fn check_elements(before: &[Value], patch: &[Value]) -> Result<(), Refusal> {
+    if before.is_empty() && patch.is_empty() {
+        return Err(Refusal::without_reason(500, "no elements in any of the given slices"));
+    }
+    Ok(())
+}
+
 /// The places of elements, by what tells them apart.
 type Places<'v> = HashMap<Option<&'v Value>, usize>;
 
@@ -184,7 +210,10 @@ fn strategic_list(
     order: Option<&Vec<Value>>,
 ) -> Result<(), Refusal> {
     let list = Identity::of(field);
-    order.map_or(Ok(()), |order| list.check_order(patch, order))?;
+    if let Some(order) = order {
+        list.check_order(patch, order)?;
+        check_elements(target.as_array().map_or(&[], Vec::as_slice), patch)?;
+    }
     let (replacing, mut kept): (Vec<Value>, Vec<Value>) =
         patch.iter().cloned().partition(|element| has_directive(element, "replace"));
     let (Some(elements), true) = (target.as_array_mut(), replacing.is_empty()) else {
@@ -299,7 +328,7 @@ fn perform(target: &mut Value, operation: Operation, carried: &mut usize) -> Res
             add(target, &path, value)
         }
         Operation::Copy { from, path } => {
-            let value = target.pointer(&from).ok_or_else(Refusal::unprocessable)?;
+            let value = found(target, &from).ok_or_else(Refusal::unprocessable)?;
             carry(&path, value, carried)?;
             let value = value.clone();
             add(target, &path, value)
@@ -314,7 +343,7 @@ fn perform(target: &mut Value, operation: Operation, carried: &mut usize) -> Res
             check_levels(&path, &value)?;
             replace(target, &path, value)
         }
-        Operation::Test { path, value } => tested(target, &path).filter(|found| **found == value).map(drop),
+        Operation::Test { path, value } => found(target, &path).filter(|found| **found == value).map(drop),
     };
     done.ok_or_else(Refusal::unprocessable)
 }
@@ -360,8 +389,8 @@ fn replace(target: &mut Value, path: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// The value that a test is about. An absent field is null.
-fn tested<'v>(target: &'v Value, path: &str) -> Option<&'v Value> {
+/// The value that a test is about, or a copy. An absent field is null.
+fn found<'v>(target: &'v Value, path: &str) -> Option<&'v Value> {
     let is_field = || split(path).and_then(|(parent, _)| target.pointer(parent)).is_some_and(Value::is_object);
     target.pointer(path).or_else(|| is_field().then_some(&Value::Null))
 }
@@ -428,6 +457,16 @@ mod tests {
         let test = json!({ "op": "test", "path": "/b", "value": null });
         let replace = json!({ "op": "replace", "path": "/b", "value": 2 });
         assert_eq!(json(&json!({ "a": 1 }), &json!([test, replace])), Ok(json!({ "a": 1, "b": 2 })));
+    }
+
+    #[test]
+    fn a_json_patch_copies_an_absent_field_as_null() {
+        let copy =
+            |from: &str| json(&json!({ "a": {}, "l": [] }), &json!([{ "op": "copy", "from": from, "path": "/c" }]));
+        assert_eq!(copy("/a/b"), Ok(json!({ "a": {}, "l": [], "c": null })));
+        for from in ["/l/0", "/b/a"] {
+            assert_eq!(copy(from).map_err(|refusal| refusal.code), Err(422), "{from}");
+        }
     }
 
     #[test]
@@ -500,6 +539,25 @@ mod tests {
         for patch in [json!([{ "image": "3" }]), json!([null])] {
             let refused = strategic(pod(), &mut object, &json!({ "spec": { "containers": patch } }));
             assert_eq!(refused.map_err(|refusal| refusal.code), Err(500));
+        }
+    }
+
+    #[test]
+    fn a_strategic_patch_refuses_a_list_of_two_sorts_and_an_order_of_nothing() {
+        let metadata = |fields: Value| json!({ "metadata": fields });
+        let order = json!({ "$setElementOrder/finalizers": ["x/y"], "finalizers": [] });
+        for (before, patch, expected) in [
+            (json!({}), order, Err("no elements in any of the given slices")),
+            (json!({}), json!({ "$setElementOrder/finalizers": ["x/y"] }), Ok(())),
+            (
+                json!({ "finalizers": ["x/y"] }),
+                json!({ "finalizers": [null] }),
+                Err("list element types are not identical: [[x/y] [<nil>]]"),
+            ),
+        ] {
+            let refusal = strategic(pod(), &mut metadata(before), &metadata(patch)).map_err(|it| it.status.unwrap());
+            let message = refusal.as_ref().copied().map_err(|status| status["message"].as_str().unwrap());
+            assert_eq!(message, expected);
         }
     }
 

@@ -10,12 +10,20 @@ use serde_json::{Value, json};
 /// The most bytes of all annotations of an object, names and values.
 const ANNOTATIONS: usize = 256 * 1024;
 
+/// The groups of Kubernetes whose metadata are checked as those of custom resources.
+const GENERIC: [&str; 6] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "policy",
+];
+
 /// What is wrong with an object of a kind, apart from its name.
 pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
-    let is_extension = kind.is_custom()
-        || kind.kind == "Event"
-        || ["apiextensions.k8s.io", "coordination.k8s.io"].contains(&kind.group());
-    let mut errors = metadata_faults(object, is_extension);
+    let takes_any_finalizer = kind.is_custom() || kind.kind == "Event" || GENERIC.contains(&kind.group());
+    let mut errors = metadata_faults(object, takes_any_finalizer);
     if !kind.is_custom() && !has_any_json(kind) && has_null(object) {
         check_nulls(object, "", &mut errors);
     }
@@ -23,7 +31,7 @@ pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
 }
 
 /// What is wrong with the metadata of an object, apart from its name.
-pub(super) fn metadata_faults(object: &Value, is_custom: bool) -> Vec<FieldError> {
+pub(super) fn metadata_faults(object: &Value, takes_any_finalizer: bool) -> Vec<FieldError> {
     let metadata = &object["metadata"];
     let mut errors = Vec::new();
     if metadata["generation"].as_i64().is_some_and(|generation| generation < 0) {
@@ -33,7 +41,7 @@ pub(super) fn metadata_faults(object: &Value, is_custom: bool) -> Vec<FieldError
     check_labels(&metadata["labels"], &mut errors);
     check_annotations(&metadata["annotations"], &mut errors);
     check_owners(&metadata["ownerReferences"], &mut errors);
-    check_finalizers(&metadata["finalizers"], is_custom, &mut errors);
+    check_finalizers(&metadata["finalizers"], takes_any_finalizer, &mut errors);
     errors
 }
 
@@ -131,7 +139,7 @@ fn written(owner: &Value) -> String {
     format!("{{{}}}", written.collect::<Vec<_>>().join(","))
 }
 
-fn check_finalizers(finalizers: &Value, is_custom: bool, errors: &mut Vec<FieldError>) {
+fn check_finalizers(finalizers: &Value, takes_any: bool, errors: &mut Vec<FieldError>) {
     let field = "metadata.finalizers";
     let names: Vec<&str> = finalizers.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for name in &names {
@@ -142,7 +150,7 @@ fn check_finalizers(finalizers: &Value, is_custom: bool, errors: &mut Vec<FieldE
         errors.push(FieldError::new(Cause::Invalid, field, why));
     }
     // A custom resource gets a warning.
-    for (place, name) in names.iter().enumerate().filter(|_| !is_custom) {
+    for (place, name) in names.iter().enumerate().filter(|_| !takes_any) {
         if !name.contains('/') && !["kubernetes", ORPHAN, FOREGROUND].contains(name) {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(FieldError::invalid(&format!("{field}[{place}]"), name, why));
@@ -207,6 +215,7 @@ const VALUE: &str = "a valid label must be an empty string or consist of alphanu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::Kinds;
 
     #[test]
     fn annotations_have_256_kib_at_most() {
@@ -214,6 +223,22 @@ mod tests {
         for (bytes, is_valid) in [(ANNOTATIONS - 1, true), (ANNOTATIONS, false)] {
             let object = json!({ "metadata": { "annotations": { "a": "x".repeat(bytes) } } });
             assert_eq!(faults(&kind, &object).is_empty(), is_valid, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_finalizer_has_a_domain_but_in_the_groups_that_are_checked_as_custom_resources() {
+        let kinds = Kinds::new();
+        let object = json!({ "metadata": { "finalizers": ["plain"] } });
+        for (collection, is_valid) in [
+            ("v1/pods", false),
+            ("node.k8s.io/v1/runtimeclasses", true),
+            ("policy/v1/poddisruptionbudgets", true),
+            ("coordination.k8s.io/v1/leases", true),
+            ("rbac.authorization.k8s.io/v1/roles", false),
+        ] {
+            let kind = kinds.known(collection).unwrap();
+            assert_eq!(faults(&kind, &object).is_empty(), is_valid, "{collection}");
         }
     }
 

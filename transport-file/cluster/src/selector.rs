@@ -1,6 +1,7 @@
 //! Which objects a list or a watch selects: by namespace, labels and fields.
 
 use super::events;
+use super::options::check_read;
 use super::refusal::Refusal;
 use super::target::Target;
 use crate::kinds::ServedKind;
@@ -22,15 +23,23 @@ struct FieldRequirement {
     is_equal: bool,
 }
 
+/// What a request says of a field, which its kind may not have.
+struct Term<'t> {
+    field: &'t str,
+    value: &'t str,
+    is_equal: bool,
+}
+
 impl Selection {
-    /// The selection that a target asks for.
+    /// The selection that a target asks for, whose other options are checked before the names of fields.
     pub(super) fn of(target: &Target, kind: &ServedKind) -> Result<Self, Refusal> {
         let labels = target.parameter("labelSelector").unwrap_or_default();
         let unable = |error| Refusal::bad_request(format!("unable to parse requirement: {error}"));
         let labels = LabelSelector::parse(labels).map_err(unable)?;
         let fields = target.parameter("fieldSelector").unwrap_or_default().split(',').map(str::trim);
-        let fields =
-            fields.filter(|term| !term.is_empty()).map(|term| FieldRequirement::parse(term, kind, target.is_events));
+        let fields = fields.filter(|term| !term.is_empty()).map(Term::parse).collect::<Result<Vec<_>, _>>()?;
+        check_read(target)?;
+        let fields = fields.into_iter().map(|term| FieldRequirement::of(term, kind, target.is_events));
         Ok(Self { namespace: target.namespace.clone(), labels, fields: fields.collect::<Result<_, _>>()? })
     }
 
@@ -63,14 +72,18 @@ pub(super) fn required_labels(labels: &Value) -> impl Iterator<Item = String> {
         .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
 }
 
-impl FieldRequirement {
-    fn parse(term: &str, kind: &ServedKind, is_events: bool) -> Result<Self, Refusal> {
+impl<'t> Term<'t> {
+    fn parse(term: &'t str) -> Result<Self, Refusal> {
         let parts = term.split_once("!=").map(|(field, value)| (field, value, false));
         let parts = parts.or_else(|| term.split_once("==").map(|(field, value)| (field, value, true)));
         let parts = parts.or_else(|| term.split_once('=').map(|(field, value)| (field, value, true)));
-        let Some((field, value, is_equal)) = parts else {
-            return Err(Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'")));
-        };
+        let unable = || Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'"));
+        parts.map(|(field, value, is_equal)| Self { field, value, is_equal }).ok_or_else(unable)
+    }
+}
+
+impl FieldRequirement {
+    fn of(Term { field, value, is_equal }: Term<'_>, kind: &ServedKind, is_events: bool) -> Result<Self, Refusal> {
         let own = kind.selectable_fields();
         let stored = if is_events { events::selected(field) } else { Some(field.to_owned()) };
         let is_known =

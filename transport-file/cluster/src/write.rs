@@ -3,6 +3,7 @@
 use super::config_data::ConfigKind;
 use super::decoding::remove_nulls;
 use super::definition::{self, is_definition};
+use super::events;
 use super::limits;
 use super::metadata::{
     FOREGROUND, ORPHAN, Part, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, protection,
@@ -172,14 +173,17 @@ fn check(
     part: Part,
 ) -> Result<(), Refusal> {
     let mistyped = type_faults(place, object);
-    if mistyped.is_empty() || stored.is_some() {
+    let is_typed = mistyped.is_empty();
+    if is_typed || stored.is_some() {
         errors.extend(rules::faults(&place.kind, object));
     } else {
-        // A server looks at nothing else of a new object.
         errors.clear();
     }
-    if let Some(version) = place.version.as_ref().filter(|_| mistyped.is_empty()) {
-        version.check(object, stored, part, &mut errors);
+    if let Some(version) = &place.version {
+        if is_typed {
+            version.check_fields(object, stored, part, &mut errors);
+        }
+        version.check_lists(object, stored, part, &mut errors);
     }
     if is_definition(&place.kind) {
         errors.extend(definition::faults(object, stored));
@@ -228,8 +232,11 @@ pub(super) fn update(
     check_name(place, &wanted)?;
     check_version(place, &wanted, &before, is_client)?;
     let has_fixed = part == Part::Whole || !kind.is_custom();
-    let mut errors = if has_fixed { fixed_fields(kind, &wanted, &before, is_client) } else { Vec::new() };
+    let mut errors = if has_fixed { fixed_fields(kind, &wanted, &before, part, is_client) } else { Vec::new() };
     if part == Part::Status {
+        if is_client {
+            complete_labels(kind, &mut wanted);
+        }
         wanted = with_status(kind, wanted, &before);
     } else if kind.has_status && actor == Actor::Client {
         set(&mut wanted, "status", before["status"].clone());
@@ -295,6 +302,9 @@ pub(super) fn delete(
         definition::end(&mut object, moment.wall);
     }
     if finalizers(&object).is_empty() && !is_namespace(kind) {
+        if options["preconditions"]["resourceVersion"].is_string() && !finalizers(&stored).is_empty() {
+            return Err(lost_version(place, &stored));
+        }
         return Ok(Deleted::Gone(store.remove(moment.now, kind, &place.key(), (*stored).clone())));
     }
     if !is_deleting(&stored) {
@@ -319,11 +329,22 @@ pub(super) fn delete(
     Ok(Deleted::Marked(store.put(moment.now, kind, &place.key(), object)))
 }
 
+/// The refusal of a deletion that names a version and takes the last finalizer away: a server then compares with the version
+/// of an update that it did not make.
+fn lost_version(place: &Place, stored: &Value) -> Refusal {
+    let known = stored["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    let field = "ResourceVersion";
+    let why = format!("Precondition failed: {field} in precondition: , {field} in object meta: {known}");
+    Refusal::conflict(&place.kind, &place.name, &why)
+}
+
 /// The finalizers of an object that is deleted. Without a policy it waits as it did; the dependents of some kinds stay.
 fn deletion_finalizers(kind: &ServedKind, stored: &Value, options: &Value, actor: Actor) -> Vec<String> {
     let before = finalizers(stored);
     let waits = || [ORPHAN, FOREGROUND].into_iter().find(|name| before.contains(name));
     let wanted = match (options["orphanDependents"].as_bool(), options["propagationPolicy"].as_str()) {
+        // The garbage collector does not follow Events.
+        _ if kind.name() == events::STORED => None,
         (Some(true), _) | (None, Some("Orphan")) => Some(ORPHAN),
         (Some(false), _) if is_namespace(kind) => Some(FOREGROUND),
         (None, Some("Foreground")) => Some(FOREGROUND),
@@ -423,15 +444,16 @@ pub(super) fn parse_version(object: &Value) -> Result<(), Refusal> {
 }
 
 /// The fields that a change cannot change. A server names those of a custom resource twice.
-fn fixed_fields(kind: &ServedKind, wanted: &Value, stored: &Value, is_client: bool) -> Vec<FieldError> {
+fn fixed_fields(kind: &ServedKind, wanted: &Value, stored: &Value, part: Part, is_client: bool) -> Vec<FieldError> {
     let field_error = |field: &str| {
         let (given, known) = (&wanted["metadata"][field], &stored["metadata"][field]);
         let is_changed = given.as_str().is_some_and(|text| !text.is_empty()) && given != known;
         let why = || format!("{given}: field is immutable");
         is_changed.then(|| FieldError::new(Cause::Invalid, &format!("metadata.{field}"), why()))
     };
-    // That of an object that is being deleted stays as it is.
-    let is_deletion_fixed = is_client && !is_deleting(stored);
+    // That of an object that is being deleted stays as it is, and a request for the status of a pod does not change it.
+    let is_kept = part == Part::Status && kind.name() == "v1/pods";
+    let is_deletion_fixed = is_client && !is_kept && !is_deleting(stored);
     let grace = &wanted["metadata"]["deletionGracePeriodSeconds"];
     let is_grace_fixed = is_client && !grace.is_null() && *grace != stored["metadata"]["deletionGracePeriodSeconds"];
     let field = "metadata.deletionGracePeriodSeconds";

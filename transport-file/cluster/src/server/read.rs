@@ -57,6 +57,9 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
                 return Err(unrecognized(asked, kind, &format!("Object 'Kind' is missing in '{text}'")));
             }
             _ => {
+                if kind.is_custom() && field == "apiVersion" {
+                    read_other_version(asked, kind, &mut object)?;
+                }
                 let text = |field: &str| object[field].as_str().unwrap_or_default();
                 return Err(Refusal::bad_request(other_type(asked, kind, text("kind"), text("apiVersion"))));
             }
@@ -66,6 +69,26 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
         let refused = cannot_be_handled(&kind.kind, version(asked, kind), kind);
         Refusal::bad_request(format!("{refused}: {why}"))
     })
+}
+
+/// Reads the metadata of a custom resource of another version, which are the same in each one.
+fn read_other_version(asked: &Asked<'_>, kind: &ServedKind, object: &mut Value) -> Result<(), Refusal> {
+    let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let refused = cannot_be_handled(&text(object, "kind"), &text(object, "apiVersion"), kind);
+    let refusal = |why: String| Refusal::bad_request(format!("{refused}: {why}"));
+    decode(kind, object).map_err(refusal)?;
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let unknown = metadata.map_or_else(Vec::new, |metadata| embedded::prune_metadata(metadata, ""));
+    check_strictly(asked, &unknown).map_err(refusal)
+}
+
+/// Checks that an object has no unknown fields, if that is asked for.
+fn check_strictly(asked: &Asked<'_>, unknown: &[String]) -> Result<(), String> {
+    if unknown.is_empty() || asked.target.parameter("fieldValidation") != Some("Strict") {
+        return Ok(());
+    }
+    let unknown: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    Err(format!("strict decoding error: {}", unknown.join(", ")))
 }
 
 /// The type that a server reads of any object first.
@@ -82,10 +105,7 @@ pub(super) fn stored(asked: &Asked<'_>, place: &Place, mut object: Value) -> Res
         Some(version) => version.conform(&mut object)?,
         None => prune(&place.kind, &mut object),
     };
-    if !unknown.is_empty() && asked.target.parameter("fieldValidation") == Some("Strict") {
-        let unknown: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
-        return Err(format!("strict decoding error: {}", unknown.join(", ")));
-    }
+    check_strictly(asked, &unknown)?;
     Ok(if asked.target.is_events { events::stored(&object) } else { object })
 }
 

@@ -8,9 +8,10 @@ use super::super::collector::NAMESPACES;
 use super::super::decoding::remove_own_nulls;
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
+use super::super::field_path::Step;
 use super::super::limits;
 use super::super::list::{list, version as version_asked};
-use super::super::metadata::{Part, is_deleting, metadata_of};
+use super::super::metadata::{Part, finalizers, is_deleting, metadata_of, protection};
 use super::super::names;
 use super::super::options::check_deletion;
 use super::super::patch::{self, PatchType};
@@ -23,11 +24,14 @@ use super::read::{self, body, decoded, object, version};
 use super::{Asked, Reply, Server};
 use crate::kinds::{ServedKind, Trait};
 use listwatch_core::change::apply_merge_patch;
+use listwatch_transport_file::kinds::group_of;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The manager of fields that a client without a name changes.
 const CLIENT: &str = "listwatch";
+/// The manager of fields that nobody owned before an apply.
+const UNKNOWN_CLIENT: &str = "before-first-apply";
 
 impl Server {
     pub(super) fn read(&self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
@@ -94,7 +98,7 @@ impl Server {
         self.check_definition(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);
-        let may_create = asked.may_create();
+        let (may_create, given) = (asked.may_create(), finalizers(&object).join(","));
         let admission = asked.admission(&self.admission);
         let admit = |object: &Value| {
             may_create.clone()?;
@@ -105,6 +109,12 @@ impl Server {
             self.kinds.keep(&place.kind);
         }
         self.note_update(asked, place, &Value::Null, &created);
+        // A server adds it after it has noted what the client gives.
+        if let Some(added) = protection(&place.kind).filter(|added| !given.split(',').any(|given| given == *added)) {
+            let [metadata, field] = ["metadata", "finalizers"].map(|name| Step::Field(name.to_owned()));
+            let path = vec![metadata, field, Step::Element(json!(added).to_string())];
+            self.owners.get_mut(&place.id()).into_iter().for_each(|owners| owners.release(&path));
+        }
         self.define(asked, place, &Value::Null, &created);
         Ok(created)
     }
@@ -197,14 +207,18 @@ impl Server {
             }
         };
         limits::check(&stored)?;
-        let given = &wanted["metadata"]["managedFields"];
-        let names_managers = part == Part::Whole && given.as_array().is_some_and(|given| !given.is_empty());
+        let managers = if part == Part::Whole { NamedManagers::of(&place.kind, &wanted) } else { NamedManagers::None };
         let object = self.update(asked, place, &stored, wanted, part)?;
-        if names_managers && !self.store.is_dry_run() {
+        if [NamedManagers::Known, NamedManagers::Empty].contains(&managers) && !self.store.is_dry_run() {
             // Those that it names own other fields than they say, if any.
             self.owners.remove(&place.id());
         }
-        self.note_update(asked, place, &stored, &object);
+        if managers == NamedManagers::Empty {
+            // The next apply finds no managers, and takes all fields for those of one.
+            self.note_change(asked, place, UNKNOWN_CLIENT, &Value::Null, &object);
+        } else if managers != NamedManagers::Foreign {
+            self.note_update(asked, place, &stored, &object);
+        }
         self.define(asked, place, &stored, &object);
         Ok(asked.done(200, &object))
     }
@@ -248,7 +262,7 @@ impl Server {
             stored.as_ref().map_err(Clone::clone)?;
         }
         let stored = stored.ok();
-        let applied = applied_part(asked, place, part)?;
+        let (applied, read) = applied_part(asked, place, part)?;
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name: name.to_owned(), subresource, update: None };
         stored.as_deref().map_or(Ok(()), limits::check)?;
@@ -256,6 +270,8 @@ impl Server {
         let live = stored.as_deref().map_or_else(|| applied.clone(), |stored| place.shown(stored));
         let force = asked.target.flag("force");
         let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
+        // A server reads what comes of it.
+        read?;
         limits::check(&wanted)?;
         remove_own_nulls(&place.kind, &mut wanted);
         check_applied_name(place, &applied)?;
@@ -294,12 +310,17 @@ impl Server {
 
     /// Takes note of a change by another request than an apply.
     pub(super) fn note_update(&mut self, asked: &Asked<'_>, place: &Place, before: &Value, after: &Value) {
+        self.note_change(asked, place, asked.target.parameter("fieldManager").unwrap_or(CLIENT), before, after);
+    }
+
+    /// Takes note of a change by a manager of this name.
+    fn note_change(&mut self, asked: &Asked<'_>, place: &Place, name: &str, before: &Value, after: &Value) {
         if self.store.is_dry_run() {
             return;
         }
-        let name = asked.target.parameter("fieldManager").unwrap_or(CLIENT).to_owned();
         let subresource = asked.target.subresource.clone();
-        let manager = Manager { name, subresource, update: Some(version(asked, &place.kind).to_owned()) };
+        let manager =
+            Manager { name: name.to_owned(), subresource, update: Some(version(asked, &place.kind).to_owned()) };
         let owners = self.owners.entry(place.id()).or_default();
         owners.on_update(&manager, place.object_type(), before, after);
     }
@@ -363,15 +384,36 @@ impl Server {
             options["dryRun"] = json!([dry_run]);
         }
         check_deletion(&options)?;
-        if kind.name() == events::STORED {
-            // The garbage collector does not follow Events.
-            options["propagationPolicy"] = json!("Background");
-            options["orphanDependents"] = Value::Null;
-        }
         if options["dryRun"].as_array().is_some_and(|dry_run| !dry_run.is_empty()) {
             self.store.set_dry_run(true);
         }
         Ok(options)
+    }
+}
+
+/// The managers that a replacement or a patch names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NamedManagers {
+    None,
+    /// There are to be none.
+    Empty,
+    Known,
+    /// One of them has changed a custom resource in a version of another group: a server cannot compare, and leaves the
+    /// managers as they are.
+    Foreign,
+}
+
+impl NamedManagers {
+    fn of(kind: &ServedKind, object: &Value) -> Self {
+        let Some(managers) = object["metadata"]["managedFields"].as_array() else { return Self::None };
+        let is_nobody = |manager: &Value| manager.as_object().is_some_and(serde_json::Map::is_empty);
+        let group = |manager: &Value| group_of(manager["apiVersion"].as_str().unwrap_or_default()).to_owned();
+        match &managers[..] {
+            [] => Self::Empty,
+            [manager] if is_nobody(manager) => Self::Empty,
+            managers if kind.is_custom() && managers.iter().any(|it| group(it) != kind.group()) => Self::Foreign,
+            _ => Self::Known,
+        }
     }
 }
 
@@ -398,8 +440,8 @@ fn mutated(
     }
 }
 
-/// What a manager applies, by a request for this part of the object.
-fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<Value, Refusal> {
+/// What a manager applies, by a request for this part of the object, and whether a server can read it.
+fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<(Value, Result<(), Refusal>), Refusal> {
     let kind = &*place.kind;
     let mut applied = body(asked, kind)?;
     if !applied.is_object() {
@@ -422,19 +464,12 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<Value, R
         metadata_of(&mut applied).remove("creationTimestamp");
     }
     limits::check(&applied)?;
-    let mut applied = decoded(asked, place, completed(place, applied)?).map_err(|why| {
-        let before = match why.split(' ').next() {
-            Some("parsing") => "",
-            Some("illegal") => "error decoding from json: ",
-            _ => return Refusal::bad_request(why),
-        };
-        let of = format!("{}{expected}, Kind={}", if expected.contains('/') { "" } else { "/" }, kind.kind);
-        let refused = format!("failed to convert new object (/{}; {of}) to proper version", place.name);
-        Refusal::without_reason(
-            500,
-            &format!("{refused}: unable to convert unstructured object to {of}: {before}{why}"),
-        )
-    })?;
+    let applied = completed(place, applied)?;
+    let (mut applied, read) = match decoded(asked, place, applied.clone()) {
+        Ok(applied) => (applied, Ok(())),
+        Err(why) => (applied, Err(why)),
+    };
+    let read = read.map_err(|why| unreadable(asked, kind, &applied, &why));
     // A part of an object has a request of its own.
     applied.as_object_mut().into_iter().for_each(|fields| {
         fields.retain(|name, _| match part {
@@ -448,7 +483,21 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<Value, R
         let metadata = metadata_of(&mut applied);
         owned.filter(|field| !changed.contains(field)).for_each(|field| drop(metadata.remove(*field)));
     }
-    Ok(applied)
+    Ok((applied, read))
+}
+
+/// The refusal of an apply that makes no object of a kind.
+fn unreadable(asked: &Asked<'_>, kind: &ServedKind, applied: &Value, why: &str) -> Refusal {
+    let before = match why.split(' ').next() {
+        Some("parsing") => "",
+        Some("illegal") => "error decoding from json: ",
+        _ => return Refusal::bad_request(why),
+    };
+    let expected = version(asked, kind);
+    let of = format!("{}{expected}, Kind={}", if expected.contains('/') { "" } else { "/" }, kind.kind);
+    let [namespace, name] = ["namespace", "name"].map(|field| applied["metadata"][field].as_str().unwrap_or_default());
+    let refused = format!("failed to convert new object ({namespace}/{name}; {of}) to proper version");
+    Refusal::without_reason(500, &format!("{refused}: unable to convert unstructured object to {of}: {before}{why}"))
 }
 
 /// Checks the name of an apply, if it has one.

@@ -382,3 +382,190 @@ fn conflicts_of_several_managers_are_told_by_manager() {
     let expected = "Apply failed with 2 conflicts: conflicts with \"listwatch\" using v1:\n- .data.k\nconflicts with \"other\":\n- .data.k";
     assert_eq!((code, &*said), (409, expected));
 }
+
+#[test]
+fn the_garbage_collector_does_not_follow_events() {
+    let cluster = SimulatedCluster::new();
+    let events = "/apis/events.k8s.io/v1/namespaces/web/events";
+    let event = |name: &str, finalizer: &str| json!({ "metadata": { "name": name, "finalizers": [finalizer] } });
+    send(&cluster, &format!("POST {events}"), &event("a", "example.com/wait"));
+    assert_eq!(send(&cluster, &format!("DELETE {events}/a"), &json!({ "orphanDependents": false })).0, 202);
+    send(&cluster, &format!("POST {events}"), &event("b", "orphan"));
+    send(&cluster, &format!("DELETE {events}/b"), &json!({ "propagationPolicy": "Orphan" }));
+    assert_eq!(send(&cluster, &format!("GET {events}/b"), &Value::Null).0, 404);
+}
+
+#[test]
+fn a_job_gets_its_labels_of_the_pods_that_a_request_for_its_status_names() {
+    let cluster = SimulatedCluster::new();
+    let job = |app: Value| {
+        json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a" },
+            "spec": { "template": { "metadata": { "labels": { "app": app } } } }, "status": { "active": 1 } })
+    };
+    send(&cluster, &format!("POST {JOBS}"), &job(json!("x")));
+    let (_, changed) = send(&cluster, &format!("PUT {JOBS}/a/status"), &job(json!("y")));
+    assert_eq!(changed["metadata"]["labels"], json!({ "app": "y" }));
+    assert_eq!(changed["spec"]["template"]["metadata"]["labels"], json!({ "app": "x" }));
+    let (_, changed) = send(&cluster, &format!("PUT {JOBS}/a/status"), &job(Value::Null));
+    assert_eq!(changed["metadata"]["labels"], json!({ "app": "" }));
+}
+
+#[test]
+fn an_apply_conflicts_before_it_is_read() {
+    let cluster = SimulatedCluster::new();
+    let map = |label: &str, namespace: &str| {
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "binaryData": { "b": "!" },
+            "metadata": { "name": "a", "namespace": namespace, "labels": { "app": label } } })
+    };
+    send(&cluster, &format!("POST {MAPS}"), &json!({ "metadata": { "name": "a", "labels": { "app": "x" } } }));
+    assert_eq!(apply(&cluster, &format!("{MAPS}/a"), &map("y", "web")).0, 409);
+    let (code, said) = message(apply(&cluster, &format!("{MAPS}/a"), &map("x", "other")));
+    let expected = "failed to convert new object (other/a; /v1, Kind=ConfigMap) to proper version";
+    assert!(code == 500 && said.starts_with(expected), "{code} {said}");
+}
+
+/// A version of `Foo` that has a list with keys, and an object inside.
+fn with_inner() -> Value {
+    let inner = json!({ "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true });
+    let set = json!({ "type": "array", "x-kubernetes-list-type": "set", "items": { "type": "string" } });
+    let spec =
+        json!({ "type": "object", "properties": { "inner": inner, "set": set, "count": { "type": "integer" } } });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    json!({ "name": "v1", "served": true, "storage": true, "schema": schema })
+}
+
+const FOOS: &str = "/apis/example.com/v1/namespaces/web/foos";
+
+#[test]
+fn a_custom_resource_of_another_kind_has_its_inner_objects_and_lists_checked() {
+    let cluster = SimulatedCluster::new();
+    define_foos(&cluster, &with_inner());
+    let spec = json!({ "inner": { "apiVersion": "v1", "kind": "" }, "set": ["a", "a"], "count": "x" });
+    let foo = json!({ "apiVersion": "example.com/v1", "kind": "Other", "metadata": { "name": "a" }, "spec": spec });
+    let (_, refused) = send(&cluster, &format!("POST {FOOS}"), &foo);
+    let causes = refused["details"]["causes"].as_array().unwrap().iter();
+    let fields: Vec<&str> = causes.filter_map(|cause| cause["field"].as_str()).collect();
+    assert_eq!(fields, ["spec.inner.kind", "spec.set[1]", "kind"]);
+}
+
+#[test]
+fn the_metadata_of_a_custom_resource_are_read_before_its_version() {
+    let cluster = SimulatedCluster::new();
+    define_foos(&cluster, &with_inner());
+    let foo = |metadata: Value| json!({ "apiVersion": "v9", "kind": "Foo", "metadata": metadata, "spec": { "x": 1 } });
+    let target = format!("POST {FOOS}?fieldValidation=Strict");
+    let (_, said) = message(send(&cluster, &target, &foo(json!({ "name": "a", "x": 1 }))));
+    let refused = "Foo in version \"v9\" cannot be handled as a Foo";
+    assert_eq!(said, format!("{refused}: strict decoding error: unknown field \"metadata.x\""));
+    let (_, said) = message(send(&cluster, &target, &foo(json!({ "name": 1 }))));
+    assert!(said.starts_with(&format!("{refused}: json: cannot unmarshal number")), "{said}");
+    let (_, said) = message(send(&cluster, &target, &foo(json!({ "name": "a" }))));
+    assert!(said.starts_with("the API version in the data (v9)"), "{said}");
+}
+
+#[test]
+fn a_change_that_names_managers_of_another_group_is_nobodys() {
+    let cluster = SimulatedCluster::new();
+    let manager = json!({ "manager": "m", "apiVersion": "v1", "operation": "Apply" });
+    for (version, kind, path, code) in [("example.com/v1", "Foo", FOOS, 200), ("v1", "ConfigMap", MAPS, 409)] {
+        let object = |value: &str| json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a" }, "data": { "k": value } });
+        send(
+            &cluster,
+            &format!("POST {path}"),
+            &json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a" } }),
+        );
+        let mut change = object("1");
+        change["metadata"]["managedFields"] = json!([manager]);
+        patch(&cluster, "merge-patch+json", &format!("{path}/a"), &change);
+        assert_eq!(apply(&cluster, &format!("{path}/a"), &object("2")).0, code, "{kind}");
+    }
+}
+
+#[test]
+fn a_deletion_with_a_version_takes_no_last_finalizer_away() {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "metadata": { "name": "a", "finalizers": ["orphan"] } });
+    let (_, map) = send(&cluster, &format!("POST {MAPS}"), &map);
+    let version = json!({ "resourceVersion": map["metadata"]["resourceVersion"] });
+    let delete = |policy: &str| {
+        let options = json!({ "propagationPolicy": policy, "preconditions": version });
+        send(&cluster, &format!("DELETE {MAPS}/a"), &options)
+    };
+    let (code, said) = message(delete("Background"));
+    assert!(code == 409 && said.contains("ResourceVersion in precondition: , "), "{code} {said}");
+    assert_eq!(delete("Orphan").0, 200);
+}
+
+#[test]
+fn the_status_of_a_pod_is_replaced_without_the_date_of_its_deletion() {
+    let cluster = SimulatedCluster::new();
+    let pods = "/api/v1/namespaces/web/pods";
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z" }, "status": { "phase": "Running" } });
+    send(&cluster, &format!("POST {pods}"), &named("a"));
+    assert_eq!(send(&cluster, &format!("PUT {pods}/a"), &pod).0, 422);
+    let (code, pod) = send(&cluster, &format!("PUT {pods}/a/status"), &pod);
+    assert_eq!(
+        (code, &pod["status"]["phase"], pod["metadata"].get("deletionTimestamp")),
+        (200, &json!("Running"), None)
+    );
+}
+
+#[test]
+fn an_object_whose_managers_are_taken_away_keeps_its_fields_at_the_next_apply() {
+    let cluster = SimulatedCluster::new();
+    let map =
+        |data: Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data });
+    let place = format!("{MAPS}/a");
+    for managers in [json!([]), json!([{}])] {
+        apply(&cluster, &place, &map(json!({ "k": "1", "l": "1" })));
+        patch(&cluster, "merge-patch+json", &place, &json!({ "metadata": { "managedFields": managers } }));
+        let (_, kept) = apply(&cluster, &place, &map(json!({ "k": "1" })));
+        assert_eq!(kept["data"], json!({ "k": "1", "l": "1" }));
+        send(&cluster, &format!("DELETE {place}"), &Value::Null);
+    }
+}
+
+#[test]
+fn an_apply_takes_the_last_field_of_a_spec_away_with_what_nobody_owns_in_it() {
+    let cluster = SimulatedCluster::new();
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/web/leases";
+    let lease = |spec: Value| json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "a" }, "spec": spec });
+    send(&cluster, &format!("POST {leases}"), &lease(json!({ "holderIdentity": "x", "leaseTransitions": 1 })));
+    let nobody = json!({ "manager": "m", "apiVersion": "v1", "operation": "Apply" });
+    patch(&cluster, "merge-patch+json", &format!("{leases}/a"), &json!({ "metadata": { "managedFields": [nobody] } }));
+    apply(&cluster, &format!("{leases}/a"), &lease(json!({ "holderIdentity": "x" })));
+    let (_, lease) = apply(
+        &cluster,
+        &format!("{leases}/a"),
+        &json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "a" } }),
+    );
+    assert_eq!(lease.get("spec"), None);
+}
+
+#[test]
+fn the_options_of_a_list_are_checked_after_its_selector_is_read_and_before_its_fields_are_known() {
+    let cluster = SimulatedCluster::new();
+    let code = |selector: &str| {
+        let target = format!("GET {MAPS}?fieldSelector={selector}&resourceVersionMatch=Exact");
+        send(&cluster, &target, &Value::Null).0
+    };
+    assert_eq!([code("nosuch%3D1"), code("nosuch")], [422, 400]);
+}
+
+#[test]
+fn nobody_owns_the_finalizer_that_protects_a_volume() {
+    let cluster = SimulatedCluster::new();
+    let claims = "/api/v1/namespaces/web/persistentvolumeclaims";
+    let claim = |metadata: Value| json!({ "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata });
+    let protection = "kubernetes.io/pvc-protection";
+    for (name, given, kept) in [("a", json!([]), Value::Null), ("b", json!([protection]), json!([protection]))] {
+        let place = format!("{claims}/{name}");
+        send(&cluster, &format!("POST {claims}"), &claim(json!({ "name": name, "finalizers": given })));
+        let (_, both) = apply(&cluster, &place, &claim(json!({ "name": name, "finalizers": ["example.com/a"] })));
+        assert_eq!(both["metadata"]["finalizers"], json!([protection, "example.com/a"]));
+        let (_, claim) = apply(&cluster, &place, &claim(json!({ "name": name })));
+        assert_eq!(claim["metadata"].get("finalizers").cloned().unwrap_or_default(), kept);
+    }
+}

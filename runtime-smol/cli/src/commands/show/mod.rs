@@ -1,6 +1,7 @@
 //! `listwatch show`: what happened in a recording.
 
 mod at;
+pub(super) mod diff;
 mod entry;
 mod filter;
 mod known;
@@ -11,13 +12,14 @@ mod recording;
 pub(super) mod report;
 mod resource;
 mod sequence;
+mod state;
 mod teller;
 mod write;
 
 use crate::arguments::{Format, SelectionOptions, ShowOptions, hide_credentials};
 use crate::commands::input::Input;
 use crate::error::CommandError;
-use crate::output::changes::Look;
+use crate::output::changes::{Look, Members};
 use crate::output::messages;
 use crate::output::text::write_json;
 use entry::{Entry, Sort};
@@ -267,7 +269,7 @@ impl Summary {
 fn look(options: &SelectionOptions, is_json: bool) -> Look {
     let left_out: &[&str] = if options.all_fields { &[] } else { &["managedFields", "resourceVersion"] };
     let form = usize::from(is_json);
-    Look { listed: LISTED[form], value: VALUE[form], left_out, secrets: options.show_secrets, deep: true }
+    Look { listed: LISTED[form], value: VALUE[form], left_out, secrets: options.show_secrets, members: Members::OfLong }
 }
 
 /// A date to the millisecond.

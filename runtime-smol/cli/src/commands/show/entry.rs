@@ -69,6 +69,19 @@ pub(super) enum Sort {
     Lease,
 }
 
+impl Sort {
+    /// One of it, and many.
+    pub(super) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Change => ("change", "changes"),
+            Self::Reconcile => ("reconcile", "reconciles"),
+            Self::Write => ("write", "writes"),
+            Self::Failure => ("failure", "failures"),
+            Self::Lease => ("line of leases", "lines of leases"),
+        }
+    }
+}
+
 /// A reconcile as its notes tell it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Reconcile {

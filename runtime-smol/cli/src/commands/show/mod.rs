@@ -230,17 +230,10 @@ impl<'a> Show<'a> {
 impl Summary {
     fn lines(&self, dropped: u64) -> Vec<String> {
         let Counts { found, shown, passed_over, bad_lines, limited, .. } = &self.summary;
-        let names = |sort: &Sort| match sort {
-            Sort::Change => ("change", "changes"),
-            Sort::Reconcile => ("reconcile", "reconciles"),
-            Sort::Write => ("write", "writes"),
-            Sort::Failure => ("failure", "failures"),
-            Sort::Lease => ("line of leases", "lines of leases"),
-        };
         let counted = |counts: &BTreeMap<Sort, u64>| {
             let words = counts.iter().filter(|(_, count)| **count > 0);
             let words: Vec<String> =
-                words.map(|(sort, count)| Counted(*count, names(sort).0, names(sort).1).to_string()).collect();
+                words.map(|(sort, count)| Counted(*count, sort.names().0, sort.names().1).to_string()).collect();
             if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
         };
         let left_out: BTreeMap<Sort, u64> =

@@ -84,18 +84,18 @@ impl Generated {
 
 impl Renamed {
     /// Pairs the objects of each family: first those that are alike at the end, then the others as they came.
-    pub(super) fn between([a, b]: [&Generated; 2], objects: [&BTreeMap<Place, u64>; 2]) -> Self {
+    pub(super) fn between([(a, objects), (b, others)]: [(&Generated, &BTreeMap<Place, u64>); 2]) -> Self {
         let mut renamed = Self::default();
         let mut of_a = a.strangers(b);
         for (family, mut theirs) in b.strangers(a) {
             let mut ours = of_a.remove(family).unwrap_or_default();
             let mut alike = HashMap::<u64, Vec<&Place>>::new();
             for place in ours.iter().rev() {
-                objects[0].get(*place).into_iter().for_each(|hash| alike.entry(*hash).or_default().push(place));
+                objects.get(*place).into_iter().for_each(|hash| alike.entry(*hash).or_default().push(place));
             }
             let mut taken = HashSet::new();
             theirs.retain(|their| {
-                let own = objects[1].get(*their).and_then(|hash| alike.get_mut(hash)?.pop());
+                let own = others.get(*their).and_then(|hash| alike.get_mut(hash)?.pop());
                 own.into_iter().for_each(|own| {
                     taken.insert(own);
                     renamed.add(their, own);
@@ -144,7 +144,7 @@ mod tests {
         let place = |resource: &str, key: &str| (resource.to_owned(), key.to_owned());
         let objects =
             [BTreeMap::from([(place("pods", "d/web-x-1"), 1)]), BTreeMap::from([(place("pods", "d/web-y-9"), 1)])];
-        let renamed = Renamed::between([&a, &b], [&objects[0], &objects[1]]);
+        let renamed = Renamed::between([(&a, &objects[0]), (&b, &objects[1])]);
         for (their, own) in [("web-y-9", "web-x-1"), ("web-y-8", "web-x-2"), ("same", "same")] {
             assert_eq!(renamed.of(&place("pods", &format!("d/{their}"))).1, format!("d/{own}"));
         }

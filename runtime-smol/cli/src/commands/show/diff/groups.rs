@@ -1,14 +1,12 @@
 //! Equal differences, together.
 
-use super::inquiry::Cause;
 use crate::arguments::Format;
-use crate::commands::show::entry::Sort;
-use crate::commands::show::lines::shown;
+use crate::commands::show::entry::Entry;
+use crate::commands::show::lines::{author, shown};
 use crate::output::changes::Held;
 use listwatch::text::Printable;
 use serde::Serialize;
 use std::collections::HashMap;
-use std::fmt;
 
 /// The groups that are kept.
 const MOST_GROUPS: usize = 10_000;
@@ -16,58 +14,39 @@ const MOST_GROUPS: usize = 10_000;
 const NAMED: [usize; 2] = [3, 1000];
 /// The characters of a value, for people and for programs.
 const VALUE: [usize; 2] = [80, 1024];
+/// What stands for a value that is too long or a secret.
+const NOT_SHOWN: &str = "(not shown)";
+
+/// What differences of objects are called.
+pub(super) const OBJECTS: &str = "objects";
 
 /// A difference without its object.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) struct Difference {
-    pub(super) what: What,
+    /// Objects, or a part of the time line.
+    pub(super) what: &'static str,
     /// The field, or those of the write.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) field: String,
-    #[serde(flatten)]
-    pub(super) how: How,
+    pub(super) difference: How,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) a: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) b: Option<String>,
     /// Such as `PATCH`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) event: String,
     pub(super) resource: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum What {
-    Object,
-    #[serde(untagged)]
-    Step(Sort),
-}
-
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase", tag = "difference")]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) enum How {
-    #[serde(rename = "onlyA")]
     OnlyA,
-    #[serde(rename = "onlyB")]
     OnlyB,
-    Values {
-        a: Told,
-        b: Told,
-    },
+    #[default]
+    Value,
     Order,
-}
-
-/// A value as far as it is shown.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(untagged)]
-pub(super) enum Told {
-    Value(String),
-    Some(NotShown),
-    None(()),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(super) enum NotShown {
-    #[serde(rename = "(not shown)")]
-    It,
 }
 
 /// The objects with a difference.
@@ -86,17 +65,9 @@ pub(super) struct Group {
 #[derive(Default, Serialize)]
 struct Causes {
     #[serde(skip_serializing_if = "Option::is_none")]
-    a: Option<Cause>,
+    a: Option<Entry>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    b: Option<Cause>,
-}
-
-/// All differences.
-pub(super) struct Groups {
-    form: usize,
-    groups: HashMap<Difference, Group>,
-    /// Differences that have no place in a group.
-    pub(super) others: u64,
+    b: Option<Entry>,
 }
 
 /// A group as a line of JSON.
@@ -108,106 +79,101 @@ pub(super) struct Line<'g> {
     pub(super) group: &'g Group,
 }
 
+/// All differences.
+pub(super) struct Groups {
+    form: usize,
+    groups: HashMap<Difference, Group>,
+    /// Differences that have no place in a group.
+    pub(super) others: u64,
+}
+
 impl Groups {
     pub(super) fn new(format: Format) -> Self {
         Self { form: usize::from(format == Format::Json), groups: HashMap::new(), others: 0 }
     }
 
-    /// A value of this length, for people or for programs.
-    pub(super) fn told(&self, held: Option<&Held>) -> Told {
-        match held {
-            None | Some(Held::Nothing) => Told::None(()),
-            Some(Held::Value(text)) if text.chars().count() <= VALUE[self.form] => {
-                Told::Value(Printable::new(text).to_string())
-            }
-            Some(_) => Told::Some(NotShown::It),
-        }
-    }
-
+    /// The characters of a value that is shown.
     pub(super) fn value(&self) -> usize {
         VALUE[self.form]
     }
 
+    /// A value as far as it is shown.
+    pub(super) fn told(&self, held: Option<&Held>) -> Option<String> {
+        match held? {
+            Held::Nothing => None,
+            Held::Value(text) if text.chars().count() <= self.value() => Some(Printable::new(text).to_string()),
+            _ => Some(NOT_SHOWN.to_owned()),
+        }
+    }
+
     /// Adds a difference of an object.
-    pub(super) fn add(&mut self, difference: Difference, key: &str, causes: impl FnOnce() -> [Option<Cause>; 2]) {
+    pub(super) fn add(&mut self, difference: Difference, key: &str, causes: [Option<&Entry>; 2]) {
         if self.groups.len() >= MOST_GROUPS && !self.groups.contains_key(&difference) {
             self.others += 1;
             return;
         }
         let group = self.groups.entry(difference).or_default();
         if group.times == 0 {
-            let [a, b] = causes();
+            let [a, b] =
+                causes.map(|cause| Some(Entry { changes: Vec::new(), answered: Vec::new(), ..cause?.clone() }));
             group.causes = Causes { a, b };
         }
-        group.times += 1;
         // Those of an object come one after the other.
-        if group.objects == 0 || group.last != key {
+        if group.times == 0 || group.last != key {
             group.objects += 1;
             key.clone_into(&mut group.last);
-            if group.keys.len() < NAMED[self.form] {
-                group.keys.push(key.to_owned());
-            }
+            group.keys.extend((group.keys.len() < NAMED[self.form]).then(|| key.to_owned()));
         }
+        group.times += 1;
     }
 
-    /// The differences of objects, then those of steps; the most frequent first.
-    pub(super) fn sorted(&self) -> Vec<(&Difference, &Group)> {
-        let mut all: Vec<_> = self.groups.iter().collect();
-        all.sort_unstable_by(|(one, a), (other, b)| {
-            one.what.cmp(&other.what).then(b.objects.cmp(&a.objects)).then_with(|| one.cmp(other))
+    /// The differences of objects, then those of the time line; the most frequent first.
+    pub(super) fn sorted(&self) -> Vec<Line<'_>> {
+        let mut all: Vec<_> = self.groups.iter().map(|(difference, group)| Line { difference, group }).collect();
+        let rank =
+            |line: &Line<'_>| (line.difference.what != OBJECTS, line.difference.what, u64::MAX - line.group.objects);
+        all.sort_unstable_by(|one, other| {
+            rank(one).cmp(&rank(other)).then_with(|| one.difference.cmp(other.difference))
         });
         all
     }
 }
 
-impl What {
-    /// What stands above its groups.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Object => "objects at the end:",
-            Self::Step(Sort::Change) => "changes:",
-            Self::Step(Sort::Reconcile) => "reconciles:",
-            Self::Step(Sort::Write) => "writes:",
-            Self::Step(Sort::Failure) => "failures:",
-            Self::Step(Sort::Lease) => "leases:",
-        }
+impl Line<'_> {
+    /// The lines for people: the field first, the causes last.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let Group { times, objects, keys, causes, .. } = self.group;
+        let Difference { event, resource, .. } = self.difference;
+        let mut names: Vec<String> = keys.iter().map(|key| shown(key)).collect();
+        let more = objects - keys.len() as u64;
+        names.extend((more > 0).then(|| format!("and {more} more")));
+        let times = if times > objects { format!("{times} times, ") } else { String::new() };
+        let event = if event.is_empty() { String::new() } else { format!("{} of ", shown(event)) };
+        let (resource, names) = (shown(resource), names.join(", "));
+        let mut lines = vec![format!("  {}  ({times}{event}{objects} {resource}: {names})", self.head())];
+        let causes = [("A", &causes.a), ("B", &causes.b)];
+        lines
+            .extend(causes.iter().filter_map(|(side, cause)| Some(format!("      {side}: {}", made(cause.as_ref()?)))));
+        lines
+    }
+
+    fn head(&self) -> String {
+        let Difference { field, difference, a, b, .. } = self.difference;
+        let words = match (difference, a.as_deref(), b.as_deref()) {
+            (How::OnlyA, ..) => "only in A".to_owned(),
+            (How::OnlyB, ..) => "only in B".to_owned(),
+            (How::Order, ..) => "in another order".to_owned(),
+            (How::Value, Some(NOT_SHOWN), Some(NOT_SHOWN)) => "differs".to_owned(),
+            (How::Value, a, b) => format!("{} in A, {} in B", a.unwrap_or("none"), b.unwrap_or("none")),
+        };
+        if field.is_empty() { words } else { format!("{field}: {words}") }
     }
 }
 
-/// The lines of a group for people.
-pub(super) fn lines(difference: &Difference, group: &Group) -> Vec<String> {
-    let Difference { field, how, event, resource, .. } = difference;
-    let head = match how {
-        How::Values { a: Told::Some(_), b: Told::Some(_) } => format!("{field}: differs"),
-        How::Values { a, b } => format!("{field}: {a} in A, {b} in B"),
-        How::OnlyA | How::OnlyB | How::Order => {
-            let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
-            let words = match how {
-                How::OnlyA => "only in A",
-                How::OnlyB => "only in B",
-                _ => "in another order",
-            };
-            field + words
-        }
-    };
-    let mut keys: Vec<String> = group.keys.iter().map(|key| shown(key)).collect();
-    let more = group.objects - keys.len() as u64;
-    keys.extend((more > 0).then(|| format!("and {more} more")));
-    let times = if group.times > group.objects { format!("{} times, ", group.times) } else { String::new() };
-    let event = if event.is_empty() { String::new() } else { format!("{} of ", shown(event)) };
-    let mut lines =
-        vec![format!("  {head}  ({times}{event}{} {}: {})", group.objects, shown(resource), keys.join(", "))];
-    let causes = [("A", &group.causes.a), ("B", &group.causes.b)];
-    lines.extend(causes.into_iter().filter_map(|(side, cause)| Some(format!("      {side}: {}", cause.as_ref()?))));
-    lines
-}
-
-impl fmt::Display for Told {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(text) => f.write_str(text),
-            Self::Some(_) => f.write_str("a value that is not shown"),
-            Self::None(()) => f.write_str("none"),
-        }
-    }
+/// What made a value, and when.
+fn made(cause: &Entry) -> String {
+    let time = cause.time.clone().unwrap_or_else(|| format!("{:.3}s", cause.after));
+    let what = [&cause.event, cause.key.as_deref().unwrap_or_default()].map(shown).join(" ");
+    let message = cause.message.as_deref().map(shown);
+    [time, what].into_iter().chain(author(&cause.by)).chain(message).collect::<Vec<_>>().join("  ")
 }

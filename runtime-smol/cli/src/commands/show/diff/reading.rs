@@ -3,19 +3,19 @@
 use crate::arguments::SelectionOptions;
 use crate::commands::show::entry::Entry;
 use crate::commands::show::filter::Filter;
+use crate::commands::show::millis_of;
 use crate::commands::show::recording::{Recording, moments};
+use crate::commands::show::resource::name_of;
 use crate::commands::show::state::State;
 use crate::commands::show::teller::Teller;
 use crate::error::CommandError;
 use crate::output::changes::{Look, Members};
 use listwatch::Key;
-use listwatch::file::{CaptureError, Moment, RecordedChange, RecordedResource, Timeline};
+use listwatch::file::{CaptureError, Moment, MomentKind, Timeline};
 use listwatch::text::Counted;
 use listwatch::time::WallTime;
 use std::mem::take;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// The characters of a value that is compared. Of a longer one in a write, it counts that it changed.
 const VALUE: usize = 1 << 16;
@@ -25,14 +25,20 @@ const FIELDS: usize = 1000;
 /// What takes a recording.
 pub(super) trait Visitor {
     /// Takes a moment, before the entries that it brings.
-    fn moment(&mut self, filter: &Filter, moment: &Moment);
+    fn moment(&mut self, _: &Moment) {}
+
+    /// Whether the last state of an object is wanted.
+    fn is_meant(&self, _resource: &str, _: &Key) -> bool {
+        true
+    }
+
     /// Takes a selected entry. Its number is the same at each reading.
     fn entry(&mut self, number: u64, entry: Entry);
 }
 
 pub(super) struct Reading {
     timeline: Timeline,
-    pub(super) began: Option<WallTime>,
+    began: Option<WallTime>,
     teller: Teller,
     number: u64,
     fault: Option<CaptureError>,
@@ -64,13 +70,18 @@ impl Reading {
         &self.teller.filter
     }
 
-    /// Reads up to the last moment that is selected, or to a fault.
-    pub(super) fn read(&mut self, visitor: &mut impl Visitor) {
+    /// Reads up to the last moment that is selected, or to a fault, and returns the objects there.
+    pub(super) fn read(&mut self, visitor: &mut impl Visitor) -> State {
+        let (mut state, until) = (State::default(), self.filter().until);
         while let Some(moment) = self.timeline.next() {
             match moment {
-                Ok(moment) if moment.at > self.teller.filter.until && self.teller.sequence.is_empty() => break,
+                Ok(moment) if moment.at > until && self.teller.sequence.is_empty() => break,
                 Ok(moment) => {
-                    visitor.moment(&self.teller.filter, &moment);
+                    visitor.moment(&moment);
+                    // The first states count from the beginning.
+                    if moment.at <= until || state.0.is_empty() {
+                        self.keep(&mut state, &moment.kind, visitor);
+                    }
                     self.teller.take(moment);
                 }
                 Err(error) => self.fault = Some(error),
@@ -83,14 +94,24 @@ impl Reading {
         while let Some(entries) = self.teller.sequence.pop() {
             self.tell(entries, visitor);
         }
+        state
+    }
+
+    fn keep(&self, state: &mut State, kind: &MomentKind, visitor: &impl Visitor) {
+        let MomentKind::Changed { resource, change, .. } = kind else { return };
+        let (collection, name) = (&resource.collection, name_of(resource));
+        let is_meant = |key: &Key| self.filter().selects(collection, key.as_str()) && visitor.is_meant(&name, key);
+        state.take(resource, change.clone(), is_meant);
     }
 
     /// Tells the writes of a reconcile before it.
     fn tell(&mut self, entries: Vec<Entry>, visitor: &mut impl Visitor) {
         for mut entry in entries {
             let writes = take(&mut entry.writes);
-            for entry in writes.into_iter().chain([entry]).flat_map(|entry| self.teller.filter.selected(entry)) {
+            for mut entry in writes.into_iter().chain([entry]).flat_map(|entry| self.teller.filter.selected(entry)) {
                 self.number += 1;
+                entry.after = entry.at.as_secs_f64();
+                entry.time = self.began.map(|began| millis_of(began + entry.at));
                 visitor.entry(self.number, entry);
             }
         }
@@ -113,20 +134,5 @@ impl Reading {
         });
         let ends = self.timeline.breaks_off().then(|| "the tape has no last line".to_owned());
         [cut, bad, dropped, ends].into_iter().flatten().collect()
-    }
-}
-
-/// Takes a change of objects that are selected and meant, unless it comes behind the last moment. The first states count from
-/// the beginning.
-pub(super) fn take_change(
-    state: &mut State,
-    at: Duration,
-    filter: &Filter,
-    resource: &Arc<RecordedResource>,
-    change: RecordedChange,
-    is_meant: impl Fn(&Key) -> bool,
-) {
-    if at <= filter.until || state.0.is_empty() {
-        state.take(resource, change, |key| filter.selects(&resource.collection, key.as_str()) && is_meant(key));
     }
 }

@@ -1,11 +1,12 @@
 //! What is the same in any two runs: values without their dates, uids and made-up names.
 
 use crate::arguments::SelectionOptions;
+use crate::commands::show::entry::Entry;
 use crate::output::changes::{FieldChange, Held};
 use listwatch::time::WallTime;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The fields that a server counts or notes, wherever they stand.
 const NOTED: &[&str] = &[
@@ -35,6 +36,11 @@ impl Stable {
     /// The same, with other names in place of these.
     pub(super) fn renaming(self, names: HashMap<String, String>) -> Self {
         Self { names, ..self }
+    }
+
+    /// The same, for an object whose own name may be made up.
+    pub(super) fn without_name(&self, name: &str) -> Self {
+        self.clone().renaming(HashMap::from([(name.to_owned(), String::new())]))
     }
 
     /// The fields that are left out.
@@ -77,29 +83,30 @@ impl Stable {
         }
     }
 
-    /// What a field has behind a change.
-    pub(super) fn held(&self, change: &FieldChange) -> Held {
-        let [_, held] = change.held();
-        let Held::Value(text) = held else { return held };
-        if text.starts_with(['{', '['])
-            && let Ok(value) = serde_json::from_str::<Value>(&text)
-        {
-            let mut value = value;
-            self.make(&mut value);
-            return Held::Value(value.to_string());
-        }
-        Held::Value(self.text(&text).into_owned())
+    /// The fields of an entry behind its changes, and what came of it.
+    pub(super) fn fields(&self, entry: &Entry) -> BTreeMap<String, Held> {
+        let changes = entry.changes.iter().map(|change| (change.field.clone(), self.held(change)));
+        let status = entry.status.map(|status| status.to_string());
+        let words = [
+            ("(status)", status.or(entry.failed.then(|| "failed".to_owned()))),
+            ("(outcome)", entry.reconcile.as_ref().and_then(|own| own.outcome.clone())),
+            ("(more fields)", (entry.more_changes > 0).then(|| entry.more_changes.to_string())),
+        ];
+        let words = words.into_iter().filter_map(|(name, word)| Some((name.to_owned(), Held::Value(word?))));
+        changes.chain(words).collect()
     }
 
-    /// The path of a field, whose parts may be names.
-    pub(super) fn path(&self, path: &str) -> String {
-        let renamed = |part: &str| {
-            let (name, rest) = part.split_once(']').unwrap_or((part, ""));
-            self.names.get(name).map_or_else(|| part.to_owned(), |name| format!("{name}]{rest}"))
-        };
-        let mut parts = path.split('[');
-        let first = parts.next().unwrap_or_default().to_owned();
-        parts.fold(first, |path, part| path + "[" + &renamed(part))
+    fn held(&self, change: &FieldChange) -> Held {
+        let [_, held] = change.held();
+        let Held::Value(text) = held else { return held };
+        let value = text.starts_with(['{', '[']).then(|| serde_json::from_str::<Value>(&text).ok()).flatten();
+        Held::Value(value.map_or_else(
+            || self.text(&text).into_owned(),
+            |mut value| {
+                self.make(&mut value);
+                value.to_string()
+            },
+        ))
     }
 }
 
@@ -131,6 +138,5 @@ mod tests {
             Stable { all: true, ..stable.clone() }.object(one),
             Stable { all: true, ..stable.clone() }.object(two)
         );
-        assert_eq!(stable.path("spec[web-b].x[y]"), "spec[web-a].x[y]");
     }
 }

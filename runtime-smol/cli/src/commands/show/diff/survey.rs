@@ -1,7 +1,7 @@
 //! What a recording has: hashes of its objects at the end, and of the steps to them.
 
 use super::generated::{Generated, Place};
-use super::reading::{Reading, Visitor, take_change};
+use super::reading::{Reading, Visitor};
 use super::stable::Stable;
 use super::steps::Step;
 use crate::commands::show::entry::{Entry, Sort};
@@ -16,7 +16,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 pub(super) struct Survey<'s> {
     stable: &'s Stable,
-    state: State,
     /// By resource and key.
     pub(super) objects: BTreeMap<Place, u64>,
     /// By resource, with the subresource, and key.
@@ -26,24 +25,23 @@ pub(super) struct Survey<'s> {
 
 impl<'s> Survey<'s> {
     pub(super) fn of(reading: &mut Reading, stable: &'s Stable) -> Self {
-        let (state, generated) = (State::default(), Generated::default());
-        let mut survey = Self { stable, state, objects: BTreeMap::new(), steps: BTreeMap::new(), generated };
-        reading.read(&mut survey);
-        survey.hash_objects(reading.filter());
+        let (objects, steps, generated) = (BTreeMap::new(), BTreeMap::new(), Generated::default());
+        let mut survey = Self { stable, objects, steps, generated };
+        let state = reading.read(&mut survey);
+        survey.hash_objects(state, reading.filter());
         survey
     }
 
-    /// Puts a hash into the place of each object.
-    fn hash_objects(&mut self, filter: &Filter) {
-        for (resource, part) in std::mem::take(&mut self.state).0 {
+    /// Puts a hash into the place of each object. Its own name may be made up.
+    fn hash_objects(&mut self, state: State, filter: &Filter) {
+        for (resource, part) in state.0 {
             for (key, object) in part.objects {
-                let place = (resource.clone(), key.as_str().to_owned());
                 let hash = match object.value() {
                     Ok(value) if !filter.is_labelled(&value) => continue,
-                    Ok(value) => hash_of(&nameless(self.stable.object(value), key.name())),
+                    Ok(value) => hash_of(&self.stable.without_name(key.name()).object(value)),
                     Err(_) => hash_of(&object.text()),
                 };
-                self.objects.insert(place, hash);
+                self.objects.insert((resource.clone(), key.as_str().to_owned()), hash);
             }
         }
     }
@@ -60,50 +58,22 @@ impl<'s> Survey<'s> {
 }
 
 impl Visitor for Survey<'_> {
-    fn moment(&mut self, filter: &Filter, moment: &Moment) {
+    fn moment(&mut self, moment: &Moment) {
         match &moment.kind {
-            MomentKind::Changed { resource, change, .. } => {
-                self.generated.change(&name_of(resource), change);
-                take_change(&mut self.state, moment.at, filter, resource, change.clone(), |_| true);
-            }
+            MomentKind::Changed { resource, change, .. } => self.generated.change(&name_of(resource), change),
             MomentKind::Ended(call) => self.answered(call),
             _ => {}
         }
     }
 
     fn entry(&mut self, number: u64, entry: Entry) {
-        let step = self.stable.step(number, &entry);
-        let place = (entry.resource.unwrap_or_default(), entry.key.unwrap_or_default());
-        self.steps.entry(entry.what).or_default().entry(place).or_default().push(step);
-    }
-}
-
-impl Stable {
-    fn step(&self, number: u64, entry: &Entry) -> Step {
         let kind = hash_of(&(&entry.event, &entry.resource));
-        let own = entry.key.as_deref().map(|key| Key::from(key).name().to_owned()).unwrap_or_default();
-        let mut hasher = DefaultHasher::new();
-        (kind, entry.status, entry.failed, entry.more_changes).hash(&mut hasher);
-        entry.reconcile.as_ref().map(|own| &own.outcome).hash(&mut hasher);
-        for change in &entry.changes {
-            (change.field.replace(&own, ""), self.held(change)).hash(&mut hasher);
-        }
-        Step { kind, hash: hasher.finish(), number }
+        let own = Key::from(entry.key.as_deref().unwrap_or_default());
+        let hash = hash_of(&(kind, self.stable.without_name(own.name()).fields(&entry)));
+        let place = (entry.resource.unwrap_or_default(), entry.key.unwrap_or_default());
+        let steps = self.steps.entry(entry.what).or_default().entry(place).or_default();
+        steps.push(Step { kind, hash, number });
     }
-}
-
-/// An object without its own name, which may be made up.
-fn nameless(mut object: Value, name: &str) -> Value {
-    fn hide(value: &mut Value, name: &str) {
-        match value {
-            Value::Object(fields) => fields.values_mut().for_each(|value| hide(value, name)),
-            Value::Array(items) => items.iter_mut().for_each(|item| hide(item, name)),
-            Value::String(text) if text == name => text.clear(),
-            _ => {}
-        }
-    }
-    hide(&mut object, name);
-    object
 }
 
 fn hash_of(value: &impl Hash) -> u64 {

@@ -93,6 +93,11 @@ impl FieldChange {
         [held(&self.old, Sort::Added), held(&self.new, Sort::Removed)]
     }
 
+    /// Leaves the field alone.
+    pub(crate) fn forget_values(&mut self) {
+        (self.old, self.new) = (None, None);
+    }
+
     /// Whether it takes another change back.
     pub(crate) fn undoes(&self, other: &Self) -> bool {
         self.field == other.field && self.old == other.new && self.new == other.old

@@ -53,10 +53,7 @@ pub(super) fn show(options: &ShowOptions) -> Result<(), CommandError> {
         Some(moment) => at::show_at(options, *moment, input.path()),
         None => Show::of(options, &input).and_then(Show::run),
     };
-    shown.map_err(|error| match error {
-        CommandError::Capture(error) => CommandError::Capture(input.error(error)),
-        error => error,
-    })
+    shown.map_err(|error| input.command_error(error))
 }
 
 struct Show<'a> {

@@ -66,7 +66,7 @@ impl Generated {
             _ => return None,
         };
         let of_family = self.families.get(Key::new(key.namespace(), owner).as_str());
-        let own = of_family.and(prefix.strip_prefix(owner)).unwrap_or(prefix);
+        let own = of_family.and_then(|_| prefix.strip_prefix(owner)).unwrap_or(prefix);
         let owner = of_family.map_or(owner, String::as_str);
         Some(format!("{resource} {namespace} ({owner}) {own} {more}"))
     }

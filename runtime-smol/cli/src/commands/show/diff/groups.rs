@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 
 /// The groups that are kept.
-const MOST_GROUPS: usize = 10_000;
+const MOST_GROUPS: usize = 1000;
 /// The keys that a group names, for people and for programs.
 const NAMED: [usize; 2] = [3, 1000];
 /// The characters of a value, for people and for programs.

@@ -5,13 +5,13 @@ use super::reading::{Reading, Visitor};
 use super::stable::Stable;
 use crate::commands::show::entry::Entry;
 use crate::commands::show::state::State;
-use crate::output::changes::Held;
+use crate::output::changes::{FieldChange, Held};
 use listwatch::Key;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// The newest causes of an object that are kept.
-const MOST_CAUSES: usize = 16;
+const MOST_CAUSES: usize = 8;
 /// What makes an object, and what ends it.
 const MADE: [&str; 4] = ["ADDED", "POST", "LISTED", "RELISTED"];
 const ENDED: [&str; 3] = ["DELETED", "DELETE", "VANISHED"];
@@ -78,7 +78,7 @@ impl Visitor for Inquiry<'_> {
         self.places.contains(&(resource.to_owned(), key.as_str().to_owned()))
     }
 
-    fn entry(&mut self, number: u64, entry: Entry) {
+    fn entry(&mut self, number: u64, mut entry: Entry) {
         let resource = entry.resource.as_deref().unwrap_or_default();
         let base = resource.split('/').next().unwrap_or_default();
         let place = (base.to_owned(), entry.key.clone().unwrap_or_default());
@@ -89,6 +89,7 @@ impl Visitor for Inquiry<'_> {
         }
         if self.places.contains(&place) && !entry.failed {
             let causes = self.causes.entry(place).or_default();
+            entry.changes.iter_mut().chain(&mut entry.answered).for_each(FieldChange::forget_values);
             causes.push_back(entry);
             if causes.len() > MOST_CAUSES {
                 causes.pop_front();

@@ -28,7 +28,7 @@ use steps::{Unlike, unlike};
 use survey::Survey;
 
 /// The objects, and the steps, that are compared field by field. Those behind them are counted.
-const MOST_COMPARED: usize = 20_000;
+const MOST_COMPARED: usize = 10_000;
 /// The groups that people get. Programs get all that are kept.
 const SHOWN: usize = 100;
 /// The fields of a write that are named.
@@ -67,10 +67,7 @@ pub(in crate::commands) fn diff(options: &DiffOptions) -> Result<(), CommandErro
 
 fn open(inputs: &[Input; 2], options: &SelectionOptions, stable: &Stable) -> Result<[Reading; 2], CommandError> {
     let open = |input: &Input| {
-        Reading::open(options, stable.left_out(), input.path()).map_err(|error| match error {
-            CommandError::Capture(error) => CommandError::Capture(input.error(error)),
-            error => error,
-        })
+        Reading::open(options, stable.left_out(), input.path()).map_err(|error| input.command_error(error))
     };
     Ok([open(&inputs[0])?, open(&inputs[1])?])
 }
@@ -256,7 +253,7 @@ impl<'a> Found<'a> {
             let (notes, fault) = (reading.notes(), reading.fault());
             notes.iter().for_each(|note| messages::print(format_args!("{side}: {note}")));
             self.whole &= notes.is_empty() && fault.is_none();
-            first = first.or(fault.map(|fault| input.error(fault).into()));
+            first = first.or_else(|| Some(input.error(fault?).into()));
         }
         self.not_told += self.groups.others;
         first

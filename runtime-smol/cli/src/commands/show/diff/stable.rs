@@ -88,7 +88,7 @@ impl Stable {
         let changes = entry.changes.iter().map(|change| (change.field.clone(), self.held(change)));
         let status = entry.status.map(|status| status.to_string());
         let words = [
-            ("(status)", status.or(entry.failed.then(|| "failed".to_owned()))),
+            ("(status)", status.or_else(|| entry.failed.then(|| "failed".to_owned()))),
             ("(outcome)", entry.reconcile.as_ref().and_then(|own| own.outcome.clone())),
             ("(more fields)", (entry.more_changes > 0).then(|| entry.more_changes.to_string())),
         ];
@@ -134,9 +134,6 @@ mod tests {
         let one = object("web-a", "00000000-0000-4000-8000-000000000001", "2026-11-20T02:00:00Z");
         let two = object("web-b", "00000000-0000-4000-8000-00000000000f", "2026-11-20T02:00:00.123456Z");
         assert_eq!(stable.object(one.clone()), stable.object(two.clone()));
-        assert_ne!(
-            Stable { all: true, ..stable.clone() }.object(one),
-            Stable { all: true, ..stable.clone() }.object(two)
-        );
+        assert_ne!(Stable { all: true, ..stable.clone() }.object(one), Stable { all: true, ..stable }.object(two));
     }
 }

@@ -4,6 +4,7 @@ use listwatch::Key;
 use listwatch::file::RecordedChange;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The resource and the key of an object.
 pub(super) type Place = (String, String);
@@ -13,7 +14,7 @@ pub(super) type Place = (String, String);
 pub(super) struct Generated {
     seen: HashSet<Place>,
     /// The family of each key.
-    families: HashMap<String, String>,
+    families: HashMap<String, u64>,
     /// In the order in which they were seen.
     members: Vec<Place>,
 }
@@ -52,7 +53,7 @@ impl Generated {
     }
 
     /// The resource, the owner and the beginning of the name. An owner with a made-up name stands for its own family.
-    fn family(&self, resource: &str, key: &Key, object: &Value) -> Option<String> {
+    fn family(&self, resource: &str, key: &Key, object: &Value) -> Option<u64> {
         let meta = &object["metadata"];
         let owners = meta["ownerReferences"].as_array().map_or(&[][..], Vec::as_slice);
         let owner = owners.iter().find(|owner| owner["controller"] == true).or_else(|| owners.first());
@@ -67,15 +68,15 @@ impl Generated {
         };
         let of_family = self.families.get(Key::new(key.namespace(), owner).as_str());
         let own = of_family.and_then(|_| prefix.strip_prefix(owner)).unwrap_or(prefix);
-        let owner = of_family.map_or(owner, String::as_str);
-        Some(format!("{resource} {namespace} ({owner}) {own} {more}"))
+        // A hash takes no more memory in a long chain of owners.
+        Some(hash_of(&(resource, namespace, of_family.ok_or(owner), own, more)))
     }
 
     /// Those that the other recording has not seen, by their families.
-    fn strangers<'g>(&'g self, other: &Self) -> BTreeMap<&'g str, Vec<&'g Place>> {
-        let mut strangers = BTreeMap::<&str, Vec<&Place>>::new();
+    fn strangers(&self, other: &Self) -> BTreeMap<u64, Vec<&Place>> {
+        let mut strangers = BTreeMap::<u64, Vec<&Place>>::new();
         for place in self.members.iter().filter(|place| !other.seen.contains(*place)) {
-            let family = self.families.get(&place.1).map_or("", String::as_str);
+            let family = self.families.get(&place.1).copied().unwrap_or_default();
             strangers.entry(family).or_default().push(place);
         }
         strangers
@@ -88,7 +89,7 @@ impl Renamed {
         let mut renamed = Self::default();
         let mut of_a = a.strangers(b);
         for (family, mut theirs) in b.strangers(a) {
-            let mut ours = of_a.remove(family).unwrap_or_default();
+            let mut ours = of_a.remove(&family).unwrap_or_default();
             let mut alike = HashMap::<u64, Vec<&Place>>::new();
             for place in ours.iter().rev() {
                 objects.get(*place).into_iter().for_each(|hash| alike.entry(*hash).or_default().push(place));
@@ -120,6 +121,12 @@ impl Renamed {
         let own = self.places.get(&(resource.to_owned(), place.1.clone()));
         (place.0.clone(), own.unwrap_or(place).1.clone())
     }
+}
+
+pub(super) fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What a recording has: hashes of its objects at the end, and of the steps to them.
 
-use super::generated::{Generated, Place};
+use super::generated::{Generated, Place, hash_of};
 use super::reading::{Reading, Visitor};
 use super::stable::Stable;
 use super::steps::Step;
@@ -12,7 +12,6 @@ use listwatch::Key;
 use listwatch::file::{Call, Moment, MomentKind, Target};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 pub(super) struct Survey<'s> {
     stable: &'s Stable,
@@ -74,10 +73,4 @@ impl Visitor for Survey<'_> {
         let steps = self.steps.entry(entry.what).or_default().entry(place).or_default();
         steps.push(Step { kind, hash, number });
     }
-}
-
-fn hash_of(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

@@ -43,6 +43,8 @@ pub(crate) enum CommandError {
     Signals(io::Error),
     /// The comparison found differences.
     WritesDiffer,
+    /// Two recordings differ.
+    RecordingsDiffer,
     /// So many objects of two servers differ.
     Differs(usize),
     /// The comparison found no difference, and left out this many writes of Secrets.
@@ -189,6 +191,7 @@ impl fmt::Display for CommandError {
                 fault.as_ref().map_or(Ok(()), |fault| write!(f, ", where it is cut: {fault}"))
             }
             Self::WritesDiffer => f.write_str("the writes differ"),
+            Self::RecordingsDiffer => f.write_str("the recordings differ"),
             Self::Differs(objects) => write!(f, "{}", Counted(*objects as u64, "object differs", "objects differ")),
             Self::WritesNotCompared(writes) => write!(
                 f,

@@ -5,7 +5,7 @@
 //! | module | content |
 //! |---|---|
 //! | `main` | start, exit status, end |
-//! | `commands` | one module a command: `watch`, `record`, `replay`, `show`, `serve`, `audit`, `completions` |
+//! | `commands` | one module a command: `watch`, `record`, `replay`, `show`, `diff`, `serve`, `audit`, `completions` |
 //! | `error` | the errors that end a command |
 //! | `resource` | from the name of a resource to its path, by discovery |
 //! | `report` | failures in few words, counts, summaries |
@@ -61,7 +61,9 @@ fn listwatch() -> ExitCode {
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             let status = match &error {
-                CommandError::WritesDiffer | CommandError::Differs(_) => ExitCode::from(DIFFERENT),
+                CommandError::WritesDiffer | CommandError::RecordingsDiffer | CommandError::Differs(_) => {
+                    ExitCode::from(DIFFERENT)
+                }
                 error if error.is_wrong_usage() => ExitCode::from(USAGE),
                 _ => ExitCode::FAILURE,
             };

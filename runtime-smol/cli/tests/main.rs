@@ -4,6 +4,7 @@
 #[cfg(unix)]
 mod audit;
 mod command;
+mod diff;
 mod inert;
 mod notifications;
 mod replay;

@@ -4,6 +4,7 @@ mod audit;
 mod completions;
 mod credentials;
 mod custom_columns;
+mod diff;
 mod field_path;
 mod follow;
 mod replay;
@@ -15,6 +16,7 @@ mod values;
 pub(crate) use audit::{Against, AuditOptions};
 pub(crate) use completions::CompletionsOptions;
 pub(crate) use credentials::hide_credentials;
+pub(crate) use diff::DiffOptions;
 pub(crate) use field_path::FieldPath;
 pub(crate) use follow::{FollowOptions, RecordOptions, Scope, ServerOptions, WatchOptions};
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
@@ -37,6 +39,7 @@ Examples:
   listwatch replay pods.jsonl.zst --print events  # print what a controller saw
   listwatch show pods.jsonl.zst web/a             # what happened to one pod, and whose doing it was
   listwatch report pods.jsonl.zst -o pods.html    # plots and lanes in one page
+  listwatch diff old.jsonl.zst new.jsonl.zst      # what differs between two recordings
   listwatch serve pods.jsonl.zst                  # be a cluster for kubectl
 
 `listwatch help COMMAND` has the options and more examples of each command.
@@ -45,7 +48,7 @@ Exit status:
   0  the recording was played to its end, or the watch ended as requested
   1  the command failed, or its output was not read
   2  the arguments are wrong
-  3  what `replay --against` or `audit` compared differs";
+  3  what `diff`, `replay --against` or `audit` compared differs";
 
 /// Kubernetes informers: watch resources of a cluster, record the watches, show, replay or serve the recording
 #[derive(Parser)]
@@ -70,6 +73,7 @@ pub(crate) enum Command {
     Replay(ReplayOptions),
     Show(ShowOptions),
     Report(ReportOptions),
+    Diff(DiffOptions),
     Serve(ServeOptions),
     Audit(AuditOptions),
     Completions(CompletionsOptions),

@@ -187,6 +187,11 @@ impl SelectionOptions {
         self.words.iter().filter_map(|word| if let Word::What(what) = word { Some(*what) } else { None }).collect()
     }
 
+    /// Whether the objects at the end are meant, beside the time line.
+    pub(crate) fn selects_objects(&self) -> bool {
+        self.whats().is_empty() && self.user.is_none() && self.program.is_none() && self.version.is_none()
+    }
+
     /// The keys that are shown; none for all.
     pub(crate) fn keys(&self) -> Vec<&str> {
         let words = self.words.iter().filter_map(|word| if let Word::Key(key) = word { Some(&**key) } else { None });

@@ -75,6 +75,14 @@ impl Input {
         self.converted.as_deref().unwrap_or(&self.named)
     }
 
+    /// An error of a command, of the file that was named.
+    pub(super) fn command_error(&self, error: CommandError) -> CommandError {
+        match error {
+            CommandError::Capture(error) => CommandError::Capture(self.error(error)),
+            error => error,
+        }
+    }
+
     /// An error of the file that was named.
     pub(super) fn error(&self, error: CaptureError) -> CaptureError {
         error.of_file(&self.named)

@@ -26,6 +26,7 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
         Command::Replay(options) => replay::replay(options),
         Command::Show(options) => show::show(options),
         Command::Report(options) => show::report::report(options),
+        Command::Diff(options) => show::diff::diff(options),
         Command::Audit(options) => audit::audit(options),
         Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => output::print(&completions(options.shell)).map_err(CommandError::Output),

@@ -37,12 +37,22 @@ pub(crate) struct Look {
     pub(crate) left_out: &'static [&'static str],
     /// Whether values of Secrets are shown.
     pub(crate) secrets: bool,
-    /// Whether the fields of an added or removed object are listed, if it is too long to be shown as a whole.
-    pub(crate) deep: bool,
+    pub(crate) members: Members,
+}
+
+/// How an object is told that was added or removed.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Members {
+    /// As a whole, or not at all.
+    Whole,
+    /// Field by field, if it is too long to be shown as a whole.
+    OfLong,
+    /// Field by field, and so is a list.
+    Each,
 }
 
 /// A line of `watch`.
-const LINE: Look = Look { listed: 6, value: 40, left_out: QUIET, secrets: false, deep: false };
+const LINE: Look = Look { listed: 6, value: 40, left_out: QUIET, secrets: false, members: Members::Whole };
 
 /// The changes from one state to the next; those of fields that change often come last.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,7 +73,31 @@ pub(crate) struct FieldChange {
     new: Option<String>,
 }
 
+/// A field before or behind a change.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Held {
+    Nothing,
+    /// A value that cannot be shown.
+    Something,
+    Value(String),
+}
+
 impl FieldChange {
+    /// The field before the change, and behind it.
+    pub(crate) fn held(&self) -> [Held; 2] {
+        let held = |value: &Option<String>, none: Sort| match value {
+            _ if self.change == none => Held::Nothing,
+            Some(value) => Held::Value(value.clone()),
+            None => Held::Something,
+        };
+        [held(&self.old, Sort::Added), held(&self.new, Sort::Removed)]
+    }
+
+    /// Leaves the field alone.
+    pub(crate) fn forget_values(&mut self) {
+        (self.old, self.new) = (None, None);
+    }
+
     /// Whether it takes another change back.
     pub(crate) fn undoes(&self, other: &Self) -> bool {
         self.field == other.field && self.old == other.new && self.new == other.old
@@ -202,14 +236,33 @@ impl Comparison {
         match (old, new) {
             (Some(old), Some(new)) => self.compare(path, old, new),
             (None, Some(new)) => match (self.value(new), new) {
-                (None, Value::Object(new)) if self.look.deep => self.compare_maps(path, &Map::new(), new),
+                (shown, Value::Object(new)) if self.is_told_apart(new.is_empty(), shown.is_some()) => {
+                    self.compare_maps(path, &Map::new(), new);
+                }
+                (_, Value::Array(new)) if self.look.members == Members::Each && !new.is_empty() => {
+                    self.compare_lists(path, &[], new);
+                }
                 (shown, _) => self.note(path, Sort::Added, None, shown),
             },
             (Some(old), None) => match (self.value(old), old) {
-                (None, Value::Object(old)) if self.look.deep => self.compare_maps(path, old, &Map::new()),
+                (shown, Value::Object(old)) if self.is_told_apart(old.is_empty(), shown.is_some()) => {
+                    self.compare_maps(path, old, &Map::new());
+                }
+                (_, Value::Array(old)) if self.look.members == Members::Each && !old.is_empty() => {
+                    self.compare_lists(path, old, &[]);
+                }
                 (shown, _) => self.note(path, Sort::Removed, shown, None),
             },
             (None, None) => {}
+        }
+    }
+
+    /// Whether the fields of an object that was added or removed are told one by one.
+    fn is_told_apart(&self, is_empty: bool, is_short: bool) -> bool {
+        match self.look.members {
+            Members::Whole => false,
+            Members::OfLong => !is_short,
+            Members::Each => !is_empty,
         }
     }
 

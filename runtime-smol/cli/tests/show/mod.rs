@@ -3,7 +3,7 @@
 mod captures;
 mod hostile;
 mod incident;
-mod recorded;
+pub(crate) mod recorded;
 mod report;
 #[cfg(unix)]
 mod terminal;

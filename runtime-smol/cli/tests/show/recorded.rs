@@ -8,13 +8,13 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/web/deployments";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
 /// A capture that is written by hand.
-pub(super) struct Capture {
+pub(crate) struct Capture {
     lines: Vec<Value>,
     t: u64,
 }
 
 impl Capture {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { lines: vec![json!({ "capture": 1, "started": "2026-11-20T02:00:00Z" })], t: 0 }
     }
 
@@ -24,7 +24,7 @@ impl Capture {
     }
 
     /// A list, and a watch behind it that stays open under the id 2.
-    pub(super) fn watched(mut self, path: &str, kind: &str, items: &[Value]) -> Self {
+    pub(crate) fn watched(mut self, path: &str, kind: &str, items: &[Value]) -> Self {
         let list = json!({ "kind": format!("{kind}List"), "apiVersion": "v1", "metadata": { "resourceVersion": "10" }, "items": items });
         self.call("GET", path, &json!({}), (200, &list));
         let path = format!("{path}?watch=1&resourceVersion=10");
@@ -33,16 +33,16 @@ impl Capture {
         self
     }
 
-    pub(super) fn event(&mut self, event: &str, object: &Value) {
+    pub(crate) fn event(&mut self, event: &str, object: &Value) {
         self.raw_event(&format!("{}\n", json!({ "type": event, "object": object })));
     }
 
-    pub(super) fn raw_event(&mut self, event: &str) {
+    pub(crate) fn raw_event(&mut self, event: &str) {
         self.line(json!({ "t": self.t, "id": 2, "data": event }));
     }
 
     /// A request with its answer. The fields are those of the request.
-    pub(super) fn call(&mut self, method: &str, path: &str, fields: &Value, (status, answer): (u16, &Value)) {
+    pub(crate) fn call(&mut self, method: &str, path: &str, fields: &Value, (status, answer): (u16, &Value)) {
         let mut request = json!({ "method": method, "path": path });
         request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         self.lines.push(json!({ "t": self.t, "id": 1, "request": request }));
@@ -51,12 +51,12 @@ impl Capture {
         self.line(json!({ "t": self.t + 7, "id": 1, "end": "eof" }));
     }
 
-    pub(super) fn file(&self) -> Scratch {
+    pub(crate) fn file(&self) -> Scratch {
         Scratch::new(self.lines.iter().map(|line| format!("{line}\n")).collect::<String>())
     }
 }
 
-pub(super) fn deployment(version: u64, replicas: u64) -> Value {
+pub(crate) fn deployment(version: u64, replicas: u64) -> Value {
     let containers = json!([{ "name": "web", "image": format!("w:{replicas}") }]);
     json!({ "kind": "Deployment", "apiVersion": "apps/v1",
         "metadata": { "name": "c500", "namespace": "web", "uid": "u-1", "resourceVersion": version.to_string(), "labels": { "app": "web" } },

@@ -4,31 +4,22 @@ use super::filter::Filter;
 use super::known;
 use super::recording::{self, Recording};
 use super::resource::name_of;
+use super::state::{Part, State};
 use crate::arguments::{Moment, Output, Print, ShowOptions};
 use crate::commands::serve::table::cells_of;
 use crate::error::CommandError;
 use crate::output::messages;
 use crate::output::printer::{Form, Printed, Printer};
 use crate::output::shown::Shown;
+use listwatch::Resource;
 use listwatch::decode::Column;
-use listwatch::file::{CaptureError, MomentKind, ObjectText, RecordedChange, RecordedResource, Timeline};
+use listwatch::file::{CaptureError, MomentKind, ObjectText, RecordedResource, Timeline};
 use listwatch::object::{MetaBuilder, Object, ObjectHandle};
 use listwatch::time::WallTime;
-use listwatch::{Key, Resource};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The objects that are selected, by their resources.
-#[derive(Default)]
-struct State(BTreeMap<String, Part>);
-
-struct Part {
-    resource: Arc<RecordedResource>,
-    objects: BTreeMap<Key, ObjectText>,
-}
 
 /// An object that is printed with the columns of its kind. It is decoded when it is printed: text takes a fifth of what
 /// values take.
@@ -88,30 +79,10 @@ impl State {
             }
             last = moment.at;
             if let MomentKind::Changed { resource, change, .. } = moment.kind {
-                self.take(&resource, change, filter);
+                self.take(&resource, change, |key| filter.selects(&resource.collection, key.as_str()));
             }
         }
         (Some(last), None)
-    }
-
-    fn take(&mut self, resource: &Arc<RecordedResource>, change: RecordedChange, filter: &Filter) {
-        let name = name_of(resource);
-        let part =
-            self.0.entry(name).or_insert_with(|| Part { resource: Arc::clone(resource), objects: BTreeMap::new() });
-        let mut set = |object: ObjectText| {
-            if filter.selects(&resource.collection, object.key().as_str()) {
-                part.objects.insert(object.key().clone(), object);
-            }
-        };
-        match change {
-            RecordedChange::Added(object) | RecordedChange::Modified(object) => set(object),
-            RecordedChange::Deleted(object) => _ = part.objects.remove(object.key()),
-            RecordedChange::Reached(_) => {}
-            RecordedChange::Relisted { changed, gone, .. } => {
-                changed.into_iter().for_each(&mut set);
-                gone.iter().for_each(|key| _ = part.objects.remove(key));
-            }
-        }
     }
 
     fn print(self, options: &ShowOptions, filter: &Filter, now: WallTime) -> std::io::Result<()> {

@@ -58,7 +58,7 @@ pub(super) struct Entry {
     pub(super) is_labelled: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Sort {
     #[default]
@@ -67,6 +67,19 @@ pub(super) enum Sort {
     Write,
     Failure,
     Lease,
+}
+
+impl Sort {
+    /// One of it, and many.
+    pub(super) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Change => ("change", "changes"),
+            Self::Reconcile => ("reconcile", "reconciles"),
+            Self::Write => ("write", "writes"),
+            Self::Failure => ("failure", "failures"),
+            Self::Lease => ("line of leases", "lines of leases"),
+        }
+    }
 }
 
 /// A reconcile as its notes tell it.

@@ -149,7 +149,7 @@ fn listed(changes: &[FieldChange], more: usize, most: usize) -> Option<String> {
 }
 
 /// The author of a write or a change.
-fn author(by: &By) -> Option<String> {
+pub(super) fn author(by: &By) -> Option<String> {
     let reconcile = by.reconcile.map(|number| {
         let of = by.controller.as_ref().map(|of| format!(" of {}", shown(of))).unwrap_or_default();
         format!("reconcile {number}{of}")
@@ -163,7 +163,7 @@ fn author(by: &By) -> Option<String> {
     if parts.is_empty() { request } else { Some(format!("by {}", parts.join(", "))) }
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     Printable::new(text).at_most(MOST).to_string()
 }
 

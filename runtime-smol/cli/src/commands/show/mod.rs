@@ -1,6 +1,7 @@
 //! `listwatch show`: what happened in a recording.
 
 mod at;
+pub(super) mod diff;
 mod entry;
 mod filter;
 mod known;
@@ -11,13 +12,14 @@ mod recording;
 pub(super) mod report;
 mod resource;
 mod sequence;
+mod state;
 mod teller;
 mod write;
 
 use crate::arguments::{Format, SelectionOptions, ShowOptions, hide_credentials};
 use crate::commands::input::Input;
 use crate::error::CommandError;
-use crate::output::changes::Look;
+use crate::output::changes::{Look, Members};
 use crate::output::messages;
 use crate::output::text::write_json;
 use entry::{Entry, Sort};
@@ -51,10 +53,7 @@ pub(super) fn show(options: &ShowOptions) -> Result<(), CommandError> {
         Some(moment) => at::show_at(options, *moment, input.path()),
         None => Show::of(options, &input).and_then(Show::run),
     };
-    shown.map_err(|error| match error {
-        CommandError::Capture(error) => CommandError::Capture(input.error(error)),
-        error => error,
-    })
+    shown.map_err(|error| input.command_error(error))
 }
 
 struct Show<'a> {
@@ -228,17 +227,10 @@ impl<'a> Show<'a> {
 impl Summary {
     fn lines(&self, dropped: u64) -> Vec<String> {
         let Counts { found, shown, passed_over, bad_lines, limited, .. } = &self.summary;
-        let names = |sort: &Sort| match sort {
-            Sort::Change => ("change", "changes"),
-            Sort::Reconcile => ("reconcile", "reconciles"),
-            Sort::Write => ("write", "writes"),
-            Sort::Failure => ("failure", "failures"),
-            Sort::Lease => ("line of leases", "lines of leases"),
-        };
         let counted = |counts: &BTreeMap<Sort, u64>| {
             let words = counts.iter().filter(|(_, count)| **count > 0);
             let words: Vec<String> =
-                words.map(|(sort, count)| Counted(*count, names(sort).0, names(sort).1).to_string()).collect();
+                words.map(|(sort, count)| Counted(*count, sort.names().0, sort.names().1).to_string()).collect();
             if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
         };
         let left_out: BTreeMap<Sort, u64> =
@@ -267,7 +259,7 @@ impl Summary {
 fn look(options: &SelectionOptions, is_json: bool) -> Look {
     let left_out: &[&str] = if options.all_fields { &[] } else { &["managedFields", "resourceVersion"] };
     let form = usize::from(is_json);
-    Look { listed: LISTED[form], value: VALUE[form], left_out, secrets: options.show_secrets, deep: true }
+    Look { listed: LISTED[form], value: VALUE[form], left_out, secrets: options.show_secrets, members: Members::OfLong }
 }
 
 /// A date to the millisecond.

@@ -28,10 +28,7 @@ use tally::Tally;
 pub(in crate::commands) fn report(options: &ReportOptions) -> Result<(), CommandError> {
     let input = Input::of(&options.selection.file)?;
     let written = Report::of(options, input.path()).and_then(Report::write);
-    written.map_err(|error| match error {
-        CommandError::Capture(error) => CommandError::Capture(input.error(error)),
-        error => error,
-    })
+    written.map_err(|error| input.command_error(error))
 }
 
 struct Report<'a> {

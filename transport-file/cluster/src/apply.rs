@@ -32,7 +32,7 @@ impl FieldOwners {
         let is_added = |path: &Path| has_below(&new, path) && !has_at(&old, path);
         for owned in self.0.values_mut() {
             owned.retain(|path| {
-                old.contains_key(path) <= new.contains_key(path) && !changed.contains(path) && !is_added(path)
+                (new.contains_key(path) || !old.contains_key(path)) && !changed.contains(path) && !is_added(path)
             });
         }
         self.0.entry(manager.clone()).or_default().extend(changed);
@@ -73,10 +73,7 @@ impl FieldOwners {
         }
         let before = self.0.insert(manager.clone(), wanted.keys().cloned().collect()).unwrap_or_default();
         let mut object = live.clone();
-        let is_owned = |path: &Path| {
-            self.0.values().any(|owned| owned.range(path.clone()..).next().is_some_and(|first| first.starts_with(path)))
-        };
-        let gone = before.iter().filter(|path| !is_owned(path)).map(|path| self.outermost(of, path));
+        let gone = before.iter().filter(|path| !self.is_owned(path)).map(|path| self.outermost(of, path));
         let mut gone: Vec<&[Step]> = gone.collect();
         gone.dedup();
         remove_all(&mut object, &gone);
@@ -94,6 +91,11 @@ impl FieldOwners {
         self.0.retain(|_, owned| !owned.is_empty());
     }
 
+    /// Whether a path, or one inside of it, has an owner.
+    fn is_owned(&self, path: &[Step]) -> bool {
+        self.0.values().any(|owned| owned.range(path.to_vec()..).next().is_some_and(|it| it.starts_with(path)))
+    }
+
     /// The outermost field that goes with a path: its type names it, and nobody owns anything inside of it.
     fn outermost<'p>(&self, mut of: ObjectType<'_>, path: &'p [Step]) -> &'p [Step] {
         for (place, step) in path.iter().enumerate() {
@@ -104,10 +106,7 @@ impl FieldOwners {
             if field.is_none() && place > 0 {
                 break;
             }
-            let has_inside = |owned: &BTreeSet<Path>| {
-                owned.range(outer.to_vec()..).next().is_some_and(|first| first.starts_with(outer))
-            };
-            if name != "metadata" && !self.0.values().any(has_inside) {
+            if name != "metadata" && !self.is_owned(outer) {
                 return outer;
             }
             let Some(field) = field else { break };

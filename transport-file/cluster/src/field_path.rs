@@ -77,7 +77,7 @@ fn collect<'v>(field: Option<&FieldType>, value: &'v Value, path: &mut Path, fou
         (Shape::Set, Value::Array(list)) => {
             for element in list {
                 path.push(Step::Element(element.to_string()));
-                found.entry(path.clone()).and_modify(|known| *known = TWICE).or_insert(element);
+                add_element(path, element, found);
                 path.pop();
             }
         }
@@ -87,17 +87,20 @@ fn collect<'v>(field: Option<&FieldType>, value: &'v Value, path: &mut Path, fou
                 for (step, element) in steps.into_iter().zip(list) {
                     path.push(step);
                     if field.is_some_and(FieldType::has_atomic_elements) {
-                        found.entry(path.clone()).and_modify(|known| *known = TWICE).or_insert(element);
-                        path.pop();
-                        continue;
+                        add_element(path, element, found);
+                    } else {
+                        element.as_object().into_iter().for_each(|fields| collect_fields(of, fields, path, found));
                     }
-                    element.as_object().into_iter().for_each(|fields| collect_fields(of, fields, path, found));
                     path.pop();
                 }
             }
         },
         _ => drop(found.insert(path.clone(), value)),
     }
+}
+
+fn add_element<'v>(path: &Path, element: &'v Value, found: &mut BTreeMap<Path, &'v Value>) {
+    found.entry(path.clone()).and_modify(|known| *known = TWICE).or_insert(element);
 }
 
 fn collect_fields<'v>(

@@ -98,7 +98,8 @@ impl Server {
         self.check_definition(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);
-        let (may_create, given) = (asked.may_create(), finalizers(&object).join(","));
+        let may_create = asked.may_create();
+        let added = protection(&place.kind).filter(|added| !finalizers(&object).contains(added));
         let admission = asked.admission(&self.admission);
         let admit = |object: &Value| {
             may_create.clone()?;
@@ -110,7 +111,7 @@ impl Server {
         }
         self.note_update(asked, place, &Value::Null, &created);
         // A server adds it after it has noted what the client gives.
-        if let Some(added) = protection(&place.kind).filter(|added| !given.split(',').any(|given| given == *added)) {
+        if let Some(added) = added {
             let [metadata, field] = ["metadata", "finalizers"].map(|name| Step::Field(name.to_owned()));
             let path = vec![metadata, field, Step::Element(json!(added).to_string())];
             self.owners.get_mut(&place.id()).into_iter().for_each(|owners| owners.release(&path));

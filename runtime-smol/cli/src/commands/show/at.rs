@@ -39,12 +39,9 @@ pub(super) fn show_at(options: &ShowOptions, at: Moment, file: &Path) -> Result<
             "--at shows objects; leave out changes, reconciles, writes, failures and leases",
         ));
     }
-    let Recording { mut timeline, began } = Recording::open(options, file)?;
-    let until = recording::since(at, began)?;
     let filter = Filter::of(options, Duration::ZERO, Duration::MAX);
-    if let Some(text) = filter.text_of_keys() {
-        timeline = timeline.naming(text);
-    }
+    let Recording { mut timeline, began } = Recording::open(options, file)?.of_keys(&filter);
+    let until = recording::since(at, began)?;
     let mut state = State::default();
     let (end, fault) = state.read(&mut timeline, until.unwrap_or(Duration::MAX), &filter);
     let began = began.unwrap_or(WallTime::UNIX_EPOCH);

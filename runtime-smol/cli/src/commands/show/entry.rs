@@ -2,6 +2,7 @@
 
 use crate::arguments::What;
 use crate::output::changes::{Changes, FieldChange};
+use listwatch::time::{MicroTime, WallTime};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -135,6 +136,13 @@ impl By {
 }
 
 impl Entry {
+    /// Dates it and its writes, in a recording that began then.
+    pub(super) fn date(&mut self, began: Option<WallTime>) {
+        self.after = self.at.as_secs_f64();
+        self.time = began.map(|began| millis_of(began + self.at));
+        self.writes.iter_mut().for_each(|write| write.date(began));
+    }
+
     pub(super) fn set_changes(&mut self, changes: Changes) {
         (self.changes, self.more_changes) = (changes.listed, changes.more);
     }
@@ -158,6 +166,13 @@ impl Entry {
             Sort::Lease => What::Leases,
         }
     }
+}
+
+/// A date to the millisecond.
+fn millis_of(date: WallTime) -> String {
+    let mut text = MicroTime(date).to_string();
+    text.truncate("2026-11-22T14:53:47.123".len());
+    text + "Z"
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]

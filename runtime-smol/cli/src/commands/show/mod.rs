@@ -27,7 +27,7 @@ use filter::Filter;
 use lines::Layout;
 use listwatch::file::{CaptureError, Timeline};
 use listwatch::text::Counted;
-use listwatch::time::{MicroTime, WallTime};
+use listwatch::time::WallTime;
 use pager::Pages;
 use recording::Recording;
 use serde::Serialize;
@@ -89,12 +89,7 @@ struct Counts {
 
 impl<'a> Show<'a> {
     fn of(options: &'a ShowOptions, input: &Input) -> Result<Self, CommandError> {
-        let Recording { mut timeline, began } = Recording::open(options, input.path())?;
-        let (since, until) = recording::moments(options, began)?;
-        let filter = Filter::of(options, since, until);
-        if let Some(text) = filter.text_of_keys() {
-            timeline = timeline.naming(text);
-        }
+        let (Recording { timeline, began }, filter) = Recording::selected(options, input.path())?;
         let is_json = options.format == Format::Json;
         let look = look(options, is_json);
         Ok(Self {
@@ -183,7 +178,7 @@ impl<'a> Show<'a> {
                     return Ok(());
                 }
                 *self.summary.summary.shown.entry(entry.what).or_default() += 1;
-                self.date(&mut entry);
+                entry.date(self.began);
                 match self.options.format {
                     Format::Json => write_json(&mut self.pages.out(), &entry)?,
                     Format::Table => {
@@ -195,12 +190,6 @@ impl<'a> Show<'a> {
             }
         }
         Ok(())
-    }
-
-    fn date(&self, entry: &mut Entry) {
-        entry.after = entry.at.as_secs_f64();
-        entry.time = self.began.map(|began| millis_of(began + entry.at));
-        entry.writes.iter_mut().for_each(|write| self.date(write));
     }
 
     /// Prints the summary, and returns the fault.
@@ -260,11 +249,4 @@ fn look(options: &SelectionOptions, is_json: bool) -> Look {
     let left_out: &[&str] = if options.all_fields { &[] } else { &["managedFields", "resourceVersion"] };
     let form = usize::from(is_json);
     Look { listed: LISTED[form], value: VALUE[form], left_out, secrets: options.show_secrets, members: Members::OfLong }
-}
-
-/// A date to the millisecond.
-fn millis_of(date: WallTime) -> String {
-    let mut text = MicroTime(date).to_string();
-    text.truncate("2026-11-22T14:53:47.123".len());
-    text + "Z"
 }

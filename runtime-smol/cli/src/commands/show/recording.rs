@@ -1,5 +1,6 @@
 //! The recording, and its dates.
 
+use super::filter::Filter;
 use crate::arguments::{Moment, SelectionOptions};
 use crate::error::CommandError;
 use listwatch::file::{CaptureError, History, Timeline};
@@ -27,6 +28,22 @@ impl Recording {
         // A capture without a date of its own is as old as its objects say.
         let began = timeline.began().or_else(|| History::from_file(file).ok()?.began());
         Ok(Self { timeline, began })
+    }
+
+    /// A recording, and what is selected of it.
+    pub(super) fn selected(options: &SelectionOptions, file: &Path) -> Result<(Self, Filter), CommandError> {
+        let recording = Self::open(options, file)?;
+        let (since, until) = moments(options, recording.began)?;
+        let filter = Filter::of(options, since, until);
+        Ok((recording.of_keys(&filter), filter))
+    }
+
+    /// Passes over the lines that cannot name a selected key.
+    pub(super) fn of_keys(mut self, filter: &Filter) -> Self {
+        if let Some(text) = filter.text_of_keys() {
+            self.timeline = self.timeline.naming(text);
+        }
+        self
     }
 }
 

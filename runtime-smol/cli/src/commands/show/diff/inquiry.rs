@@ -55,13 +55,8 @@ impl<'s> Inquiry<'s> {
         let is_meant = |cause: &&Entry| {
             let is_made = MADE.contains(&&*cause.event);
             match field {
-                None => {
-                    if is_there {
-                        is_made
-                    } else {
-                        ENDED.contains(&&*cause.event)
-                    }
-                }
+                None if is_there => is_made,
+                None => ENDED.contains(&&*cause.event),
                 Some(field) => {
                     let mut fields = cause.changes.iter().chain(&cause.answered).map(|change| &*change.field);
                     (is_made && cause.changes.is_empty())

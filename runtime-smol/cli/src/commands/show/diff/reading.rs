@@ -3,8 +3,7 @@
 use crate::arguments::SelectionOptions;
 use crate::commands::show::entry::Entry;
 use crate::commands::show::filter::Filter;
-use crate::commands::show::millis_of;
-use crate::commands::show::recording::{Recording, moments};
+use crate::commands::show::recording::Recording;
 use crate::commands::show::resource::name_of;
 use crate::commands::show::state::State;
 use crate::commands::show::teller::Teller;
@@ -50,12 +49,7 @@ impl Reading {
         left_out: &'static [&'static str],
         file: &Path,
     ) -> Result<Self, CommandError> {
-        let Recording { mut timeline, began } = Recording::open(options, file)?;
-        let (since, until) = moments(options, began)?;
-        let filter = Filter::of(options, since, until);
-        if let Some(text) = filter.text_of_keys() {
-            timeline = timeline.naming(text);
-        }
+        let (Recording { timeline, began }, filter) = Recording::selected(options, file)?;
         let secrets = options.show_secrets;
         let look = Look { listed: FIELDS, value: VALUE, left_out, secrets, members: Members::Each };
         Ok(Self { timeline, began, teller: Teller::new(filter, look), number: 0, fault: None })
@@ -110,8 +104,7 @@ impl Reading {
             let writes = take(&mut entry.writes);
             for mut entry in writes.into_iter().chain([entry]).flat_map(|entry| self.teller.filter.selected(entry)) {
                 self.number += 1;
-                entry.after = entry.at.as_secs_f64();
-                entry.time = self.began.map(|began| millis_of(began + entry.at));
+                entry.date(self.began);
                 visitor.entry(self.number, entry);
             }
         }

@@ -34,24 +34,7 @@ pub(crate) fn table(settings: &Settings) -> String {
         row([(*size).to_owned(), format!("{our:.0}"), ours, format!("{their:.0}"), theirs, ratio(*our, *their)])
     });
     let columns = ["objects", "ns an update", "to the first row", "client-go", "to the first row", "ratio"];
-    head(columns) + &rows.collect::<String>() + "\n" + &plot(sizes, &ours, &theirs)
-}
-
-/// Of both sides to the smallest size, which is 1.
-fn plot(sizes: &[&str], ours: &[f64], theirs: &[f64]) -> String {
-    let line = |figures: &[f64]| {
-        figures.iter().map(|figure| format!("{:.2}", figure / figures[0])).collect::<Vec<_>>().join(", ")
-    };
-    let highest = ours.iter().map(|it| it / ours[0]).chain(theirs.iter().map(|it| it / theirs[0])).fold(1.0, f64::max);
-    format!(
-        "```mermaid\nxychart-beta\n    title \"Time of an update, to that among {} objects (lines: listwatch, then \
-         client-go)\"\n    x-axis \"objects\" [{}]\n    y-axis \"times\" 0 --> {:.0}\n    line [{}]\n    line [{}]\n```\n",
-        sizes[0],
-        sizes.join(", "),
-        highest.ceil(),
-        line(ours),
-        line(theirs),
-    )
+    head(columns) + &rows.collect::<String>()
 }
 
 fn nanoseconds(program: &str, sizes: &[&str]) -> Vec<f64> {

@@ -100,7 +100,7 @@ impl<K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWor
     ///
     /// While all workers are busy and the lock is in demand, the key waits in front of it, each key once and in the order of
     /// the calls. So a producer does not wait for a worker that has the lock. A worker takes such keys into the queue if it has no ready
-    /// key, and each time that 64 keys were handed out. If 65,536 keys wait, the call takes all of them in. While a
+    /// key, and each time that 64 keys were handed out. If a million keys wait, the call takes all of them in. While a
     /// worker sleeps, the key goes into the queue at once, and so does each key of a queue with
     /// [metrics](WorkQueue::with_metrics).
     ///

@@ -207,10 +207,10 @@ fn posted_keys_come_out_in_their_order_each_of_them_once() {
 fn a_full_inbox_is_added_to_the_queue_with_the_key_that_found_it_full() {
     let queue = SharedWorkQueue::<Counted, Crowded>::default();
     queue.add(Counted(0));
-    (1..=1 << 16).for_each(|key| queue.add(Counted(key)));
+    (1..=1 << 20).for_each(|key| queue.add(Counted(key)));
     COMPARED.set(0);
     queue.add(Counted(1));
-    assert_eq!(queue.dispatch.read_bare(|queue| queue.len()), (1 << 16) + 1);
+    assert_eq!(queue.dispatch.read_bare(|queue| queue.len()), (1 << 20) + 1);
     assert_eq!((queue.stats().merged, COMPARED.get() > 0), (1, true));
 }
 

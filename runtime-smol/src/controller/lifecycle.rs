@@ -71,6 +71,9 @@ impl Streams {
         let feeds = spawn_feeds(&tasks, state, feeds);
         let timeouts = tasks.spawn(follow_timeouts(Arc::clone(state), own).boxed());
         audits.into_iter().for_each(|audits| tasks.spawn_detached(report_audits(Arc::clone(state), audits).boxed()));
+        if !state.clock.is_simulated() {
+            tasks.spawn_detached(report_blocked(Arc::clone(state), Arc::clone(&ending.workers)).boxed());
+        }
         let events = Events::begin(state, &tasks);
         let life = async {
             let mut elected = elected.as_mut();
@@ -240,6 +243,11 @@ async fn first<F: Future + Unpin>(futures: &mut [F]) -> F::Output {
 async fn lost(workers: &WorkerStates<Key>) -> Result<(), RunError> {
     workers.lost().await;
     Err(RunError::Panicked("a worker's thread panicked".into()))
+}
+
+/// Reports each reconcile that blocks its thread.
+async fn report_blocked(state: Arc<ControllerState>, workers: Arc<WorkerStates<Key>>) {
+    workers.tell_blocked(&state.clock, |key, after| state.report(&Report::Blocking { key, after })).await;
 }
 
 /// Adds the keys that are due, until the controller has stopped. Of the periods that pass while the keys of one are added,

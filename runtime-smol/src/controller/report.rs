@@ -57,6 +57,16 @@ pub enum Report<'a> {
         /// The time that the reconcile took until then.
         after: Duration,
     },
+    /// A reconcile blocks its thread, and holds up the others of that thread: it computes, or calls what blocks. This is
+    /// told within a second, while it goes on, and again each time that its time has doubled.
+    /// [`Context::blocking`](super::Context::blocking) runs such work on a thread of its own. Under a simulated clock, it is
+    /// not told.
+    Blocking {
+        /// The key that is reconciled.
+        key: &'a Key,
+        /// The least time for which the thread has been blocked.
+        after: Duration,
+    },
     /// A mapper or a predicate panicked over an object, and the stream goes on. The keys of a mapper that panicked are not
     /// known, so all keys of the own kind are reconciled within a minute. If a predicate panicked, the update counts.
     MapperPanicked {
@@ -207,6 +217,7 @@ impl Report<'_> {
             Self::Failed { key, error, .. } => (key.to_string(), error.to_string()),
             Self::Panicked { key, message } => (key.to_string(), (*message).to_owned()),
             Self::Overdue { key, .. } => (key.to_string(), "overdue".to_owned()),
+            Self::Blocking { key, .. } => (key.to_string(), "blocking".to_owned()),
             Self::MapperPanicked { key, message, .. } => (key.to_string(), (*message).to_owned()),
             Self::SourceFailed { source, failure, .. } => ((*source).to_owned(), failure.failure.to_string()),
             Self::WriteTimedOut { key, written } => (key.to_string(), format!("late {written}")),
@@ -261,6 +272,7 @@ impl Report<'_> {
             Self::Failed { .. } => (Level::WARN, "failed"),
             Self::Panicked { .. } => (Level::ERROR, "panicked"),
             Self::Overdue { .. } => (Level::WARN, "overdue"),
+            Self::Blocking { .. } => (Level::WARN, "blocking"),
             Self::MapperPanicked { .. } => (Level::ERROR, "mapper_panicked"),
             Self::DropPanicked { .. } => (Level::ERROR, "drop_panicked"),
             Self::SourceFailed { .. } => (Level::DEBUG, "source_failed"),
@@ -290,6 +302,7 @@ impl Report<'_> {
             Self::Failed { key, .. }
             | Self::Panicked { key, .. }
             | Self::Overdue { key, .. }
+            | Self::Blocking { key, .. }
             | Self::MapperPanicked { key, .. }
             | Self::WriteTimedOut { key, .. }
             | Self::WriteLoop { key, .. }
@@ -356,6 +369,10 @@ impl fmt::Display for Report<'_> {
             }
             Self::Overdue { key, after } => {
                 write!(f, "{}: the reconcile was dropped after {after:?}", Printable::new(key.as_str()))
+            }
+            Self::Blocking { key, after } => {
+                let key = Printable::new(key.as_str());
+                write!(f, "{key}: the reconcile has blocked its thread for {after:?}; `cx.blocking` gives it another")
             }
             Self::MapperPanicked { source, key, message } => {
                 let (source, key) = (Printable::new(source), Printable::new(key.as_str()));

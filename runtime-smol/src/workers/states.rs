@@ -31,6 +31,8 @@ struct States<K> {
     /// The keys whose reconcile was dropped.
     dropped: Vec<K>,
     has_failed: bool,
+    /// The task that [tells of blocked threads](WorkerStates::tell_blocked) sleeps until a worker is polled.
+    is_unwatched: bool,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,7 @@ struct WorkerState<K> {
     key: Option<K>,
     /// A thread polls it now.
     is_polled: bool,
+    polls: u64,
     has_left: bool,
     waker: Option<Waker>,
 }
@@ -65,15 +68,20 @@ impl<K> Unfinished<K> {
     }
 }
 
+/// A poll that is found at two looks blocks its thread. So it is told before a second has passed.
+const LOOK: Duration = Duration::from_millis(450);
+
 /// If a thread polls a worker at the deadline, the poll has so much time to return.
 const TO_RETURN: Duration = Duration::from_millis(100);
 
 impl<K> WorkerStates<K> {
     /// A worker for each of `threads`. Workers whose thread has the same number share it.
     pub(crate) fn on(threads: impl IntoIterator<Item = usize>) -> Arc<Self> {
-        let worker = |thread| WorkerState { thread, key: None, is_polled: false, has_left: false, waker: None };
+        let worker =
+            |thread| WorkerState { thread, key: None, is_polled: false, polls: 0, has_left: false, waker: None };
         let workers = threads.into_iter().map(worker).collect();
-        let states = Mutex::new(States { workers, over_at: None, dropped: Vec::new(), has_failed: false });
+        let (over_at, dropped, has_failed, is_unwatched) = (None, Vec::new(), false, false);
+        let states = Mutex::new(States { workers, over_at, dropped, has_failed, is_unwatched });
         Arc::new(Self { states, is_over: AtomicBool::new(false), waiting: Arc::default() })
     }
 
@@ -96,6 +104,21 @@ impl<K> WorkerStates<K> {
     /// Waits until a worker has left.
     pub(crate) async fn lost(&self) {
         self.waiting.until(|| self.states.lock().workers.iter().any(|worker| worker.has_left).then_some(())).await;
+    }
+
+    /// Tells the keys whose reconcile blocks its thread, each with the least time for which it has: while it does so, and
+    /// again whenever that time has doubled. If no worker is polled, it sleeps.
+    pub(crate) async fn tell_blocked(&self, clock: &Clock, mut tell: impl FnMut(&K, Duration))
+    where
+        K: Clone,
+    {
+        let mut seen = Vec::new();
+        loop {
+            clock.sleep(LOOK).await;
+            let blocked = self.states.lock().look(&mut seen);
+            blocked.iter().for_each(|(key, looks)| tell(key, LOOK * *looks));
+            self.waiting.until(|| (!self.states.lock().is_unwatched).then_some(())).await;
+        }
     }
 
     /// Waits until each worker has left, or blocks its thread although its time to return is over.
@@ -133,6 +156,22 @@ impl<K> WorkerStates<K> {
 }
 
 impl<K> States<K> {
+    /// Compares the polls with those `seen` at the last look, each with the number of looks that have found it. Returns the
+    /// keys of those to be told.
+    fn look(&mut self, seen: &mut Vec<(u64, u32)>) -> Vec<(K, u32)>
+    where
+        K: Clone,
+    {
+        seen.resize(self.workers.len(), (0, 0));
+        self.is_unwatched = !self.workers.iter().any(|worker| worker.is_polled);
+        let found = self.workers.iter().zip(seen).filter_map(|(worker, (poll, looks))| {
+            let is_same = worker.is_polled && *poll == worker.polls;
+            (*poll, *looks) = (worker.polls, if is_same { *looks + 1 } else { 0 });
+            looks.is_power_of_two().then_some((worker.key.clone()?, *looks))
+        });
+        found.collect()
+    }
+
     /// The threads on which a reconcile is being polled. None of their workers can leave.
     fn blocked_threads(&self) -> BTreeSet<usize> {
         let blocks = |worker: &&WorkerState<K>| worker.is_polled && worker.key.is_some();
@@ -188,16 +227,17 @@ impl<K> WorkerHandle<K> {
         });
     }
 
-    /// Notes that a thread polls the worker. After the deadline, the task that [joins](WorkerStates::join) is woken: this
-    /// worker may block its thread now.
+    /// Notes that a thread polls the worker. It may block its thread from now on: the task that tells so is woken if it
+    /// sleeps, and after the deadline the one that [joins](WorkerStates::join).
     fn begin_poll(&self, waker: &Waker) {
         let waker = waker.clone();
-        let _last = self.with(|states, number| {
+        let (_last, was_unwatched) = self.with(|states, number| {
             let worker = &mut states.workers[number];
             worker.is_polled = true;
-            worker.waker.replace(waker)
+            worker.polls += 1;
+            (worker.waker.replace(waker), core::mem::take(&mut states.is_unwatched))
         });
-        if self.is_over() {
+        if was_unwatched || self.is_over() {
             self.states.waiting.wake_by_ref();
         }
     }
@@ -225,6 +265,24 @@ mod tests {
     use core::task::Context;
     use listwatch_tests::wait::{in_time, waker_with_drop};
     use smol::future::block_on;
+
+    #[test]
+    fn a_poll_that_goes_on_is_told_while_it_does_and_each_time_that_it_has_doubled() {
+        let states = WorkerStates::on([0, 1]);
+        let [blocks, waits] = [0, 1].map(|number| states.handle(number));
+        waits.take(8);
+        let (mut told, mut looks) = (Vec::new(), 0);
+        block_on(blocks.run(async {
+            blocks.take(7);
+            let mut seen = Vec::new();
+            while looks < 9 {
+                looks += 1;
+                let blocked = states.states.lock().look(&mut seen);
+                told.extend(blocked.into_iter().map(|(key, times)| (looks, key, times)));
+            }
+        }));
+        assert_eq!(told, [(2, 7, 1), (3, 7, 2), (5, 7, 4), (9, 7, 8)]);
+    }
 
     #[test]
     fn a_worker_that_gives_its_thread_back_soon_after_the_deadline_does_not_count_as_blocked() {

@@ -2,7 +2,7 @@
 
 use crate::reconcilers::support::{Log, Stage, StopOnDrop};
 use core::time::Duration;
-use listwatch::controller::{Outcome, RunError};
+use listwatch::controller::{Outcome, Report, RunError};
 use listwatch::{Clock, Key};
 use listwatch_tests::sim::Troubles;
 use listwatch_tests::wait::{PATIENCE, wait_until};
@@ -125,6 +125,34 @@ fn a_key_goes_to_a_sleeping_thread_while_another_one_computes() {
     let other = reconciled.recv_timeout(PATIENCE);
     release.send(()).unwrap();
     assert_eq!(other.map(|(key, _)| key), Ok("web/other".to_owned()), "it waits for the thread that computes");
+    drop(started);
+}
+
+#[test]
+fn a_reconcile_that_blocks_its_thread_is_reported_while_it_does_and_one_that_waits_is_not() {
+    let stage = real();
+    ["blocks", "waits"].into_iter().for_each(|name| stage.put(name));
+    let ((tell, told), (release, released)) = (channel(), channel::<()>());
+    let released = Mutex::new(released);
+    let controller = stage.controller().workers(2).threads(2).on_report(move |_, report| {
+        if let Report::Blocking { key, after } = report {
+            _ = tell.send((key.to_string(), *after));
+        }
+    });
+    let controller = controller.calls(async move |cx, key: Key| {
+        if key.name() == "blocks" {
+            _ = released.lock().unwrap().recv_timeout(PATIENCE);
+        } else {
+            cx.clock().sleep(PATIENCE).await;
+        }
+        Ok(Outcome::Done)
+    });
+    let started = controller.start().unwrap();
+    let look = Duration::from_millis(450);
+    for times in [1, 2] {
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(("web/blocks".to_owned(), look * times)));
+    }
+    release.send(()).unwrap();
     drop(started);
 }
 

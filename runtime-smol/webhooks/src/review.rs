@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_change_that_would_lose_fields_fails_and_a_denial_patches_nothing() {
         let renames = mutating::<Foo>(|request| {
-            request.object.spec.ports[0].name = "other".to_owned();
+            request.object.spec.ports[0] = Port { name: "other".to_owned(), port: 2 };
             Ok(())
         });
         let object = json!({ "spec": { "ports": [{ "name": "a", "port": 1, "unknown": 1 }] } });

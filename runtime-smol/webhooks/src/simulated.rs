@@ -24,6 +24,7 @@ impl Webhooks {
     ///
     /// #[derive(serde::Deserialize)]
     /// struct ConfigMap {
+    ///     #[serde(default)]
     ///     data: BTreeMap<String, String>,
     /// }
     ///

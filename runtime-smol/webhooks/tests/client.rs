@@ -17,7 +17,6 @@ pub(crate) struct Connection(StreamOwned<ClientConnection, TcpStream>);
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    pub(crate) head: String,
     pub(crate) body: String,
 }
 
@@ -67,7 +66,7 @@ impl Connection {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         self.0.read_exact(&mut body)?;
-        Ok(Answer { status, head, body: String::from_utf8(body).map_err(io::Error::other)? })
+        Ok(Answer { status, body: String::from_utf8(body).map_err(io::Error::other)? })
     }
 
     /// Whether the peer closes the connection.

@@ -44,8 +44,8 @@ fn a_simulated_cluster_converts_by_the_functions() {
     new.replace("a", &shown).send(&cluster).unwrap();
     assert_eq!(old.get("a").send(&cluster).unwrap()["spec"], json!({ "replicas": 5 }));
     assert_eq!(new.list().send(&cluster).unwrap().items[0]["spec"], json!({ "size": 5 }));
+    let mut shown = new.get("a").send(&cluster).unwrap();
     shown["spec"]["size"] = json!(13);
-    shown["metadata"]["resourceVersion"] = Value::Null;
     let (code, message) = refusal(new.replace("a", &shown).send(&cluster));
     assert!(code == 500 && message.contains("Kind=Foo failed: Foo \"a\" cannot be converted"), "{message}");
     assert!(message.ends_with("13 is no size"), "{message}");

@@ -13,6 +13,8 @@ const SKEW: Duration = Duration::from_secs(3600);
 
 /// Makes a certificate for servers of these names, and the authority that signed it. The key of the authority is gone.
 pub(crate) fn issue(names: Vec<String>, now: WallTime, lifetime: Duration) -> Result<Pair, rcgen::Error> {
+    // As it is stored.
+    let now = now.truncated_to_seconds();
     let expires = now + lifetime;
     let params = |names: &[String], name: String| {
         let mut params = CertificateParams::new(names)?;

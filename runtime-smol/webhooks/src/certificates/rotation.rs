@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_certificate_is_prepared_at_half_of_its_time_and_served_once_it_is_known() {
-        let step = |stored: &Stored, second, is_known| super::step(Some(stored), &names(&["a"]), at(second), is_known);
+        let step = |stored: &Stored, second, is_known| step(Some(stored), &names(&["a"]), at(second), is_known);
         let stored = Stored::begun(pair(0), None);
         assert_eq!([49, 50].map(|second| step(&stored, second, true)), [Step::Keep, Step::Prepare]);
         let stored = stored.prepared(pair(50));
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_certificate_that_cannot_be_used_is_replaced_at_once() {
         let stored = Stored::begun(pair(0), None);
-        let step = |stored, wanted: &[&str], second| super::step(stored, &names(wanted), at(second), false);
+        let step = |stored, wanted: &[&str], second| step(stored, &names(wanted), at(second), false);
         assert_eq!(step(None, &["a"], 0), Step::Begin);
         assert_eq!(step(Some(&stored), &["a"], 100), Step::Begin, "expired");
         assert_eq!(step(Some(&stored), &["a", "b"], 0), Step::Begin, "of another name");

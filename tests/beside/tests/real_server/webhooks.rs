@@ -123,7 +123,7 @@ fn a_server_refuses_changes_and_converts_by_the_functions() {
     assert_eq!(stored["spec"], json!({ "replicas": 5 }));
     let listed = new.list().send(&stage.plane.client).unwrap();
     assert_eq!(listed.items[0]["spec"], json!({ "size": 5 }));
-    shown["metadata"]["resourceVersion"] = Value::Null;
+    let mut shown = get();
     shown["spec"]["size"] = json!(13);
     let refused = new.replace("a", &shown).send(&stage.plane.client).unwrap_err().to_string();
     assert!(refused.contains("13 is no size"), "{refused}");

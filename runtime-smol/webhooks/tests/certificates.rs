@@ -35,9 +35,11 @@ fn mount(folder: &Path, number: u32, [certificate, key]: [&str; 2]) {
 }
 
 fn is_answered(program: &Program, authorities: &str) -> bool {
-    let review = creation(&json!({})).to_string();
-    let connection = Connection::open(program.address(), authorities);
-    connection.is_ok_and(|mut it| it.post(VALIDATE, &review).unwrap().response()["allowed"] == true)
+    Connection::open(program.address(), authorities).is_ok_and(|mut connection| is_allowed(&mut connection))
+}
+
+fn is_allowed(connection: &mut Connection) -> bool {
+    connection.post(VALIDATE, &creation(&json!({})).to_string()).unwrap().response()["allowed"] == true
 }
 
 #[test]
@@ -49,14 +51,14 @@ fn files_that_a_kubelet_replaces_are_read_again() {
     wait_for("the program is ready", || program.serving.ready_check()().is_ok());
     assert!(is_answered(&program, &first) && program.authorities() == first);
     let mut open = program.connect();
+    assert!(is_allowed(&mut open));
     mount(folder.as_ref(), 2, [&second, &first_key]);
     wait_for("the pair does not fit", || program.reported("cannot be used together"));
     assert!(is_answered(&program, &first));
     mount(folder.as_ref(), 3, [&second, &second_key]);
     wait_for("the new pair is served", || is_answered(&program, &second));
     assert!(program.authorities() == second && !is_answered(&program, &first));
-    let answer = open.post(VALIDATE, &creation(&json!({})).to_string()).unwrap();
-    assert_eq!(answer.response()["allowed"], true, "an open connection goes on");
+    assert!(is_allowed(&mut open), "an open connection goes on");
     fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -4,6 +4,7 @@ use crate::foos::{FooV1, FooV2, definition, foo, webhooks};
 use crate::real_server::plane::{Plane, own_plane};
 use crate::real_server::sample_controller::stage::wait_for;
 use listwatch::World;
+use listwatch::http::HttpClient;
 use listwatch_core::Resource;
 use listwatch_core::api::{Api, ApiClient, ApiError, ApiResponse};
 use listwatch_webhooks::{Address, Certificates, Serving, Webhooks};
@@ -58,12 +59,12 @@ impl Stage {
         Api::new(&of.clone().in_namespace(&self.namespace))
     }
 
+    fn user(&self) -> User<'_> {
+        User { client: &self.plane.client, namespace: &self.namespace }
+    }
+
     fn try_create(&self, name: &str, spec: &Value, is_dry: bool) -> Result<Value, ApiError> {
-        let mut foo = foo(name, spec);
-        foo["metadata"]["namespace"] = json!(self.namespace);
-        let call = self.foos(&Resource::of::<FooV1>()).create(&foo);
-        let call = if is_dry { call.with_query("dryRun", "All") } else { call };
-        call.send(&self.plane.client)
+        self.user().try_create(name, spec, is_dry)
     }
 
     /// The code and the message of a refusal.
@@ -71,6 +72,24 @@ impl Stage {
         let refused = self.try_create(name, spec, false).expect_err("it is refused");
         let status = refused.status().unwrap_or_else(|| panic!("{refused}"));
         (status.code, status.message.to_string())
+    }
+}
+
+/// What a thread of a test has of the stage.
+#[derive(Clone, Copy)]
+struct User<'s> {
+    client: &'s HttpClient,
+    namespace: &'s str,
+}
+
+impl User<'_> {
+    fn try_create(self, name: &str, spec: &Value, is_dry: bool) -> Result<Value, ApiError> {
+        let mut foo = foo(name, spec);
+        foo["metadata"]["namespace"] = json!(self.namespace);
+        let foos = Api::new(&Resource::of::<FooV1>().in_namespace(self.namespace));
+        let call = foos.create(&foo);
+        let call = if is_dry { call.with_query("dryRun", "All") } else { call };
+        call.send(self.client)
     }
 }
 
@@ -147,11 +166,12 @@ fn a_function_that_hangs_is_given_up_as_its_policy_says() {
     let (code, message) = stage.refusal("a", &json!({ "replicas": 8 }));
     assert!(code == 500 && message.contains("failed calling webhook"), "{code} {message}");
     assert!((900..2900).contains(&begin.elapsed().as_millis()), "{:?}", begin.elapsed());
+    let user = stage.user();
     thread::scope(|scope| {
         let hanging: Vec<_> =
-            (0..8).map(|_| scope.spawn(|| stage.try_create("a", &json!({ "replicas": 8 }), true))).collect();
+            (0..8).map(|_| scope.spawn(move || user.try_create("a", &json!({ "replicas": 8 }), true))).collect();
         let begin = Instant::now();
-        assert!(stage.try_create("quick", &json!({}), true).is_ok());
+        assert!(user.try_create("quick", &json!({}), true).is_ok());
         assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
         assert!(hanging.into_iter().all(|it| it.join().unwrap().is_err()));
     });
@@ -168,12 +188,13 @@ fn ten_rotations_under_load_fail_no_request() {
     let Some(stage) = Stage::of("rotating", webhooks(), Duration::from_secs(20)) else { return };
     let secrets = Resource::named("v1/secrets").unwrap().in_namespace(&stage.namespace);
     let (mut served, mut bundles, sent) = (BTreeSet::new(), BTreeSet::new(), AtomicU32::new(0));
+    let user = stage.user();
     let (is_over, begin) = (AtomicBool::new(false), Instant::now());
     thread::scope(|scope| {
         let load = || {
             while !is_over.load(Ordering::Relaxed) {
                 let number = sent.fetch_add(1, Ordering::Relaxed);
-                let made = stage.try_create(&format!("a-{number}"), &json!({}), true);
+                let made = user.try_create(&format!("a-{number}"), &json!({}), true);
                 assert_eq!(made.unwrap()["spec"]["replicas"], 1);
             }
         };

@@ -14,8 +14,10 @@ pub(crate) struct Conversion {
     pub(crate) plural: &'static str,
     pub(crate) from: &'static str,
     pub(crate) to: &'static str,
-    convert: Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>,
+    convert: Box<Convert>,
 }
+
+type Convert = dyn Fn(&Value) -> Result<Value, String> + Send + Sync;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

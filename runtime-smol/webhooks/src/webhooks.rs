@@ -187,11 +187,11 @@ impl Webhooks {
     /// The answer, or the status and the reason for none.
     pub(crate) fn try_answer(&self, path: &str, body: &[u8]) -> Result<Answer, (u16, String)> {
         let review = caught_call(|| self.review(path, body))
-            .map_err(|panic| (500, format!("the function of {path} panicked: {panic}")))?;
+            .map_err(|panic| (500, format!("the function panicked: {panic}")))?;
         match review {
             Some(Ok(review)) => Ok(Answer { status: 200, body: review.to_string().into_bytes() }),
             Some(Err(Fault::Malformed(why))) => Err((400, why)),
-            Some(Err(Fault::Failed(why))) => Err((500, format!("the function of {path} failed: {why}"))),
+            Some(Err(Fault::Failed(why))) => Err((500, format!("the function failed: {why}"))),
             None => Err((404, format!("no function has the path {path}"))),
         }
     }

@@ -40,8 +40,9 @@ impl Stage {
         let mut plane = own_plane()?;
         let (namespace, address) = (plane.namespace(test), free_address());
         let definitions = Resource::named(DEFINITIONS).unwrap();
-        plane.create(&definitions, &definition());
         let name = definition()["metadata"]["name"].as_str().unwrap().to_owned();
+        assert!(wait_for(Duration::from_secs(30), || plane.get(&definitions, &name).is_none()), "that of another test");
+        plane.create(&definitions, &definition());
         let is_established = || {
             let found = plane.get(&definitions, &name).unwrap();
             found["status"]["conditions"].to_string().contains("InitialNamesAccepted")

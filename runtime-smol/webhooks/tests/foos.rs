@@ -45,6 +45,7 @@ impl TryFrom<FooV2> for FooV1 {
 }
 
 /// A Foo of version 1 has one replica, unless it says another number, and ten at most. Some numbers do more.
+#[expect(clippy::disallowed_methods, reason = "a function that hangs")]
 pub(crate) fn webhooks() -> Webhooks {
     Webhooks::new("foos")
         .mutates::<FooV1>(|request| {

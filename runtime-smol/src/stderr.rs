@@ -17,11 +17,11 @@ pub(crate) fn write_line(clock: &Clock, line: impl Display) {
 /// Writes lines, of which many may be about the same. Of these it writes the 1st, 2nd, 4th, 8th and so on, with a count
 /// (client-go's event correlator).
 #[derive(Default)]
-pub(crate) struct Folded(Mutex<Repeats>);
+pub struct Folded(Mutex<Repeats>);
 
 impl Folded {
     /// Writes a line. Lines with the same subject and message are counted; one without them is always written.
-    pub(crate) fn write_line(&self, clock: &Clock, message: Option<(String, String)>, line: impl Display) {
+    pub fn write_line(&self, clock: &Clock, message: Option<(String, String)>, line: impl Display) {
         match message.map_or(1, |message| self.times(clock.now(), &message)) {
             1 => write_line(clock, line),
             times if times.is_power_of_two() => write_line(clock, format_args!("{line} ({times} times)")),
@@ -33,6 +33,8 @@ impl Folded {
         self.0.lock().count(now, message)
     }
 }
+
+listwatch_core::summary!("Folded" for Folded);
 
 /// How often each message was reported.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 use super::probes::Checks;
 use super::site::OpsSite;
 use crate::metrics::Metrics;
-use crate::served::{Limits, serve};
+use crate::served::{Limits, Plain, serve};
 use async_executor::Executor;
 use core::time::Duration;
 use smol::Async;
@@ -115,7 +115,7 @@ impl Endpoint {
 /// Serves until the end of the handle.
 fn run(listener: Async<TcpListener>, site: OpsSite, stopped: &Receiver<()>) {
     let executor = Executor::new();
-    let serving = async { match serve(listener.into(), &executor, LIMITS, site).await {} };
+    let serving = async { match serve(listener.into(), &executor, LIMITS, Plain, site).await {} };
     let stopping = async { _ = stopped.recv().await };
     // The drop of the executor closes all connections.
     smol::block_on(executor.run(or(stopping, serving)));

@@ -27,14 +27,41 @@ pub trait Site: Clone + Send + Sync + 'static {
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
+/// How the bytes of requests come out of a connection: plainly, or by TLS.
+pub trait Opening: Clone + Send + Sync + 'static {
+    /// The bytes of requests, and of answers.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Opens a connection, within the time that its first head may take.
+    fn open(&self, stream: TcpStream) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+/// Without TLS.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain;
+
+impl Opening for Plain {
+    type Stream = TcpStream;
+
+    async fn open(&self, stream: TcpStream) -> io::Result<TcpStream> {
+        Ok(stream)
+    }
+}
+
 /// Answers the requests on all connections of a listener, for ever.
-pub async fn serve(listener: TcpListener, executor: &Executor<'static>, limits: Limits, site: impl Site) -> Infallible {
+pub async fn serve(
+    listener: TcpListener,
+    executor: &Executor<'static>,
+    limits: Limits,
+    opening: impl Opening,
+    site: impl Site,
+) -> Infallible {
     let places = Places::new(limits.connections);
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let place = places.take().await;
-                executor.spawn(connection(stream, place, limits, site.clone())).detach();
+                executor.spawn(connection(stream, place, limits, opening.clone(), site.clone())).detach();
             }
             // Too many open files, for example: other connections may end.
             Err(_) => drop(Timer::after(Duration::from_millis(100)).await),
@@ -43,13 +70,14 @@ pub async fn serve(listener: TcpListener, executor: &Executor<'static>, limits: 
 }
 
 /// A connection ends by its client, or by a limit.
-async fn connection(stream: TcpStream, place: Place, limits: Limits, site: impl Site) {
+async fn connection(stream: TcpStream, place: Place, limits: Limits, opening: impl Opening, site: impl Site) {
     let _slower_without = stream.set_nodelay(true);
     let place = Arc::new(place);
-    let service = service_fn(|request| {
+    let service = service_fn(|mut request: Request<Incoming>| {
         let (place, site, client) = (Arc::clone(&place), site.clone(), stream.clone());
         async move {
             place.asked();
+            request.extensions_mut().insert(Arrival(Arc::clone(&place)));
             let answer = site.answer(request).await;
             let answering = place.answering();
             Ok::<_, Infallible>(answer.map(|body| Held::new(body, client, answering)))
@@ -60,10 +88,26 @@ async fn connection(stream: TcpStream, place: Place, limits: Limits, site: impl 
     server.half_close(true);
     server.timer(SmolTimer::new()).header_read_timeout(limits.idle);
     server.max_header_size(limits.head).max_buf_size(2 * limits.head);
-    let connection = server.serve_connection(FuturesIo::new(Patient::new(stream.clone(), limits.stalled)), service);
+    let connection = async {
+        let Ok(stream) = opening.open(stream.clone()).await else { return };
+        drop(server.serve_connection(FuturesIo::new(Patient::new(stream, limits.stalled)), service).await);
+    };
     let leaves = or(place.left(), silent(&place, limits.first_head));
-    let _ended_by_the_client = or(async { drop(connection.await) }, leaves).await;
+    let _ended_by_the_client = or(connection, leaves).await;
 }
+
+/// In the extensions of each request: by it, a site keeps the connection while it computes an answer.
+#[derive(Clone)]
+pub struct Arrival(Arc<Place>);
+
+impl Arrival {
+    /// The whole request is there. Its connection stays until the value is dropped.
+    pub fn keep(&self) -> impl Send + use<> {
+        self.0.answering()
+    }
+}
+
+listwatch_core::summary!("Arrival" for Arrival);
 
 /// Waits until the first request of a connection is late.
 async fn silent(place: &Place, patience: Duration) {

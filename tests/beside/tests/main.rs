@@ -6,6 +6,9 @@
 #[path = "../../../runtime-smol/cli/tests/command.rs"]
 #[expect(dead_code, reason = "the suite of the command uses the rest")]
 mod command;
+#[path = "../../../runtime-smol/webhooks/tests/foos.rs"]
+#[expect(dead_code, reason = "the suite of webhooks uses the rest")]
+mod foos;
 mod handlers;
 mod kinds;
 #[cfg(unix)]

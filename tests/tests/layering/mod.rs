@@ -158,6 +158,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
     ("listwatch-cli", "runtime-smol/cli", &["listwatch-core", "listwatch", "listwatch-tests"]),
     ("listwatch-stand-ins", "runtime-smol/stand-ins", &["listwatch"]),
     ("listwatch-explore", "runtime-smol/explore", &["listwatch", "listwatch-stand-ins"]),
+    ("listwatch-webhooks", "runtime-smol/webhooks", &["listwatch-core", "listwatch", "listwatch-tests"]),
     (
         "listwatch-tests",
         "tests",
@@ -178,6 +179,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
             "listwatch-transport-file",
             "listwatch-simulated-cluster",
             "listwatch-stand-ins",
+            "listwatch-webhooks",
             "listwatch",
             "listwatch-tests",
         ],

@@ -1,6 +1,7 @@
 //! Functions of a test that change or refuse writes, as the webhooks of a cluster do.
 
 use super::fault;
+use super::patch;
 use super::refusal::Refusal;
 use core::fmt;
 use listwatch_core::change::apply_merge_patch;
@@ -83,8 +84,10 @@ impl Admission {
             let Review::Mutating(change) = &webhook.review else { continue };
             let mut object = changed.take().unwrap_or_else(|| write.object.clone());
             let patch = change(&AdmissionRequest { object: &object, ..*write }).map_err(|it| webhook.refusal(it))?;
-            if patch.is_object() {
-                apply_merge_patch(&mut object, &patch);
+            match patch {
+                Value::Object(_) => apply_merge_patch(&mut object, &patch),
+                Value::Array(_) => object = patch::json(&object, &patch)?,
+                _ => {}
             }
             changed = Some(object);
         }

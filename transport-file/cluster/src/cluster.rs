@@ -70,7 +70,7 @@ use std::sync::Arc;
 /// | definitions | a CustomResourceDefinition adds its versions, and becomes `Established` unless another one has its names; it goes with its objects |
 /// | schemas | custom resources are pruned, get defaults, and are checked with a server's messages and causes: types, formats, lists and maps, alternatives, embedded objects; what was wrong before an update may stay |
 /// | rules in CEL | with the feature `cel` (`testing-cel` of `listwatch`), those of `x-kubernetes-validations`; one that costs too much ends with an error |
-/// | versions of custom resources | they show the same objects, without a conversion of their fields |
+/// | versions of custom resources | they show the same objects, with the same fields unless a function of the test [converts](Self::convert_versions) them |
 /// | webhooks | functions of the test change and refuse the writes of clients ([`admit_mutating`](Self::admit_mutating)) |
 ///
 /// # What is left out
@@ -81,7 +81,7 @@ use std::sync::Arc;
 /// | the types of rules in CEL, and what they may cost at most | a definition with such a rule is taken; the rule fails as it is evaluated |
 /// | classes of Unicode in patterns (`\p{L}`); the formats of ISBNs, cards and RGB colours | a definition with such a pattern is refused; a text of such a format is taken |
 /// | warnings, as of unknown fields | they are dropped; `fieldValidation=Strict` refuses them, in custom resources |
-/// | webhooks that convert versions | the fields stay as they are |
+/// | the failure of a conversion, in reads | the fields stay as they are; a write is refused |
 /// | users, unless [`as_user`](Self::as_user) names one, and the roles that every cluster has | all is allowed; the test creates the roles |
 /// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
 /// | namespaces that must exist | every namespace takes objects |
@@ -405,7 +405,8 @@ impl SimulatedCluster {
         Self { line: Line { servers: servers.into(), ..self.line.clone() } }
     }
 
-    /// Lets a function change the writes of clients to these resources, by a merge patch (RFC 7386), or refuse them.
+    /// Lets a function change the writes of clients to these resources, or refuse them. It returns a merge patch (RFC
+    /// 7386), or a list that is a JSON patch (RFC 6902).
     ///
     /// All functions that change come before those of [`admit_validating`](Self::admit_validating). They are called under
     /// the lock of the cluster, so they must not use it. Requests for a scale, the methods of a test and the garbage
@@ -451,6 +452,29 @@ impl SimulatedCluster {
     ) {
         self.shared()
             .with(|inside| inside.server.admission().add(name, resources, Review::Validating(Box::new(check))));
+    }
+
+    /// Lets a function convert custom resources between the versions of their definition: an object, to a version such as
+    /// `example.com/v2`. It returns `None` for a kind that it does not convert. As on a server, it may change labels and
+    /// annotations, and no other metadata. It must not use the cluster.
+    ///
+    /// ```
+    /// use listwatch_simulated_cluster::SimulatedCluster;
+    ///
+    /// let cluster = SimulatedCluster::new();
+    /// cluster.convert_versions(|object, version| {
+    ///     let mut object = Some(object.clone()).filter(|object| object["kind"] == "Foo")?;
+    ///     let (from, to) = if version == "example.com/v2" { ("size", "replicas") } else { ("replicas", "size") };
+    ///     object["apiVersion"] = version.into();
+    ///     object["spec"][to] = object["spec"][from].take();
+    ///     Some(Ok(object))
+    /// });
+    /// ```
+    pub fn convert_versions(
+        &self,
+        convert: impl Fn(&Value, &str) -> Option<Result<Value, String>> + Send + Sync + 'static,
+    ) {
+        self.shared().with(|inside| inside.server.conversions().add(Box::new(convert)));
     }
 
     /// Calls `observer` after each change that is stored, whoever made it, beside the observers before it. It may use the

@@ -1,5 +1,6 @@
 //! The versions of custom resources that definitions add, and what a server makes of their objects.
 
+use super::conversion::Conversions;
 use super::definition::{storage, versions};
 use super::metadata::{Part, metadata_of};
 use super::refusal::{Cause, FieldError, number_text};
@@ -21,6 +22,7 @@ pub(super) struct Versions {
     served: BTreeMap<String, Arc<Version>>,
     /// The resources that have or had a definition, such as `example.com/foos`. Their other versions are not there.
     defined: BTreeSet<String>,
+    pub(super) conversions: Conversions,
 }
 
 /// A version of a custom resource.
@@ -40,6 +42,7 @@ pub(super) struct Version {
     rules: Option<Rules>,
     /// The schema of the version in which objects are stored; `None` if it is this one.
     stored: Option<Arc<Schema>>,
+    conversions: Conversions,
 }
 
 /// The paths of what a scale shows.
@@ -96,7 +99,8 @@ impl Versions {
             let mut kind = (*kind).clone();
             kind.api_version.clone_from(&home);
             let is_stored = version["name"] == stored_name;
-            let version = Version::read(definition, version, kind, (!is_stored).then(|| Arc::clone(&stored)));
+            let stored = (!is_stored).then(|| Arc::clone(&stored));
+            let version = Version::read(definition, version, kind, stored, self.conversions.clone());
             self.served.insert(collection, Arc::new(version));
         }
         self.served.values().find(|version| version.is_of(definition)).map(Arc::clone)
@@ -147,7 +151,13 @@ fn schema_of(version: &Value) -> Schema {
 }
 
 impl Version {
-    fn read(definition: &Value, version: &Value, kind: ServedKind, stored: Option<Arc<Schema>>) -> Self {
+    fn read(
+        definition: &Value,
+        version: &Value,
+        kind: ServedKind,
+        stored: Option<Arc<Schema>>,
+        conversions: Conversions,
+    ) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let scale = &version["subresources"]["scale"];
         let path =
@@ -167,6 +177,7 @@ impl Version {
             rules: Rules::read(&own),
             schema: own,
             stored,
+            conversions,
         }
     }
 
@@ -214,18 +225,20 @@ impl Version {
         prune(&self.schema, &mut applied.clone())
     }
 
-    /// An object of this version as it is stored.
-    pub(super) fn to_stored(&self, mut object: Value) -> Value {
+    /// An object of this version as it is stored. `Err` says why it cannot be converted.
+    pub(super) fn to_stored(&self, object: Value) -> Result<Value, String> {
+        let mut object = self.conversions.convert(object, &self.kind.api_version)?;
         object["apiVersion"] = json!(self.kind.api_version);
         if self.stored.is_some() {
             self.conform_stored(&mut object);
         }
-        object
+        Ok(object)
     }
 
-    /// A stored object in this version.
+    /// A stored object in this version. One that cannot be converted shows the fields that it has.
     pub(super) fn shown(&self, object: &Value) -> Value {
-        let mut object = object.clone();
+        let converted = self.conversions.convert(object.clone(), &self.api_version);
+        let mut object = converted.unwrap_or_else(|_| object.clone());
         object["apiVersion"] = json!(self.api_version);
         prune(&self.schema, &mut object);
         object
@@ -351,7 +364,7 @@ mod tests {
         assert_eq!((one.kind.name(), two.kind.name()), ("example.com/v1/foos".into(), "example.com/v1/foos".into()));
         let mut object = json!({ "apiVersion": "example.com/v2", "spec": { "new": "n", "old": "o", "both": "b" } });
         assert_eq!(two.conform(&mut object), Ok(vec!["spec.old".to_owned()]));
-        let stored = two.to_stored(object);
+        let stored = two.to_stored(object).unwrap();
         assert_eq!(stored["spec"], json!({ "both": "b" }));
         assert_eq!(two.shown(&stored)["apiVersion"], "example.com/v2");
         all.define(&mut kinds, &definition(false)).unwrap();

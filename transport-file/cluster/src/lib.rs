@@ -14,6 +14,7 @@ mod client;
 mod cluster;
 mod collector;
 mod config_data;
+mod conversion;
 mod custom;
 mod decoding;
 mod definition;

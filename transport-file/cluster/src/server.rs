@@ -11,6 +11,7 @@ use super::admission::{self, Admission, AdmissionRequest};
 use super::apply::FieldOwners;
 use super::cache::{Cache, Lag, Reach};
 use super::collector::{Collector, NAMESPACES};
+use super::conversion::Conversions;
 use super::custom::{Version, Versions};
 use super::events;
 use super::form::Form;
@@ -184,6 +185,11 @@ impl Server {
 
     pub(super) fn kinds(&mut self) -> &mut Kinds {
         &mut self.kinds
+    }
+
+    /// The functions that convert versions.
+    pub(super) fn conversions(&self) -> &Conversions {
+        &self.versions.conversions
     }
 
     pub(super) fn admission(&mut self) -> &mut Admission {

@@ -110,7 +110,7 @@ pub(super) fn create(
     if let Some(stored) = store.object(&kind.name(), &place.key()) {
         return Err(Refusal::already_exists(kind, name, is_deleting(stored), has_prefix));
     }
-    let object = place.to_stored(object);
+    let object = place.to_stored(object)?;
     limits::check_stored(&object)?;
     Ok(store.put(moment.now, kind, &place.key(), object))
 }
@@ -271,7 +271,7 @@ pub(super) fn update(
     if kind.has_generation && (has_noted || differs(kind, &wanted, &before)) {
         metadata_of(&mut wanted).insert("generation".into(), json!(generation(&before).saturating_add(1)));
     }
-    let wanted = place.to_stored(wanted);
+    let wanted = place.to_stored(wanted)?;
     if wanted == *stored {
         return Ok(stored);
     }

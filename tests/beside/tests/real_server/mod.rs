@@ -22,3 +22,4 @@ mod simulated_cluster;
 mod size;
 mod stand_ins;
 mod tables;
+mod webhooks;

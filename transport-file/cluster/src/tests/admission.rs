@@ -76,3 +76,50 @@ fn a_changed_custom_resource_obeys_its_schema() {
     let (code, refused) = send(&cluster, "POST /apis/example.com/v1/namespaces/web/foos", &foo("b"));
     assert_eq!((code, &refused["details"]["causes"][0]["field"]), (422, &json!("spec.size")), "{refused}");
 }
+
+#[test]
+fn a_json_patch_changes_a_write_or_refuses_it() {
+    let cluster = SimulatedCluster::new();
+    cluster.admit_mutating("list.example.com", &["v1/pods"], |request| {
+        let path = if request.name == "a" { "/metadata/labels" } else { "/gone/labels" };
+        Ok(json!([{ "op": "add", "path": path, "value": { "team": "web" } }]))
+    });
+    let (code, made) = send(&cluster, &format!("POST {PODS}"), &named("a"));
+    assert_eq!((code, &made["metadata"]["labels"]), (201, &json!({ "team": "web" })), "{made}");
+    assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("b")).0, 422);
+}
+
+#[test]
+fn a_function_converts_versions_and_changes_no_other_metadata_than_labels() {
+    const FOOS: &str = "/apis/example.com/v2/namespaces/web/foos";
+    let cluster = SimulatedCluster::new();
+    let spec = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    let version = |name: &str| json!({ "name": name, "served": true, "storage": name == "v1", "schema": schema });
+    define_foos(&cluster, &version("v1"));
+    let versions = json!({ "spec": { "versions": [version("v1"), version("v2")] } });
+    let definitions = "apiextensions.k8s.io/v1/customresourcedefinitions";
+    cluster.patch(definitions, "foos.example.com", versions).expect("two versions");
+    cluster.convert_versions(|object, version| {
+        let mut object = Some(object.clone()).filter(|object| object["kind"] == "Foo")?;
+        let (from, to) = if version == "example.com/v2" { ("old", "new") } else { ("new", "old") };
+        if object["spec"][from] == "bad" {
+            return Some(Err("it is bad".to_owned()));
+        }
+        object["spec"] = json!({ to: object["spec"][from] });
+        object["metadata"] = json!({ "name": "other", "labels": { "to": to } });
+        Some(Ok(object))
+    });
+    let foo = |name: &str, value: &str| {
+        let metadata = json!({ "name": name });
+        json!({ "apiVersion": "example.com/v2", "kind": "Foo", "metadata": metadata, "spec": { "new": value } })
+    };
+    let (code, made) = send(&cluster, &format!("POST {FOOS}"), &foo("a", "1"));
+    assert_eq!((code, &made["spec"], &made["metadata"]["name"]), (201, &json!({ "new": "1" }), &json!("a")), "{made}");
+    let stored = cluster.get("example.com/v1/foos", "web/a").expect("a foo");
+    assert_eq!((&stored["spec"], &stored["metadata"]["labels"]), (&json!({ "old": "1" }), &json!({ "to": "old" })));
+    let (code, refused) = send(&cluster, &format!("POST {FOOS}"), &foo("b", "bad"));
+    let message = "conversion webhook for example.com/v2, Kind=Foo failed: it is bad";
+    assert_eq!((code, &refused["message"]), (500, &json!(message)));
+    assert!(cluster.get("example.com/v1/foos", "web/b").is_err());
+}

@@ -73,7 +73,8 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
             messages::print("warning: whoever reaches this address can read the recording, without a credential");
         }
         output::print(greeting(options, &timeline, &resources, address).as_bytes()).map_err(CommandError::Output)?;
-        let serving = async { match served::serve(listener, &executor, http::LIMITS, site.clone()).await {} };
+        let serving =
+            async { match served::serve(listener, &executor, http::LIMITS, served::Plain, site.clone()).await {} };
         let playing = async {
             if let Some(passing) = passing(options) {
                 timeline.play(&site, passing, &clock).await;

@@ -253,6 +253,7 @@
 
 mod acts;
 mod context;
+mod definitions;
 mod election;
 mod error;
 mod events;

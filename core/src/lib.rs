@@ -35,6 +35,7 @@
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
 //! | [`audit`] | a store compared with a fresh list, without disturbing it | [`Audit`](audit::Audit) |
 //! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
+//! | `definition` | CustomResourceDefinitions from types (feature `definitions`) | `definition::Definition` |
 //! | [`election`] | one leader of many candidates, by a lease | [`LeaderElector`](election::LeaderElector) |
 //! | [`recorder`] | Events for operators: series, a spam filter, a bounded queue | [`EventRecorder`](recorder::EventRecorder) |
 //! | [`sync`] | locks and wakers around a machine, for tasks and threads | [`SharedWorkQueue`] |
@@ -79,6 +80,7 @@
 //! | `std` (default) | `json`; `StdLock`, a reader-writer lock for threads |
 //! | `json` | the decoder of any serde type, and what needs it: `Informer`, store, API. Needs an allocator, not `std` |
 //! | `lz4` | `Lz4`, a codec of [`Packed`](decode::Packed) objects, which a cache keeps compressed |
+//! | `definitions` | CustomResourceDefinitions from types, by schemars |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), the decoder (`ProjectedJson`), the informer |
 //! | `stream` | an adapter from a `futures_core::Stream` to a transport |
@@ -145,6 +147,9 @@ pub mod api;
 pub mod audit;
 #[cfg(feature = "json")]
 pub mod change;
+#[cfg(feature = "definitions")]
+#[cfg_attr(docsrs, doc(cfg(feature = "definitions")))]
+pub mod definition;
 #[cfg(feature = "json")]
 pub mod election;
 #[cfg(feature = "json")]

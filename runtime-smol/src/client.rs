@@ -1,6 +1,8 @@
 //! Single requests to an API server, by futures.
 
 mod blocking;
+#[cfg(feature = "definitions")]
+mod define;
 mod gate;
 mod pending;
 
@@ -8,6 +10,8 @@ use crate::clock::Clock;
 use crate::mutex::Mutex;
 use blocking::Blocking;
 use core::time::Duration;
+#[cfg(feature = "definitions")]
+pub use define::DefineError;
 use gate::Entry;
 pub(crate) use gate::{Gate, OpenWrite};
 #[cfg(feature = "file")]

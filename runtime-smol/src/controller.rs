@@ -55,21 +55,23 @@
 //!
 //! | a reconcile calls | the server is sent |
 //! |---|---|
-//! | [`create`](Context::create), `.owned_by(&owner)` | the object, with kind, name and namespace filled in, and an owner reference |
+//! | [`create`](Context::create), `.owned_by(&owner)` | the object, with kind, name and namespace filled in, and an owner reference; with `.generate_name()`, the server completes the name |
 //! | [`change`](Context::change) | a merge patch of what differs, with the version; nothing, if nothing differs. After a conflict, the change is made again |
 //! | [`change_status`](Context::change_status) | the same to the subresource `status` |
 //! | [`patch`](Context::patch), [`patch_status`](Context::patch_status) | the patch as it is given |
 //! | [`ensure`](Context::ensure), `.owned_by(&owner)` | a creation, or a merge patch of what differs. An object that is not the owner's is an error |
 //! | [`apply`](Context::apply), `.owned_by(&owner)`, `.force()` | the wanted fields as a server-side apply, under the controller's name |
 //! | [`delete`](Context::delete), `.if_unchanged()` | a deletion of this uid, and of this version |
+//! | [`prune`](Context::prune) | the deletions of what the owner controls and does not keep |
 //! | [`adopt`](Context::adopt) | an owner reference for an object without a controller, after a live read of the owner |
 //! | [`finalizer`](Context::finalizer) | the finalizer; at the deletion its removal, after the clean-up |
 //! | [`write`](Context::write) | any call of an [`Api`](crate::api::Api): replacements, scales, calls of subresources |
+//! | [`all`](Context::all) | several of these at once |
 //! | [`call`](Context::call), [`live`](Context::live) | a request for whose effect the key does not wait; reads past the cache |
 //! | [`warn`](Context::warn) | nothing: a report of the controller |
 //! | [`condition`](Context::condition) | nothing: a condition that `change_status` sets in a status |
 //!
-//! Each object goes to the cluster of its informer. After each of these, down to `write`, the key waits until the
+//! Each object goes to the cluster of its informer. After each of these, down to `all`, the key waits until the
 //! informer's store shows the change. [`Context`] lists the rights that they need.
 //!
 //! # How to test a controller
@@ -251,6 +253,7 @@
 
 mod acts;
 mod context;
+mod definitions;
 mod election;
 mod error;
 mod events;
@@ -281,7 +284,7 @@ mod writes;
 
 #[cfg(feature = "file")]
 pub use crate::replay::{Divergence, DivergenceKind, Findings, REPLAY_KEY, REPLAY_WRITES, Writes, WritesError};
-pub use acts::{Apply, Create, Delete, Ensure};
+pub use acts::{Apply, Create, Delete, Ensure, Prune};
 pub use context::{Context, Live};
 pub use error::{ActError, Error, Reconciled, RunError};
 pub use feed::AddedSource;

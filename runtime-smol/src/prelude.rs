@@ -19,6 +19,8 @@
 //! ```
 
 pub use crate::controller::{ActError, Controller, Outcome, RunError};
+#[cfg(feature = "definitions")]
+pub use crate::definition::Definition;
 #[cfg(feature = "file")]
 pub use crate::file::Playback;
 #[cfg(feature = "http")]

@@ -4,6 +4,7 @@
 mod acting;
 mod audit;
 mod controller;
+mod defining;
 mod election;
 mod endpoint;
 #[cfg(unix)]

@@ -1,4 +1,7 @@
-//! Label selectors, as `kubectl get --selector` takes them.
+//! Label selectors, as `kubectl get --selector` takes them, and as fields of objects.
+
+#[cfg(feature = "json")]
+mod fields;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -27,6 +30,23 @@ use core::str::FromStr;
 /// let error = LabelSelector::parse("app in web").unwrap_err();
 /// assert_eq!((error.offset, error.message), (7, "expected '('"));
 /// # Ok::<(), listwatch_core::object::ParseSelectorError>(())
+/// ```
+///
+/// With serde, it is the field of an object that selects others: `matchLabels` and `matchExpressions`. There, an absent
+/// selector selects no object, so the field is an `Option`:
+///
+#[cfg_attr(feature = "json", doc = "```")]
+#[cfg_attr(not(feature = "json"), doc = "```ignore")]
+/// use listwatch_core::object::LabelSelector;
+///
+/// #[derive(serde::Deserialize)]
+/// struct DeploymentSpec {
+///     selector: Option<LabelSelector>,
+/// }
+///
+/// let spec: DeploymentSpec = serde_json::from_str(r#"{ "selector": { "matchLabels": { "app": "web" } } }"#)?;
+/// assert_eq!(spec.selector, Some(LabelSelector::from_labels([("app", "web")]).unwrap()));
+/// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
@@ -66,6 +86,31 @@ impl LabelSelector {
     /// Fails where the API server refuses the text, too.
     pub fn parse(text: &str) -> Result<Self, ParseSelectorError> {
         requirements(text).map(|requirements| Self { requirements })
+    }
+
+    /// Selects the objects that have these labels, such as `spec.selector` of a Service (apimachinery
+    /// `ValidatedSelectorFromSet`). No labels select every object.
+    ///
+    /// # Errors
+    /// One is no name or value of a label. The offset is that in the selector's text.
+    #[doc(alias("matchLabels", "SelectorFromSet"))]
+    pub fn from_labels<K: AsRef<str>, V: AsRef<str>>(
+        labels: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<Self, ParseSelectorError> {
+        let (mut requirements, mut offset) = (Vec::new(), 0);
+        for (label, value) in labels {
+            let (label, value) = (label.as_ref(), value.as_ref());
+            if !is_qualified_name(label) {
+                return Err(error(offset, "not the name of a label"));
+            }
+            offset += label.len() + 1;
+            if !is_value(value) {
+                return Err(error(offset, "not a value of a label"));
+            }
+            offset += value.len() + 1;
+            requirements.push(Requirement { label: label.into(), test: Test::In([value.into()].into()) });
+        }
+        Ok(Self { requirements })
     }
 
     /// Whether the selector selects an object whose labels have the values that `value_of` returns for their names. An
@@ -297,6 +342,11 @@ pub(crate) fn is_qualified_name(text: &str) -> bool {
 /// The form of both names and values of labels.
 fn is_name(text: &str) -> bool {
     text.len() <= 63 && is_framed(text, |byte| byte.is_ascii_alphanumeric(), |byte| matches!(byte, b'-' | b'_' | b'.'))
+}
+
+/// The form of a label's value.
+fn is_value(text: &str) -> bool {
+    text.is_empty() || is_name(text)
 }
 
 /// A DNS subdomain (RFC 1123).

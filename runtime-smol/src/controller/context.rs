@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// | [`change`](Self::change), [`change_status`](Self::change_status) | `patch` of the object or its `status`; `get` for lists, after a conflict, and after a late write |
 /// | [`apply`](Self::apply) | `patch`, and `create` for a new object |
 /// | [`patch`](Self::patch), [`patch_status`](Self::patch_status) | `patch` of the object or its `status` |
-/// | [`delete`](Self::delete) | `delete`; `get` after a conflict |
+/// | [`delete`](Self::delete), [`prune`](Self::prune) | `delete`; `get` after a conflict |
 /// | [`ensure`](Self::ensure) | those of `create` and `change`, `get` among them |
 /// | [`adopt`](Self::adopt) | `patch`; `get` of the owner |
 /// | [`finalizer`](Self::finalizer) | `patch` and `get` |

@@ -1,5 +1,6 @@
 //! The life of a controller: its start when its sources have synced, and its end, with a drain.
 
+use super::definitions::Definitions;
 use super::election::Elected;
 use super::error::RunError;
 use super::events::Events;
@@ -29,6 +30,8 @@ pub(super) struct Streams {
     pub(super) ending: Ending,
     /// The informers that it runs, or why it cannot.
     pub(super) worlds: Result<Vec<Informers>, RunError>,
+    /// What is applied before they run.
+    pub(super) definitions: Definitions,
     pub(super) feeds: Vec<Box<dyn Feed>>,
     pub(super) reads: Vec<Box<dyn Read>>,
     pub(super) own: Arc<OwnKind>,
@@ -64,7 +67,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { ending, worlds, feeds, reads, own, stop, tasks, elected, audits, drain } = self;
+        let Self { ending, worlds, definitions, feeds, reads, own, stop, tasks, elected, audits, drain } = self;
         let (worlds, mut elected, state) = (worlds?, elected?, &ending.state);
         let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
         let syncing = syncing.into_iter().map(|synced| synced.within(state.sync_within)).collect();
@@ -77,16 +80,20 @@ impl Streams {
         let events = Events::begin(state, &tasks);
         let life = async {
             let mut elected = elected.as_mut();
+            let defined = async {
+                definitions.apply(state).await?;
+                for informers in worlds.clone() {
+                    tasks.spawn_detached(async move { informers.run().await }.boxed());
+                }
+                pending().await
+            };
             let end = or(
-                live(state, syncing, &stop, elected.as_deref_mut(), &tasks),
+                or(defined, live(state, syncing, &stop, elected.as_deref_mut(), &tasks)),
                 or(over(state, &worlds, unsynced), or(ended(feeds), lost(&ending.workers))),
             )
             .await;
             ending.drain(end, drain, timeouts, elected.as_deref(), events).await
         };
-        for informers in worlds.clone() {
-            tasks.spawn_detached(async move { informers.run().await }.boxed());
-        }
         tasks.run(life).await
     }
 }

@@ -1,6 +1,7 @@
 //! A controller that is being built: its name, its informers, its sources and its limits.
 
 use super::context::Context;
+use super::definitions::Definitions;
 use super::error::{Reconciled, RunError};
 use super::feed::{Feed, Mapped, Reads};
 use super::handle::ControllerHandle;
@@ -28,13 +29,31 @@ pub struct Controller {
     name: String,
     informers: Informers,
     reads: Reads,
+    definitions: Definitions,
 }
 
 impl Controller {
     /// A controller of this name, which reports and threads show. Its informers are those of a
     /// [`World`](crate::World), such as a cluster; or, with `&informers`, it shares them with others.
     pub fn new(name: &str, informers: impl Into<Informers>) -> Self {
-        Self { name: name.to_owned(), informers: informers.into(), reads: Reads::default() }
+        Self {
+            name: name.to_owned(),
+            informers: informers.into(),
+            reads: Reads::default(),
+            definitions: Definitions::default(),
+        }
+    }
+
+    /// Applies a definition, by the name of this controller, before it lists anything; see
+    /// [`Client::define`](crate::Client::define). It may be called for several. A recording has the objects without it.
+    ///
+    /// If a definition is wrong, refused, or does not serve its objects, [`run`](Reconciler::run) fails with
+    /// [`RunError::Config`]. Each replica applies it, also one that does not lead.
+    #[cfg(feature = "definitions")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "definitions")))]
+    pub fn defines(mut self, definition: crate::definition::Definition) -> Self {
+        self.definitions.all.push(definition);
+        self
     }
 
     /// The informer of all objects of a kind. The controller starts when it has synced.
@@ -133,7 +152,8 @@ impl Controller {
         let settings = Settings::new(self.name);
         let own = Mapped::new(own, Mapper::Own(Arc::clone(&own_kind)));
         let (informers, feeds) = (self.informers, vec![Box::new(own) as Box<dyn Feed>]);
-        let parts = Parts { informers, own: own_kind, feeds, reads: self.reads };
+        let (reads, definitions) = (self.reads, self.definitions);
+        let parts = Parts { informers, own: own_kind, feeds, reads, definitions };
         Reconciler { parts, settings, _own: PhantomData }
     }
 }

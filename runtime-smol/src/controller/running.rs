@@ -1,6 +1,7 @@
 //! A controller that can run, and one that runs on threads of its own.
 
 use super::context::field_manager;
+use super::definitions::Definitions;
 use super::election::Elected;
 use super::error::RunError;
 use super::events::recorder;
@@ -53,11 +54,12 @@ pub(super) struct Parts {
     pub(super) feeds: Vec<Box<dyn Feed>>,
     pub(super) reads: Reads,
     pub(super) own: Arc<OwnKind>,
+    pub(super) definitions: Definitions,
 }
 
 impl<'a> Running<'a> {
     pub(super) fn new(parts: Parts, mut settings: Settings, reconcile: Arc<dyn Reconcile + 'a>) -> Self {
-        let Parts { informers, feeds, reads, own } = parts;
+        let Parts { informers, feeds, reads, own, definitions } = parts;
         let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| informers.clock().random_seed());
         let (reads, asked) = reads.take_except(&feeds);
         let candidate = candidate(settings.election.take(), informers.world());
@@ -104,7 +106,7 @@ impl<'a> Running<'a> {
         let worlds = attached.and(asked).and_then(|()| worlds(&state.informers, all_of(&feeds, &reads)));
         let ending = Ending { state, workers };
         let drain = settings.drain;
-        let streams = Streams { ending, worlds, feeds, reads, own, stop, tasks, elected, audits, drain };
+        let streams = Streams { ending, worlds, definitions, feeds, reads, own, stop, tasks, elected, audits, drain };
         Self { streams, crews, handle }
     }
 

@@ -7,7 +7,7 @@ use core::hash::Hash;
 use core::ops::Deref;
 use listwatch_core::Key;
 use listwatch_core::cache::{IndexId, Snapshot};
-use listwatch_core::object::{AsNamespace, LabelSelector, Meta, ObjectHandle, OwnerReference};
+use listwatch_core::object::{AsNamespace, LabelSelector, Meta, ObjectHandle, OwnerReference, Uid};
 
 /// An object, and the informer that has it. It derefs to the decoded type, so `foo.spec.replicas` reads the caller's
 /// own field.
@@ -125,6 +125,20 @@ impl<T> InformerHandle<T> {
     /// `ByIndex`).
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<Found<T>> {
         self.found(self.store().by_index(id, value))
+    }
+
+    /// The objects that `owner` controls ([`Found::is_controlled_by`]), by an index of the owners' uids. The first call adds
+    /// it to the cache.
+    ///
+    /// An owner of another world, or of another namespace, controls none: no garbage collector finds it.
+    #[doc(alias("MatchingFields", "IndexField", "ControllerRefManager"))]
+    pub fn owned_by<O>(&self, owner: &Found<O>) -> Snapshot<Found<T>> {
+        let Some(uid) = owner.meta().uid().filter(|_| self.is_beside(owner.informer())) else {
+            return Snapshot::default();
+        };
+        let owned = self.by_index(self.controller_index(), uid.encode(&mut [0; Uid::CANONICAL_LEN]));
+        let Some(namespace) = owner.meta().namespace() else { return owned };
+        owned.into_iter().filter(|object| object.meta().namespace() == Some(namespace)).collect()
     }
 
     fn found(&self, objects: Snapshot<ObjectHandle<T>>) -> Snapshot<Found<T>> {

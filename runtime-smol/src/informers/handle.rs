@@ -17,8 +17,9 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use futures_core::Stream;
 use listwatch_core::api::Api;
+use listwatch_core::cache::IndexId;
 use listwatch_core::informer::{self, SubscriberSynced, Subscription, Told};
-use listwatch_core::object::ObjectHandle;
+use listwatch_core::object::{ObjectHandle, Uid};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Event, Instant, Key, Resource, Store};
 use std::sync::{Arc, Weak};
@@ -174,6 +175,23 @@ impl<T> InformerHandle<T> {
     pub(super) fn set_kind(&self, kind: &str, is_namespaced: bool) {
         _ = self.0.kind.set(kind.into());
         _ = self.0.is_namespaced.set(is_namespaced);
+    }
+
+    /// The index of the objects by the uid of their controller.
+    pub(super) fn controller_index(&self) -> IndexId {
+        *self.0.by_controller.get_or_init(|| {
+            self.store().add_index(|object: &ObjectHandle<T>, emit: &mut dyn FnMut(&str)| {
+                let controller = object.meta().owner_references().find(|owner| owner.controller);
+                if let Some(uid) = controller.and_then(|owner| owner.uid) {
+                    emit(uid.encode(&mut [0; Uid::CANONICAL_LEN]));
+                }
+            })
+        })
+    }
+
+    /// Whether both are of one world.
+    pub(super) fn is_beside<O>(&self, other: &InformerHandle<O>) -> bool {
+        self.0.registry.world.is_same(&other.0.registry.world)
     }
 
     /// The informers that this one is among.

@@ -16,7 +16,7 @@ use crate::names::StreamName;
 #[cfg(feature = "file")]
 use crate::replay::Advance;
 use core::any::{Any, TypeId};
-use listwatch_core::cache::{Indexer, StoreWriter};
+use listwatch_core::cache::{IndexId, Indexer, StoreWriter};
 use listwatch_core::decode::FromJson;
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
 #[cfg(feature = "file")]
@@ -107,6 +107,8 @@ pub(super) struct SharedState<T> {
     pub(super) kind: OnceLock<Box<str>>,
     pub(super) is_namespaced: OnceLock<bool>,
     pub(super) store: Store<T>,
+    /// The index of the objects by the uid of their controller, once it is asked for.
+    pub(super) by_controller: OnceLock<IndexId>,
     pub(super) boards: Arc<[Arc<Board>]>,
     streams: Vec<Arc<Stream>>,
     /// The same for the replay of the world.
@@ -175,6 +177,7 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
             #[cfg(feature = "file")]
             followed: followed(&registry.world, key.config, &store, &streams, &names.unwrap_or_default()),
             store,
+            by_controller: OnceLock::new(),
             boards,
             streams,
             key: key.clone(),

@@ -3,6 +3,7 @@
 mod adopting;
 mod applying;
 mod changing;
+mod children;
 mod conditions;
 mod controllers;
 mod creating;

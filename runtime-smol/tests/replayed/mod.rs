@@ -78,6 +78,47 @@ fn counted(informers: &Informers) -> Running<'static> {
     )
 }
 
+/// Keeps three maps and a generated one of each Secret, and prunes a fourth.
+fn parent(informers: &Informers) -> Running<'static> {
+    let controller = Controller::new("parent", informers);
+    let (maps, secrets) = (controller.informer::<ConfigMap>(), controller.informer::<Secret>());
+    controller.reconciles(&secrets).owns(&maps).on_report(|_, _| {}).calls(async move |cx, key| {
+        let Some(secret) = secrets.get(&key) else { return Ok(Outcome::Done) };
+        if maps.owned_by(&secret).is_empty() {
+            let names = ["a", "b", "c", "d"].map(|name| key.sibling(name));
+            let (cx, maps, secret) = (&cx, &maps, &secret);
+            let named = |name| cx.ensure(maps, name, &json!({ "data": {} })).owned_by(secret);
+            cx.all(names.map(named)).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+            let generated = cx.create(maps, key.sibling("event-"), &json!({ "data": {} })).generate_name();
+            generated.owned_by(secret).await?;
+            return Ok(Outcome::Done);
+        }
+        let wanted: Vec<_> = maps.owned_by(&secret).iter().map(|map| map.key().clone()).collect();
+        cx.prune(&maps, &secret, wanted.into_iter().filter(|map| map.name() != "d")).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+#[test]
+fn children_that_are_created_at_once_generated_and_pruned_are_those_of_the_tape() {
+    let tape = Tape::named("children");
+    let cluster = SimulatedCluster::new();
+    cluster.create(secret("s")).unwrap();
+    let world = World::from(cluster.clone()).lasting(Duration::from_secs(60)).recorded_to(&tape.0).unwrap();
+    assert_eq!(run_all([parent(&Informers::new(world))]), Ok(()));
+    let names: Vec<_> = cluster.list("v1/configmaps").unwrap();
+    let names: Vec<_> = names.iter().map(|map| map["metadata"]["name"].as_str().unwrap().to_owned()).collect();
+    assert!(
+        matches!(&*names, [a, b, c, event] if [a, b, c] == ["a", "b", "c"] && event.starts_with("event-")),
+        "{names:?}"
+    );
+
+    let world = tape.world();
+    assert_eq!(run_all([parent(&Informers::new(world.clone()))]), Ok(()));
+    let findings = world.findings("parent").unwrap();
+    assert!(findings.same >= 6, "{findings:?}");
+}
+
 fn findings(world: &World) -> [Findings; 2] {
     ["dated", "counted"].map(|name| world.findings(name).unwrap())
 }

@@ -48,6 +48,7 @@ const RUNTIME: &[&str] = &[
     "run",
     "workers",
     "client",
+    "definition",
     "calls",
     "served",
     // Lists and watches.

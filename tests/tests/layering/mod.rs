@@ -56,6 +56,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("change", &["text", "object::Meta", "object::MetaBuilder", "request::WITHHELD"]),
+    ("definition", &["time", "text", "object"]),
     (
         "election",
         &[

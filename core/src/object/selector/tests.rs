@@ -146,3 +146,63 @@ fn a_written_selector_reads_back() {
     }
     assert_eq!(parse(" app == web , tier in (a) ").to_string(), "app=web,tier=a");
 }
+
+#[test]
+fn labels_are_a_selector_unless_one_is_none() {
+    let labels = [("app", "web"), ("example.com/zone", "")];
+    let selector = LabelSelector::from_labels(labels).unwrap();
+    assert_eq!(selector, LabelSelector::parse("app=web,example.com/zone=").unwrap());
+    assert!(LabelSelector::from_labels([("", ""); 0]).unwrap().selects_all());
+    for (labels, offset) in [([("app", "web"), ("a b", "c")], 8), ([("app", "web"), ("b", "c,d=e")], 10)] {
+        let error = LabelSelector::from_labels(labels).unwrap_err();
+        assert_eq!(error.offset, offset, "{error}");
+        assert_eq!(LabelSelector::parse("app=web,").unwrap_err().offset, 8, "the offsets are those of the text");
+    }
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn a_field_selects_as_its_text_does() {
+    use serde_json::{Value, json};
+    for (text, field) in [
+        ("", json!({})),
+        ("app=web,tier=", json!({ "matchLabels": { "app": "web", "tier": "" } })),
+        ("app in (a,b)", json!({ "matchExpressions": [{ "key": "app", "operator": "In", "values": ["a", "b"] }] })),
+        (
+            "app=web,tier notin (db),zone,!old",
+            json!({ "matchLabels": { "app": "web" }, "matchExpressions": [
+                { "key": "tier", "operator": "NotIn", "values": ["db"] },
+                { "key": "zone", "operator": "Exists" },
+                { "key": "old", "operator": "DoesNotExist" },
+            ] }),
+        ),
+    ] {
+        let selector = LabelSelector::parse(text).unwrap();
+        assert_eq!(serde_json::from_value::<LabelSelector>(field.clone()).unwrap(), selector);
+        assert_eq!(serde_json::to_value(&selector).unwrap(), field);
+    }
+    let twice = serde_json::to_value(LabelSelector::parse("app=a,app=b").unwrap()).unwrap();
+    assert_eq!(twice["matchExpressions"][0]["values"], json!(["b"]));
+    assert!(serde_json::to_value(LabelSelector::parse("tier>2").unwrap()).is_err());
+    assert!(serde_json::from_value::<LabelSelector>(Value::Null).is_err(), "no selector is not the empty one");
+    let nulls = json!({ "matchLabels": null, "matchExpressions": null });
+    assert!(serde_json::from_value::<LabelSelector>(nulls).unwrap().selects_all());
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn a_field_that_a_server_refuses_is_an_error() {
+    use serde_json::json;
+    let expression = |key: &str, operator: &str, values: &[&str]| json!({ "matchExpressions": [{ "key": key, "operator": operator, "values": values }] });
+    for field in [
+        json!({ "matchLabels": { "a b": "c" } }),
+        json!({ "matchLabels": { "a": "c d" } }),
+        expression("a b", "In", &["c"]),
+        expression("a", "In", &["c d"]),
+        expression("a", "In", &[]),
+        expression("a", "Exists", &["b"]),
+        expression("a", "Gt", &["1"]),
+    ] {
+        assert!(serde_json::from_value::<LabelSelector>(field.clone()).is_err(), "{field}");
+    }
+}

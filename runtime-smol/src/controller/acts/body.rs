@@ -1,6 +1,6 @@
 //! The body of a request that says what an object is to be.
 
-use super::patch::{Current, send};
+use super::patch::{Current, send, send_for};
 use crate::controller::context::Context;
 use crate::controller::error::ActError;
 use crate::controller::owners::{add_controller, reference_to};
@@ -18,8 +18,17 @@ pub(super) struct Body<'a, T> {
     pub(super) cx: &'a Context,
     pub(super) informer: &'a InformerHandle<T>,
     pub(super) key: Key,
+    pub(super) name: Name,
     json: Result<Value, String>,
     pub(super) owner: Option<Owner>,
+}
+
+/// What the key says of the object's name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Name {
+    Whole,
+    /// The server completes it.
+    Prefix,
 }
 
 /// The owner that was named.
@@ -59,13 +68,24 @@ impl<'a, T> Body<'a, T> {
             fill_in(&mut json, informer, &key)?;
             Ok(json)
         });
-        Self { cx, informer, key, json, owner: None }
+        Self { cx, informer, key, name: Name::Whole, json, owner: None }
     }
 
     /// Changes the body, unless it is not sent anyway.
     pub(super) fn edited(mut self, edit: impl FnOnce(&mut Value, &InformerHandle<T>) -> Result<(), String>) -> Self {
         self.json = self.json.and_then(|mut json| edit(&mut json, self.informer).map(|()| json));
         self
+    }
+
+    /// The name of the key is the beginning of the object's.
+    pub(super) fn generating_name(mut self) -> Self {
+        let prefix = self.key.name().to_owned();
+        self.name = Name::Prefix;
+        self.edited(|json, _| {
+            let metadata = json["metadata"].as_object_mut().ok_or("metadata of the body is no JSON object")?;
+            metadata.remove("name");
+            fill(metadata, "metadata.generateName", &prefix)
+        })
     }
 
     /// The fields that it names.
@@ -95,7 +115,10 @@ impl<'a, T> Body<'a, T> {
     {
         let Self { cx, informer, key, .. } = &self;
         let call = call(&informer.api_for(key), key, self.json()?);
-        send(cx, informer, key, call).await
+        match self.name {
+            Name::Whole => send(cx, informer, key, call).await,
+            Name::Prefix => send_for(cx, informer, key, call, |created| is_completed(created, key)).await,
+        }
     }
 
     /// What is sent.
@@ -115,6 +138,15 @@ impl<'a, T> Body<'a, T> {
 
 // Without what it says: that may be a secret.
 listwatch_core::summary!(impl[T] "Body" for Body<'_, T>, |it| { key: it.key });
+
+/// As many bytes of a prefix does a server keep (apiserver `maxGeneratedNameLength`).
+const LONGEST_PREFIX: usize = 58;
+
+/// Whether a server may have completed a name so.
+fn is_completed(created: &Key, prefix: &Key) -> bool {
+    let kept = prefix.name().get(..LONGEST_PREFIX).unwrap_or(prefix.name());
+    created.namespace() == prefix.namespace() && created.name().starts_with(kept)
+}
 
 /// Whether an object of the informer can be under the key, as far as is known.
 fn check_key<T>(informer: &InformerHandle<T>, key: &Key) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! Creations and deletions.
 
-use super::body::Body;
+use super::body::{Body, Name};
 use super::patch::{Current, Decoded, is_gone, newest, unless_gone};
 use crate::controller::context::Context;
 use crate::controller::error::ActError;
@@ -54,6 +54,16 @@ impl<T> Create<'_, T> {
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
         Self { body: self.body.owned_by(owner) }
     }
+
+    /// Lets the server complete the name: that of the key is its beginning, such as `backup-` (`metadata.generateName`).
+    ///
+    /// An attempt whose answer was lost may have created an object, and the next one creates another. With an owner,
+    /// [`InformerHandle::owned_by`] shows both, and [`Context::prune`] deletes one. A
+    /// [name by hash](listwatch_core::object::hashed_name) has no such doubt.
+    #[doc(alias = "generateName")]
+    pub fn generate_name(self) -> Self {
+        Self { body: self.body.generating_name() }
+    }
 }
 
 impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, T> {
@@ -64,7 +74,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, 
         Box::pin(async move {
             let Self { mut body } = self;
             let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
-            let owner = body.owner.as_mut().and_then(|owner| owner.uid.take());
+            // Nobody knows the name that an earlier attempt got.
+            let has_name = body.name == Name::Whole;
+            let owner = body.owner.as_mut().and_then(|owner| owner.uid.take()).filter(|_| has_name);
             match post(body).await {
                 Err(error) if error.is_already_exists() => match created_before(cx, informer, &key, owner).await? {
                     Some(known) => Ok(known),

@@ -78,7 +78,9 @@ pub(super) async fn newest<T: Decoded>(cx: &Context, object: &Found<T>) -> Resul
     let key = object.key();
     let live = cx.live();
     let (newest, body) = live.read(object.informer(), key).await.map_err(|error| ActError::of_request(key, error))?;
-    is_about(newest.key(), key)?;
+    if newest.key() != key {
+        return Err(other_answer(newest.key(), key));
+    }
     match (newest.meta().uid(), object.meta().uid()) {
         (newest, known) if newest == known => {}
         (Some(_), Some(_)) => return Err(ActError::Replaced { key: key.clone() }),
@@ -191,22 +193,29 @@ pub(super) async fn send<T: Decoded>(
     key: &Key,
     call: ApiCall<T>,
 ) -> Result<Current<T>, ActError> {
+    send_for(cx, informer, key, call, |answered| answered == key).await
+}
+
+/// The same, whose answer is about an object under such a key.
+pub(super) async fn send_for<T: Decoded>(
+    cx: &Context,
+    informer: &InformerHandle<T>,
+    key: &Key,
+    call: ApiCall<T>,
+    is_it: impl Fn(&Key) -> bool,
+) -> Result<Current<T>, ActError> {
     let answer = cx.write_with_body(informer, call.with_meta()).await;
     let (object, body) = answer.map_err(|error| ActError::of_request(key, error))?;
-    is_about(object.meta.key(), key)?;
+    if !is_it(object.meta.key()) {
+        return Err(other_answer(object.meta.key(), key));
+    }
     Ok(Current { object: Found::new(object.into(), informer), body: Some(body) })
 }
 
-/// Whether an answer is about the object that was asked for.
-///
-/// # Errors
-/// It is about another one. Its name would go into the next request.
-pub(super) fn is_about(answered: &Key, asked: &Key) -> Result<(), ActError> {
-    if answered == asked {
-        return Ok(());
-    }
+/// The answer is about another object than the one that was asked for. Its name would go into the next request.
+fn other_answer(answered: &Key, asked: &Key) -> ActError {
     let why = format!("the answer is about {answered}");
-    Err(ActError::of_request(asked, ApiError::Unreadable(why)))
+    ActError::of_request(asked, ApiError::Unreadable(why))
 }
 
 pub(super) struct Current<T> {

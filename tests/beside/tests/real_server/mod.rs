@@ -8,6 +8,7 @@ mod audit_ids;
 mod by_hand;
 mod client;
 mod crashes;
+mod definitions;
 mod drift;
 mod election;
 mod follower;

@@ -56,6 +56,7 @@ pub(crate) async fn caught_in<F: Future>(
 
 /// The value of `call`, or the message of its panic. If the drop of the panic's payload panics too, the second payload
 /// is leaked.
+#[cfg_attr(not(feature = "served"), expect(unreachable_pub, reason = "the module `served` has it"))]
 pub fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
         let message = message(&*payload);

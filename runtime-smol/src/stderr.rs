@@ -17,10 +17,12 @@ pub(crate) fn write_line(clock: &Clock, line: impl Display) {
 /// Writes lines, of which many may be about the same. Of these it writes the 1st, 2nd, 4th, 8th and so on, with a count
 /// (client-go's event correlator).
 #[derive(Default)]
+#[cfg_attr(not(feature = "served"), expect(unreachable_pub, reason = "the module `served` has it"))]
 pub struct Folded(Mutex<Repeats>);
 
 impl Folded {
     /// Writes a line. Lines with the same subject and message are counted; one without them is always written.
+    #[cfg_attr(not(feature = "served"), expect(unreachable_pub, reason = "the module `served` has it"))]
     pub fn write_line(&self, clock: &Clock, message: Option<(String, String)>, line: impl Display) {
         match message.map_or(1, |message| self.times(clock.now(), &message)) {
             1 => write_line(clock, line),

@@ -60,7 +60,8 @@ fn check_names(definition: &Value, faults: &mut Vec<String>) {
         ["shortNames", "categories"].map(|list| elements(&names[list]).map(move |name| (list, text(name).to_owned())));
     for (field, name) in lower.into_iter().chain(mixed).chain(lists.into_iter().flatten()) {
         let may_lack = matches!(field, "singular" | "listKind");
-        if !(may_lack && name.is_empty()) && !is_label(&name) {
+        let is_absent = may_lack && name.is_empty();
+        if !is_absent && !is_label(&name) {
             faults.push(format!(
                 "spec.names.{field}, `{name}`, is no DNS label: small letters, digits and dashes, 63 at most"
             ));

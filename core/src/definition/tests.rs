@@ -256,7 +256,7 @@ fn a_type_that_is_part_of_itself_is_told_with_its_place() {
     #[derive(JsonSchema)]
     #[allow(dead_code, reason = "schemars reads it")]
     struct Node {
-        children: Vec<Node>,
+        children: Vec<Self>,
     }
     crate::kind!(Tree, "example.com/v1", "trees");
     let faults = faults(&Definition::of::<Tree>());

@@ -97,7 +97,7 @@ impl Client {
             Step::Establish => Ok(unestablished(&self.call(definitions.get(definition.name())).await?)),
             Step::Serve => {
                 for path in definition.served_paths() {
-                    let objects = Api::<Value>::new(&Resource::new(&*path));
+                    let objects = Api::<Value>::new(&Resource::new(&path));
                     match self.call(objects.list().with_query("limit", "1")).await {
                         Err(error) if error.is_not_found() => return Ok(Some(format!("{path} is not served"))),
                         Err(error) if matches!(Outcome::from(&error), Outcome::Transient(_)) => return Err(error),

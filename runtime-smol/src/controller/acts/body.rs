@@ -144,7 +144,7 @@ const LONGEST_PREFIX: usize = 58;
 
 /// Whether a server may have completed a name so.
 fn is_completed(created: &Key, prefix: &Key) -> bool {
-    let kept = prefix.name().get(..LONGEST_PREFIX).unwrap_or(prefix.name());
+    let kept = prefix.name().get(..LONGEST_PREFIX).unwrap_or_else(|| prefix.name());
     created.namespace() == prefix.namespace() && created.name().starts_with(kept)
 }
 

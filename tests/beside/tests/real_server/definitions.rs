@@ -237,7 +237,7 @@ fn a_server_takes_the_definition_of_a_type_and_does_what_it_says() {
 fn prints_columns(plane: &Plane, namespace: &str) {
     let Some(kubectl) = kubectl() else { return };
     let call = |arguments: &str| {
-        let mut command = Command::new(&kubectl);
+        let mut command = Command::new(kubectl);
         command.args(arguments.split_whitespace()).args(["-n", namespace, "--kubeconfig"]).arg(plane.kubeconfig());
         let output = command.output().unwrap();
         assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: of types, applied and awaited.
 //!
 //! [`Controller::defines`](crate::controller::Controller::defines) applies a definition before the controller lists
-//! anything, and [`Client::define`] does so for other programs. `println!("{definition}")` prints it, for those who apply
+//! anything, and [`Client::define`](crate::Client::define) does so for other programs. `println!("{definition}")` prints it, for those who apply
 //! it by other means.
 //!
 //! ```

@@ -41,7 +41,7 @@ struct Posts<K> {
 type Places = PassingIndex;
 
 /// The number of keys at which the inbox is full. A producer then adds all of them to the queue, whose records of so many
-/// keys no cache of a processor holds: at 65,536, a key took twice the time.
+/// keys no cache of a processor holds: at 65,536, a key takes twice the time.
 const LIMIT: usize = if cfg!(loom) { 2 } else { 1 << 20 };
 
 /// An array with room for more keys than this is given back when it is empty.

@@ -271,14 +271,12 @@ mod tests {
         let states = WorkerStates::on([0, 1]);
         let [blocks, waits] = [0, 1].map(|number| states.handle(number));
         waits.take(8);
-        let (mut told, mut looks) = (Vec::new(), 0);
+        let (mut told, mut seen) = (Vec::new(), Vec::new());
         block_on(blocks.run(async {
             blocks.take(7);
-            let mut seen = Vec::new();
-            while looks < 9 {
-                looks += 1;
+            for look in 1..=9 {
                 let blocked = states.states.lock().look(&mut seen);
-                told.extend(blocked.into_iter().map(|(key, times)| (looks, key, times)));
+                told.extend(blocked.into_iter().map(|(key, times)| (look, key, times)));
             }
         }));
         assert_eq!(told, [(2, 7, 1), (3, 7, 2), (5, 7, 4), (9, 7, 8)]);

@@ -20,7 +20,7 @@ use std::thread;
 use table::Table;
 
 /// How many are sent where nothing else is said.
-const USUAL: u64 = 6_000;
+const USUAL: u64 = 3_000;
 /// From how many on each reason has to explain something.
 const LONG: u64 = 100_000;
 /// How many are for one namespace, and follow from one seed.

@@ -64,3 +64,4 @@ pub use error::{ChangeError, ChangeErrorKind};
 pub use merge_patch::apply_merge_patch;
 pub use pending::{Change, Part, PendingChange, change};
 pub use seen::{Shows, View, Wish};
+pub use value::without_nulls;

@@ -65,8 +65,17 @@ pub(super) fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Object(_) | Value::Array(_))
 }
 
-/// The value without the fields that are null.
-pub(super) fn without_nulls(value: Value) -> Value {
+/// The value without the fields that are null, on every level. In a list, a null is an element.
+///
+/// ```
+/// use listwatch_core::change::without_nulls;
+/// use serde_json::json;
+///
+/// let value = without_nulls(json!({ "a": null, "b": [null, { "c": null }] }));
+/// assert_eq!(value, json!({ "b": [null, {}] }));
+/// ```
+#[must_use]
+pub fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let present = fields.into_iter().filter(|(_, value)| !value.is_null());

@@ -4,6 +4,7 @@
 //! over each other here, and only what tells them apart stays in a `oneOf` or `anyOf`. Where no schema can say it, such as
 //! for a number or an object, the place takes anything.
 
+use crate::change::without_nulls;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -141,37 +142,23 @@ fn resolve_values(fields: &mut Fields) {
     }
     match fields.get_mut("default") {
         Some(Value::Null) => drop(fields.remove("default")),
-        Some(default) => drop_nulls(default),
+        Some(default) => *default = without_nulls(default.take()),
         None => {}
-    }
-}
-
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(drop_nulls),
-        _ => {}
     }
 }
 
 /// The formats of numbers are those that the server checks. Bounds say the rest.
 fn resolve_numbers(fields: &mut Fields) {
-    let known = match fields.get("format").and_then(Value::as_str).unwrap_or_default() {
-        "int8" | "int16" | "uint8" | "uint16" => Some("int32"),
-        "uint32" | "uint64" | "uint" | "int" => Some("int64"),
-        "int128" | "uint128" => Some(""),
-        _ => None,
-    };
-    if fields.get("format").is_some_and(|format| format == "uint32") {
-        fields.entry("maximum").or_insert_with(|| u32::MAX.into());
+    let format = fields.get("format").and_then(Value::as_str).unwrap_or_default();
+    let is_u32 = format == "uint32";
+    match format {
+        "int8" | "int16" | "uint8" | "uint16" => _ = fields.insert("format".to_owned(), "int32".into()),
+        "uint32" | "uint64" | "uint" | "int" => _ = fields.insert("format".to_owned(), "int64".into()),
+        "int128" | "uint128" => _ = fields.remove("format"),
+        _ => {}
     }
-    match known {
-        Some("") => drop(fields.remove("format")),
-        Some(known) => _ = fields.insert("format".to_owned(), known.into()),
-        None => {}
+    if is_u32 {
+        fields.entry("maximum").or_insert_with(|| u32::MAX.into());
     }
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         if let Some(Value::Number(number)) = fields.get(exclusive).cloned() {

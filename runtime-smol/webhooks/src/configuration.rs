@@ -5,7 +5,7 @@ use super::webhooks::{CONVERT, Hook, Role, Webhooks};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// The kind of configuration of a role, and its resource.
 pub(crate) const CONFIGURATIONS: [(Role, &str, &str); 2] = [
@@ -83,8 +83,8 @@ impl Webhooks {
     pub(crate) fn definitions(&self, address: &Address, authorities: Option<&str>) -> Vec<Value> {
         let bundle = authorities.map(|pem| STANDARD.encode(pem));
         let name = |version: &str, plural: &str| format!("{plural}.{}", version.split('/').next().unwrap_or_default());
-        let names: BTreeMap<_, _> = self.conversions.iter().map(|it| (name(it.from, it.plural), ())).collect();
-        let definition = |name: &String| {
+        let names: BTreeSet<_> = self.conversions.iter().map(|it| name(it.from, it.plural)).collect();
+        let definition = |name: String| {
             let client = address.client_config(CONVERT, bundle.as_deref());
             let webhook = json!({ "clientConfig": client, "conversionReviewVersions": ["v1"] });
             let conversion = json!({ "strategy": "Webhook", "webhook": webhook });
@@ -95,7 +95,7 @@ impl Webhooks {
                 "spec": { "conversion": conversion },
             })
         };
-        names.keys().map(definition).collect()
+        names.into_iter().map(definition).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::review::{Fault, malformed, read, request_of};
 use core::fmt::Display;
 use listwatch::object::Kind;
+use listwatch_core::change::without_nulls;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -134,17 +135,6 @@ fn set(metadata: &mut Value, name: &str, map: Map<String, Value>) {
 fn written(value: &impl Serialize) -> Result<Value, String> {
     let value = serde_json::to_string(value).and_then(|text| serde_json::from_str(&text));
     value.map(without_nulls).map_err(|error| error.to_string())
-}
-
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let present = fields.into_iter().filter(|(_, value)| !value.is_null());
-            present.map(|(name, value)| (name, without_nulls(value))).collect::<Map<_, _>>().into()
-        }
-        Value::Array(elements) => elements.into_iter().map(without_nulls).collect(),
-        scalar => scalar,
-    }
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("change", &["text", "object::Meta", "object::MetaBuilder", "request::WITHHELD"]),
-    ("definition", &["time", "text", "object"]),
+    ("definition", &["time", "text", "object", "change::without_nulls"]),
     (
         "election",
         &[

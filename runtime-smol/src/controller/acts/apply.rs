@@ -10,7 +10,7 @@ use crate::informers::{Found, InformerHandle};
 use core::pin::Pin;
 use listwatch_core::Key;
 use listwatch_core::api::{Api, Patch};
-use listwatch_core::change::{Shows, Wish};
+use listwatch_core::change::{Shows, Wish, without_nulls};
 use listwatch_core::object::Meta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -141,24 +141,12 @@ const OF_SERVER: [&str; 6] = ["managedFields", "resourceVersion", "uid", "creati
 
 /// Leaves the wanted fields alone in a body. A null is none.
 fn leave_wanted<T>(body: &mut Value, informer: &InformerHandle<T>) -> Result<(), String> {
-    drop_nulls(body);
+    *body = without_nulls(body.take());
     if body.get("kind").is_none() {
         return Err(format!("the kind of {} is not known; {SAY_KIND}", informer.resource().path()));
     }
     match OF_SERVER.iter().find(|field| body["metadata"].get(field).is_some()) {
         Some(field) => Err(format!("metadata.{field} of the body is the server's; apply the wanted fields alone")),
         None => Ok(()),
-    }
-}
-
-/// Removes the fields that are null. In a list, a null is an element.
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(drop_nulls),
-        _ => {}
     }
 }

@@ -81,19 +81,13 @@ impl Kept {
             "ca.crt": text(&stored.authorities()),
             STORED: text(&json),
         });
-        let call = match secret {
-            Some(mut secret) => {
-                secret["data"] = data;
-                self.secrets.replace(&self.name, &secret)
-            }
-            None => {
-                let metadata = json!({ "name": self.name });
-                let kind = json!({ "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls" });
-                let mut secret = kind;
-                (secret["metadata"], secret["data"]) = (metadata, data);
-                self.secrets.create(&secret)
-            }
-        };
+        let is_there = secret.is_some();
+        let mut secret = secret.unwrap_or_else(|| {
+            let metadata = json!({ "name": self.name });
+            json!({ "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata })
+        });
+        secret["data"] = data;
+        let call = if is_there { self.secrets.replace(&self.name, &secret) } else { self.secrets.create(&secret) };
         client.call(call).await.map(drop)
     }
 }

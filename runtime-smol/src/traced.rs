@@ -3,6 +3,7 @@
 //! | target | spans and events | level |
 //! |---|---|---|
 //! | [`CONTROLLER`] | the span `reconcile`: `controller`, `key`, `attempt`, `id` ([`Context::id`]) | `INFO` |
+//! | | in it, each write that was answered: `method`, `path`, `status`, `fields` without their values | `DEBUG` |
 //! | | its last event: `result` (`done`, `requeue`, `retry`, `terminal`, `dropped`), `duration_s` | `DEBUG` |
 //! | | the same of a reconcile that failed or was overdue: `failed`, `overdue`; `retry_in_s` | `WARN` |
 //! | | the same of a panic, or of a key that is not retried: `panicked`, `failed` | `ERROR` |
@@ -45,15 +46,19 @@ mod off;
 mod span;
 #[cfg(feature = "tracing")]
 mod stream;
+#[cfg(feature = "tracing")]
+mod write;
 
 #[cfg(feature = "tracing")]
 pub(crate) use emit::{event_at, told};
 #[cfg(not(feature = "tracing"))]
-pub(crate) use off::{ReconcileSpan, StreamTrace};
+pub(crate) use off::{ReconcileSpan, StreamTrace, answered};
 #[cfg(feature = "tracing")]
 pub(crate) use span::ReconcileSpan;
 #[cfg(feature = "tracing")]
 pub(crate) use stream::{StreamTrace, selector};
+#[cfg(feature = "tracing")]
+pub(crate) use write::answered;
 
 /// The target of reconciles and of reports of controllers.
 pub const CONTROLLER: &str = "listwatch::controller";

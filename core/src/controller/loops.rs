@@ -149,6 +149,22 @@ pub enum LoopKind {
     Creation,
 }
 
+/// The fields that the body of a write names, as JSON pointers: those of an object or of a part of one, and the paths of a
+/// JSON patch. Versions, the generation and `managedFields` are none of them. Values are not told.
+///
+/// ```
+/// use listwatch_core::controller::loops::fields_of;
+/// use serde_json::json;
+///
+/// let patch = json!({ "metadata": { "resourceVersion": "7" }, "spec": { "replicas": 3, "paused": null } });
+/// assert_eq!(fields_of(&patch), ["/spec/paused", "/spec/replicas"]);
+/// ```
+pub fn fields_of(body: &Value) -> Vec<String> {
+    let mut fields = Vec::new();
+    visit_named(body, body, &mut |pointer, _| fields.push(Printable::new(pointer).to_string()));
+    fields
+}
+
 impl<K: Ord + Clone> LoopDetector<K> {
     /// Follows the writes of this field manager.
     pub fn new(manager: &str) -> Self {

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::informers::{Found, InformerHandle, Informers};
 use crate::mutex::Mutex;
 use crate::stable_hash::StableHash;
+use crate::traced;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ReconcileId};
@@ -156,6 +157,7 @@ impl Context {
         call: ApiCall<R>,
     ) -> Result<(ApiCall<R>, ApiResponse), ApiError> {
         let (call, response) = self.client_of(kind).respond(call).await?;
+        traced::answered(call.request()?, &response);
         for text in &response.warnings {
             if self.0.state.told.is_new(&(kind.resource().path(), text)) {
                 self.0.state.warn(self.key(), Some(kind.title()), "ServerWarning", text);

@@ -1,9 +1,11 @@
 //! Without the feature `tracing`, nobody is told anything.
 
-use listwatch_core::api::ReconcileId;
+use listwatch_core::api::{ApiRequest, ApiResponse, ReconcileId};
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::{Key, Resource};
+
+pub(crate) fn answered(_request: &ApiRequest, _response: &ApiResponse) {}
 
 pub(crate) struct ReconcileSpan;
 

@@ -1,10 +1,13 @@
 //! The span of a reconcile, and its end.
 
 use crate::collector::{Collector, Told};
-use crate::stage::Stage;
+use crate::stage::{MAPS, Stage};
 use core::time::Duration;
+use listwatch::Resource;
+use listwatch::api::{Api, DeleteOptions, Patch};
 use listwatch::controller::{Error, Outcome, RunError};
 use listwatch::traced::CONTROLLER;
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tracing::{Level, info, info_span};
 
@@ -128,4 +131,32 @@ fn a_reconcile_that_is_dropped_at_the_end_is_told() {
     let ends = inside(&collector, CONTROLLER, 1);
     assert_eq!((ends.len(), ends[0].field("result")), (1, "dropped"));
     assert!(collector.reconciles()[0].is_closed);
+}
+
+#[test]
+fn each_write_is_told_inside_of_its_reconcile_with_the_fields_and_without_their_values() {
+    let (stage, collector) = (Stage::new(&["a"]), Collector::default());
+    let (controller, maps) = stage.controller();
+    let api = Api::<Value>::new(&Resource::named(MAPS).unwrap().in_namespace("web"));
+    let controller = controller.calls(async move |cx, key| {
+        if maps.contains(&key) {
+            let notes = json!({ "annotations": { "a/b": "hunter2" } });
+            let data = json!({ "data": { "user": "admin" }, "metadata": notes });
+            cx.write(&maps, api.patch(key.name(), &Patch::Merge(&data))).await?;
+            let refused = cx.write(&maps, api.patch(key.name(), &Patch::Merge(&json!({ "data": 7 })))).await;
+            assert!(refused.is_err(), "a number is no map");
+            cx.write(&maps, api.delete(key.name(), &DeleteOptions::default())).await?;
+        }
+        Ok(Outcome::Done)
+    });
+    collector.around(|| controller.run()).unwrap();
+    let events = inside(&collector, CONTROLLER, 1);
+    let writes: Vec<_> = events.iter().filter(|event| event.fields.contains_key("method")).collect();
+    let told = |event: &&Told| ["method", "path", "status", "fields"].map(|name| event.field(name).to_owned());
+    let path = "/api/v1/namespaces/web/configmaps/a";
+    let [written, refused, deleted] = &*writes.iter().map(told).collect::<Vec<_>>() else { panic!("{writes:?}") };
+    assert!(written[1].starts_with(path) && deleted[1].starts_with(path), "{writes:?}");
+    assert_eq!([&written[0], &written[2], &written[3]], ["PATCH", "200", "/data/user /metadata/annotations/a~1b"]);
+    assert_eq!([&refused[2], &refused[3], &deleted[0], &deleted[3]], ["422", "/data", "DELETE", ""]);
+    assert!(writes.iter().all(|event| event.level == Level::DEBUG && !format!("{event:?}").contains("hunter2")));
 }

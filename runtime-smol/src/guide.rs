@@ -7,7 +7,7 @@
 //! | [`offline`] | What does an agent know that starts without its server? |
 //! | [`replay`] | What is on a tape of a controller, and what does its replay compare? |
 //! | [`command`] | How does `listwatch` follow, record, replay and serve resources? |
-//! | [`coming_from`](crate::coming_from) | What is it called that client-go, controller-runtime or kube-rs call X? |
+//! | [`coming_from`](crate::coming_from) | How does an operator of controller-runtime or kube-rs look here? What is it called that they, or client-go, call X? |
 
 #[doc = include_str!("guide/command.md")]
 pub mod command {}

@@ -70,6 +70,26 @@ fn the_controller_of_the_readme_is_the_example() {
 }
 
 #[test]
+fn each_block_beside_another_library_is_of_a_program_that_is_built() {
+    let ours = file("runtime-smol/examples/sample-controller.rs").replace("pub(crate) ", "");
+    for (page_of, language, theirs) in [
+        ("controller_runtime", "go", "tests/peers/controller-runtime-sample/main.go"),
+        ("kube", "rust,ignore", "tests/peers/kube-rs/src/main.rs"),
+    ] {
+        let page = page(&format!("runtime-smol/src/coming_from/{page_of}.md"));
+        let theirs = file(theirs);
+        let [of_them, of_both] = [language, "rust,ignore"].map(|language| blocks(&page, language));
+        assert!(of_them.iter().any(|block| theirs.contains(block)) && of_both.iter().any(|block| ours.contains(block)));
+        let stray = of_them.iter().chain(&of_both).find(|block| !theirs.contains(*block) && !ours.contains(*block));
+        assert_eq!(stray, None, "a block of {page_of} is of neither program");
+        assert_eq!(
+            page.matches("```").count(),
+            2 * page.matches("\n```go\n").count() + 2 * blocks(&page, "rust,ignore").len()
+        );
+    }
+}
+
+#[test]
 fn the_page_of_the_command_says_how_it_is_installed_and_what_the_alias_is() {
     let command = page("runtime-smol/src/guide/command.md");
     assert!(command.contains("cargo install --locked --path runtime-smol/cli\n"));

@@ -258,6 +258,8 @@ mod election;
 mod error;
 mod events;
 mod feed;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod handle;
 mod hold;
 mod lifecycle;
@@ -288,6 +290,9 @@ pub use acts::{Apply, Create, Delete, Ensure, Prune};
 pub use context::{Context, Live};
 pub use error::{ActError, Error, Reconciled, RunError};
 pub use feed::AddedSource;
+#[cfg(feature = "fleet")]
+#[cfg_attr(docsrs, doc(cfg(feature = "fleet")))]
+pub use fleet::{Fleet, MemberState, MemberStatus};
 pub use handle::ControllerHandle;
 #[cfg(feature = "endpoint")]
 pub(crate) use handle::Inspection;

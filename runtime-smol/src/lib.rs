@@ -231,6 +231,7 @@
 //! | `lz4` | `Lz4`, a codec of [`Packed`] objects, which a cache keeps compressed |
 //! | `metrics` | `metrics`: controllers and informers as OpenMetrics text, and a dashboard |
 //! | `endpoint` | `endpoint`: metrics, probes and a status page over HTTP; with `metrics` |
+//! | `fleet` | `controller::Fleet`: a controller for each of many clusters, or namespaces, that come and go |
 //! | `definitions` | `listwatch::definition`: CustomResourceDefinitions of types, applied and awaited |
 //! | `tracing` | [`traced`]: spans of reconciles, and events of informers, reports and elections, for the crate `tracing` |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |

@@ -13,6 +13,7 @@ mod faults;
 #[path = "../examples/finalizer.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod finalizer;
+mod fleet;
 mod foo;
 mod informers;
 mod metrics;

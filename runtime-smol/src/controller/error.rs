@@ -361,6 +361,10 @@ impl RunError {
         }
         Self::NotSynced { streams }
     }
+
+    pub(super) fn no_signals(error: std::io::Error) -> Self {
+        Self::System(format!("the system reports no signals: {error}"))
+    }
 }
 
 /// One stream, without the next attempt: there is none.

@@ -177,6 +177,16 @@ pub enum Report<'a> {
         /// False if more was to be written, and the time for it was over.
         is_flushed: bool,
     },
+    /// The controller of a member of a [fleet](super::Fleet) has ended, and is made anew.
+    #[cfg(feature = "fleet")]
+    MemberEnded {
+        /// The name of the member.
+        member: &'a str,
+        /// Why it ended.
+        why: &'a str,
+        /// The time until it is made anew.
+        retry_in: Duration,
+    },
     /// The controller has ended before its sources had synced.
     NeverStarted,
     /// The controller has ended, and another candidate led all the time.
@@ -229,6 +239,8 @@ impl Report<'_> {
             Self::Audited { audit } => {
                 (audit.name.to_string(), audit.result.as_ref().map_or_else(ToString::to_string, ToString::to_string))
             }
+            #[cfg(feature = "fleet")]
+            Self::MemberEnded { member, why, .. } => ((*member).to_owned(), (*why).to_owned()),
             _ => return None,
         };
         Some((about, message))
@@ -285,6 +297,8 @@ impl Report<'_> {
             Self::Started { .. } => (Level::INFO, "started"),
             Self::StillWorking { .. } => (Level::WARN, "still_working"),
             Self::Election { .. } => (Level::INFO, "election"),
+            #[cfg(feature = "fleet")]
+            Self::MemberEnded { .. } => (Level::WARN, "member_ended"),
             Self::NeverStarted => (Level::WARN, "never_started"),
             Self::NeverLed => (Level::INFO, "never_led"),
             Self::Ended { left } if left.iter().all(|key| key.state.is_requeued()) => (Level::INFO, "ended"),
@@ -417,6 +431,15 @@ impl fmt::Display for Report<'_> {
             Self::EventNotWritten { problem } => problem.fmt(f),
             Self::Audited { audit } => audit.fmt(f),
             Self::EventsLost { counts, is_flushed } => write_lost(f, counts, *is_flushed),
+            #[cfg(feature = "fleet")]
+            Self::MemberEnded { member, why, retry_in } => {
+                let (member, why) = (Printable::new(member), Printable::new(why));
+                write!(
+                    f,
+                    "member {member}: its controller ended, the next one comes in {:?}: {why}",
+                    rounded_up(*retry_in)
+                )
+            }
             Self::NeverLed => f.write_str("ended; it never led"),
             Self::NeverStarted => f.write_str("ended before its sources had synced"),
             Self::Ended { left } => {

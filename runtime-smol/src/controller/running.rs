@@ -133,16 +133,21 @@ impl<'a> Running<'a> {
         run_all([self])
     }
 
-    fn clock(&self) -> Clock {
+    pub(super) fn clock(&self) -> Clock {
         self.streams.ending.state.clock.clone()
     }
 
-    fn name(&self) -> Arc<str> {
+    pub(super) fn name(&self) -> Arc<str> {
         Arc::clone(&self.streams.ending.state.name)
     }
 
+    #[cfg(feature = "fleet")]
+    pub(super) fn state(&self) -> &Arc<ControllerState> {
+        &self.streams.ending.state
+    }
+
     /// Gives the workers threads of the scope. Under a simulated clock they stay.
-    fn spawn_in<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), RunError>
+    pub(super) fn spawn_in<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), RunError>
     where
         'a: 'scope,
     {
@@ -157,7 +162,7 @@ impl<'a> Running<'a> {
     }
 
     /// Runs the streams, and the workers that have no thread.
-    async fn run_here(self) -> Result<(), RunError> {
+    pub(super) async fn run_here(self) -> Result<(), RunError> {
         let Self { streams, crews, handle: _ } = self;
         #[cfg(feature = "file")]
         if let (Some(replay), Some(crew)) = (streams.ending.state.informers.world().replay().cloned(), crews.first()) {
@@ -166,7 +171,7 @@ impl<'a> Running<'a> {
             return super::replay::replay(streams, reconcile, replay).await;
         }
         let crews = async {
-            run_in_turn(crews).await;
+            run_together(crews).await;
             pending().await
         };
         or(streams.run(), crews).await
@@ -197,7 +202,7 @@ pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result
     let Some(clock) = clock_of(&controllers)? else { return Ok(()) };
     let handles: Vec<_> = controllers.iter().map(Running::handle).collect();
     let stop_all = || handles.iter().for_each(ControllerHandle::stop);
-    let termination = if clock.is_simulated() { None } else { Some(Termination::new().map_err(no_signals)?) };
+    let termination = if clock.is_simulated() { None } else { Some(Termination::new().map_err(RunError::no_signals)?) };
     thread::scope(|scope| {
         controllers.iter_mut().try_for_each(|controller| controller.spawn_in(scope))?;
         let local = LocalExecutor::new();
@@ -294,15 +299,15 @@ impl Running<'static> {
     }
 }
 
-/// There is one under a simulated clock.
-async fn run_in_turn(crews: Vec<Crew<'_>>) {
-    for crew in crews {
-        crew.run().await;
-    }
-}
-
-fn no_signals(error: std::io::Error) -> RunError {
-    RunError::System(format!("the system reports no signals: {error}"))
+async fn run_together(crews: Vec<Crew<'_>>) {
+    let local = LocalExecutor::new();
+    let crews: Vec<_> = crews.into_iter().map(|crew| local.spawn(crew.run())).collect();
+    let join = async {
+        for crew in crews {
+            crew.await;
+        }
+    };
+    local.run(join).await;
 }
 
 listwatch_core::summary!("Running" for Running<'_>, |it| { name: it.name() });

@@ -397,6 +397,12 @@ impl World {
         &self.client
     }
 
+    /// This world with another client.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn with_client(self, client: Client) -> Self {
+        Self { client, ..self }
+    }
+
     /// The client of elections.
     pub(crate) fn renewing_client(&self) -> &Client {
         &self.renewing

@@ -42,8 +42,7 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let (informers, leads, pool) = (Informers::new(world), AtomicBool::new(false), Mutex::new(None));
     let (leader, handle) = (Controller::new("cilium", &informers), ControllerHandle::default());
     let nodes = leader.informer_of::<Value>(NODES);
-    let election = election().when_lost(WhenLost::Rejoin);
-    let leader = leader.reconciles(&nodes).lead_by(election).calls(async |_cx, key| {
+    let leader = leader.reconciles(&nodes).lead_by(election().when_lost(WhenLost::Rejoin)).calls(async |_cx, key| {
         // It is told when the first term begins, and not when one ends.
         leads.store(true, Ordering::Relaxed);
         handle.add(key);

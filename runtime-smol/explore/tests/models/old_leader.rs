@@ -52,11 +52,10 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let allocator = allocator.calls(async |cx, key| {
         let Some(node) = nodes.get(&key).filter(|_| leads.load(Ordering::Relaxed)) else { return Ok(Outcome::Done) };
         if node["spec"]["podCIDR"].is_null() {
-            let known = || nodes.list_in("web").iter().filter(|node| node["spec"]["podCIDR"].is_string()).count();
-            let next = *pool.lock().unwrap().get_or_insert_with(known);
-            if give(&cx, &node, next).await? {
-                *pool.lock().unwrap() = Some(next + 1);
-            }
+            // The pool begins behind the last addresses that are given.
+            let last = || nodes.list_in("web").iter().filter_map(|node| number(node)).max();
+            let next = pool.lock().unwrap().get_or_insert_with(|| last().map_or(0, |last| last + 1)..).next();
+            give(&cx, &node, next.unwrap_or_default()).await?;
         }
         Ok(Outcome::Done)
     });
@@ -97,15 +96,19 @@ async fn claim(cx: &Context, claims: &InformerHandle<Value>, node: &Found<Value>
     Err("the pool is empty".into())
 }
 
-/// Gives addresses to a node that has none. Returns false if it has others.
-async fn give(cx: &Context, node: &Found<Value>, number: usize) -> Result<bool, Error> {
-    let addresses = json!(format!("10.0.{number}.0/24"));
+/// Gives addresses to a node that has none.
+async fn give(cx: &Context, node: &Found<Value>, number: usize) -> Result<(), Error> {
     let set = |node: &mut Value| {
         if node["spec"]["podCIDR"].is_null() {
-            node["spec"]["podCIDR"] = addresses.clone();
+            node["spec"]["podCIDR"] = json!(format!("10.0.{number}.0/24"));
         }
     };
-    Ok(cx.change(node, set).await?["spec"]["podCIDR"] == addresses)
+    Ok(cx.change(node, set).await.map(drop)?)
+}
+
+/// The number in the addresses of a node.
+fn number(node: &Value) -> Option<usize> {
+    node["spec"]["podCIDR"].as_str()?.split('.').nth(2)?.parse().ok()
 }
 
 pub(crate) fn cluster() -> SimulatedCluster {

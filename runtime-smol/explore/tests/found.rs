@@ -34,10 +34,20 @@ fn each_bug_is_found_and_shrunk_to_at_most_three_disturbances() {
             Err(failure) => {
                 println!("{}: {failure}\n", model.name);
                 assert!(failure.plan.disturbances.len() <= 3, "{failure}");
+                let is_by_report = model.name != "old leader" || failure.plan.to_string().contains("paused");
+                assert!(is_by_report, "no second replica shows it: {failure}");
             }
         }
     }
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn a_stale_deletion_is_found_without_a_second_replica_by_a_restart_onto_a_server_that_lags() {
+    let model = MODELS.iter().find(|model| model.name == "stale deletion").unwrap();
+    let exploration = exploration(model, model.buggy).without("paused").without("paused-long");
+    let failure = exploration.run(1_000).expect_err("its namesake's volume is deleted");
+    assert!(failure.plan.to_string().contains(", back behind "), "{failure}");
 }
 
 /// The runs of a clean version: `LISTWATCH_RUNS=10000` for all.

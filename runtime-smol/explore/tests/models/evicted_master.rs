@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use listwatch::api::Patch;
 use listwatch::controller::{Context, Controller, Error, Outcome, RunError};
 use listwatch::testing::SimulatedCluster;
-use listwatch::{Found, InformerHandle, Key, World};
+use listwatch::{Found, Key, World};
 use serde_json::{Value, json};
 
 const DRAGONFLIES: &str = "example.com/v1/dragonflies";
@@ -80,7 +80,11 @@ pub(crate) fn fixed(world: World) -> Result<(), RunError> {
     let servers = controller.informer_of::<Value>(SERVERS);
     let reconciler = controller.reconciles(&dragonflies).maps(&servers, |_, keys| keys.add("web/df"));
     reconciler.run(async |cx, _key| {
-        let pods = fresh(&cx, &servers).await?;
+        // The servers as the API server has them.
+        let mut pods = Vec::new();
+        for name in ["df-0", "df-1"] {
+            pods.extend(cx.live().get(&servers, Key::new(Some("web"), name)).await?);
+        }
         let role = |pod: &Value| pod["spec"]["role"].clone();
         let Some(master) = pods.iter().find(|pod| role(pod) == "master") else {
             // The server with the most rows is elected by one write, and the next reconcile sees it.
@@ -95,15 +99,6 @@ pub(crate) fn fixed(world: World) -> Result<(), RunError> {
         }
         Ok(Outcome::Done)
     })
-}
-
-/// The servers as the API server has them.
-async fn fresh(cx: &Context, servers: &InformerHandle<Value>) -> Result<Vec<Found<Value>>, Error> {
-    let mut pods = Vec::new();
-    for name in ["df-0", "df-1"] {
-        pods.extend(cx.live().get(servers, Key::new(Some("web"), name)).await?);
-    }
-    Ok(pods)
 }
 
 /// Gives a server a role, if it is as it was read. A replica copies the rows of its master.

@@ -7,7 +7,7 @@ use listwatch::testing::SimulatedCluster;
 use listwatch::{Found, InformerHandle, World};
 use serde_json::{Value, json};
 
-const CLUSTERS: &str = "example.com/v1/cassandraclusters";
+const CLUSTERS: &str = "example.com/v1/cassandras";
 const PODS: &str = "example.com/v1/cassandrapods";
 const VOLUMES: &str = "example.com/v1/volumes";
 
@@ -43,97 +43,60 @@ pub(crate) fn fixed(world: World) -> Result<(), RunError> {
 /// pod.
 fn operate(world: World, check: impl Fn(bool) -> Result<(), Error> + Send + Sync) -> Result<(), RunError> {
     let controller = Controller::new("casskop", world);
-    let clusters = controller.informer_of::<Value>(CLUSTERS).with_kind("CassandraCluster");
+    let clusters = controller.informer_of::<Value>(CLUSTERS).with_kind("Cassandra");
     let pods = controller.informer_of::<Value>(PODS).with_kind("CassandraPod");
     let volumes = controller.informer_of::<Value>(VOLUMES).with_kind("Volume");
     controller.reconciles(&clusters).owns(&pods).owns(&volumes).run(async |cx, key| {
         let Some(cluster) = cx.live().get(&clusters, &key).await? else { return Ok(Outcome::Done) };
         let operation = cluster["status"]["operation"].clone();
         let node = key.sibling(operation["node"].as_str().unwrap_or_default());
-        match operation["phase"].as_str() {
-            None => {
-                let known = pods.list_in("web");
-                let surplus = match known.iter().find(|pod| number(pod) >= nodes(&cluster)) {
-                    Some(pod) => cx.live().get(&pods, pod.key()).await?,
-                    None => None,
-                };
-                match surplus {
-                    Some(pod) => begin(&cx, &cluster, &pod).await?,
-                    None => grow(&cx, &pods, &volumes, &cluster).await?,
+        let next = match operation["phase"].as_str() {
+            None => match surplus(&cx, &pods, &cluster).await? {
+                Some(pod) => json!({ "phase": "Ongoing", "node": pod.key().name() }),
+                None => return grow(&cx, [&volumes, &pods], &cluster).await,
+            },
+            Some(phase) => {
+                let (is_pod, kind) = if phase == "Ongoing" { (true, &pods) } else { (false, &volumes) };
+                let found = cx.live().get(kind, &node).await?;
+                check(found.is_some() || !is_pod)?;
+                // What was found is older than the end of the operation, if that has not come since.
+                let is_same = |it: Found<Value>| it["status"]["operation"] == operation;
+                let goes_on = cx.live().get(&clusters, &key).await?.is_some_and(is_same);
+                if let Some(found) = found.filter(|_| goes_on) {
+                    cx.delete(&found).await?;
                 }
+                if is_pod { json!({ "phase": "Finalizing", "node": node.name() }) } else { Value::Null }
             }
-            Some("Ongoing") => {
-                let pod = cx.live().get(&pods, &node).await?;
-                check(pod.is_some())?;
-                if let Some(pod) = pod {
-                    cx.delete(&pod).await?;
-                }
-                proceed(&cx, &cluster, &operation, &json!({ "phase": "Finalizing", "node": node.name() })).await?;
-            }
-            Some(_) => {
-                // The volume is older than the end of the operation, if that has not come after it was read.
-                let volume = cx.live().get(&volumes, &node).await?;
-                let Some(cluster) = cx.live().get(&clusters, &key).await? else { return Ok(Outcome::Done) };
-                if let Some(volume) = volume.filter(|_| cluster["status"]["operation"] == operation) {
-                    cx.delete(&volume).await?;
-                }
-                proceed(&cx, &cluster, &operation, &json!(null)).await?;
-            }
-        }
+        };
+        // Another run may have gone on, and the user may want other nodes.
+        let is_same = |it: &Value| it["status"]["operation"] == operation && it["spec"] == cluster["spec"];
+        let proceed = |it: &mut Value| _ = is_same(it).then(|| it["status"]["operation"] = next.clone());
+        cx.change_status(&cluster, proceed).await?;
         Ok(Outcome::Done)
     })
 }
 
-/// Begins the decommission of a pod that is too many.
-async fn begin(cx: &Context, cluster: &Found<Value>, pod: &Found<Value>) -> Result<(), Error> {
-    let operation = json!({ "phase": "Ongoing", "node": pod.key().name() });
-    let begin = |cluster: &mut Value| {
-        if cluster["status"]["operation"].is_null() && number(pod) >= nodes(cluster) {
-            cluster["status"]["operation"] = operation.clone();
-        }
-    };
-    cx.change_status(cluster, begin).await?;
-    Ok(())
+/// A pod that is too many.
+async fn surplus(cx: &Context, pods: &InformerHandle<Value>, cluster: &Value) -> Result<Option<Found<Value>>, Error> {
+    let known = pods.list_in("web");
+    let surplus = known.iter().find(|pod| pod["spec"]["number"].as_u64() >= cluster["spec"]["nodes"].as_u64());
+    let Some(pod) = surplus else { return Ok(None) };
+    Ok(cx.live().get(pods, pod.key()).await?)
 }
 
-/// Goes from one state of the operation to the next, unless another run has.
-async fn proceed(cx: &Context, cluster: &Found<Value>, from: &Value, to: &Value) -> Result<(), Error> {
-    let proceed = |cluster: &mut Value| {
-        if cluster["status"]["operation"] == *from {
-            cluster["status"]["operation"] = to.clone();
-        }
-    };
-    cx.change_status(cluster, proceed).await?;
-    Ok(())
-}
-
-async fn grow(
-    cx: &Context,
-    pods: &InformerHandle<Value>,
-    volumes: &InformerHandle<Value>,
-    cluster: &Found<Value>,
-) -> Result<(), Error> {
-    for number in 0..nodes(cluster) {
+async fn grow(cx: &Context, kinds: [&InformerHandle<Value>; 2], cluster: &Found<Value>) -> Result<Outcome, Error> {
+    for number in 0..cluster["spec"]["nodes"].as_u64().unwrap_or_default() {
         let key = cluster.key().sibling(&format!("ca-{number}"));
-        for kind in [volumes, pods] {
+        for kind in kinds {
             cx.ensure(kind, &key, &json!({ "spec": { "number": number } })).owned_by(cluster).await?;
         }
     }
-    Ok(())
-}
-
-fn nodes(cluster: &Value) -> u64 {
-    cluster["spec"]["nodes"].as_u64().unwrap_or_default()
-}
-
-fn number(pod: &Value) -> u64 {
-    pod["spec"]["number"].as_u64().unwrap_or_default()
+    Ok(Outcome::Done)
 }
 
 pub(crate) fn cluster() -> SimulatedCluster {
-    let kinds = [("CassandraCluster", "cassandraclusters"), ("CassandraPod", "cassandrapods"), ("Volume", "volumes")];
-    let cluster = serving(&kinds);
-    cluster.create(object("CassandraCluster", "ca", &json!({ "nodes": 2 }))).unwrap();
+    let cluster = serving(&[("Cassandra", "cassandras"), ("CassandraPod", "cassandrapods"), ("Volume", "volumes")]);
+    cluster.create(object("Cassandra", "ca", &json!({ "nodes": 2 }))).unwrap();
     cluster
 }
 

@@ -17,6 +17,7 @@ mod stale_resize;
 mod stale_scale;
 mod status_loop;
 
+use core::time::Duration;
 use listwatch::api::{ApiError, DeleteOptions};
 use listwatch::controller::{Context, Controller, RunError};
 use listwatch::reflector::Consistency;
@@ -83,6 +84,12 @@ fn as_client_go(controller: &Controller, resource: &str, kind: &str) -> Informer
     let mut config = InformerConfig::default();
     config.reflector.consistency = Consistency::Any;
     controller.informers().informer_with(Resource::named(resource).unwrap(), [""; 0], config).with_kind(kind)
+}
+
+/// Fails in the first 40 s of a run: what follows comes when a pause of the program is over.
+fn after_forty_seconds(cluster: &SimulatedCluster) -> Result<(), ApiError> {
+    let is_over = cluster.date().saturating_since(SimulatedCluster::ORIGIN) >= Duration::from_secs(40);
+    if is_over { Ok(()) } else { Err(ApiError::Unreadable("it is too early".to_owned())) }
 }
 
 /// The objects of a resource that are not being deleted.

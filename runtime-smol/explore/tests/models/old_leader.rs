@@ -1,11 +1,11 @@
 //! Two nodes get the same addresses, because an old leader goes on after the end of its term.
 
-use super::{Model, Step, ensure, living, object, serving};
+use super::{Model, Step, after_forty_seconds, ensure, living, object, serving};
 use core::time::Duration;
 use listwatch::controller::{Context, Controller, ControllerHandle, Error, Outcome, RunError, run_all};
 use listwatch::election::{Election, WhenLost};
 use listwatch::testing::SimulatedCluster;
-use listwatch::{Found, InformerHandle, Informers, World};
+use listwatch::{Found, Informers, World};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -23,18 +23,19 @@ pub(super) const MODEL: Model = Model {
     cluster,
     steps: &[
         Step { what: "a second node joins", take: |cluster| cluster.create(node("n2")).map(drop) },
-        Step { what: "a third node joins", take: |cluster| cluster.create(node("n3")).map(drop) },
-        Step { what: "a fourth node joins", take: |cluster| cluster.create(node("n4")).map(drop) },
+        Step {
+            what: "a third node joins later",
+            take: |cluster| after_forty_seconds(cluster).and_then(|()| cluster.create(node("n3")).map(drop)),
+        },
     ],
     always: |cluster| {
-        let nodes = living(cluster, NODES);
-        let given: Vec<_> = nodes.iter().filter_map(|node| node["spec"]["podCIDR"].as_str()).collect();
+        let given: Vec<_> = living(cluster, NODES).iter().filter_map(number).collect();
         let distinct = given.iter().collect::<BTreeSet<_>>().len();
         ensure(distinct == given.len(), || format!("two nodes have the same addresses: {given:?}"))
     },
     in_the_end: |cluster| {
-        let has_addresses = |node: &Value| node["spec"]["podCIDR"].is_string();
-        ensure(living(cluster, NODES).iter().all(has_addresses), || "a node has no addresses".to_owned())
+        let have_addresses = living(cluster, NODES).iter().all(|node| number(node).is_some());
+        ensure(have_addresses, || "a node has no addresses".to_owned())
     },
 };
 
@@ -42,8 +43,7 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let (informers, leads, pool) = (Informers::new(world), AtomicBool::new(false), Mutex::new(None));
     let (leader, handle) = (Controller::new("cilium", &informers), ControllerHandle::default());
     let nodes = leader.informer_of::<Value>(NODES);
-    let election = election().when_lost(WhenLost::Rejoin);
-    let leader = leader.reconciles(&nodes).lead_by(election).calls(async |_cx, key| {
+    let leader = leader.reconciles(&nodes).lead_by(election().when_lost(WhenLost::Rejoin)).calls(async |_cx, key| {
         // It is told when the first term begins, and not when one ends.
         leads.store(true, Ordering::Relaxed);
         handle.add(key);
@@ -53,11 +53,10 @@ pub(crate) fn buggy(world: World) -> Result<(), RunError> {
     let allocator = allocator.calls(async |cx, key| {
         let Some(node) = nodes.get(&key).filter(|_| leads.load(Ordering::Relaxed)) else { return Ok(Outcome::Done) };
         if node["spec"]["podCIDR"].is_null() {
-            let known = || nodes.list_in("web").iter().filter(|node| node["spec"]["podCIDR"].is_string()).count();
-            let next = *pool.lock().unwrap().get_or_insert_with(known);
-            if give(&cx, &node, next).await? {
-                *pool.lock().unwrap() = Some(next + 1);
-            }
+            // The pool begins behind the last addresses that are given.
+            let last = || nodes.list_in("web").iter().filter_map(|node| number(node)).max();
+            let next = pool.lock().unwrap().get_or_insert_with(|| last().map_or(0, |last| last + 1)..).next();
+            give(&cx, &node, next.unwrap_or_default()).await?;
         }
         Ok(Outcome::Done)
     });
@@ -72,7 +71,15 @@ pub(crate) fn fixed(world: World) -> Result<(), RunError> {
     controller.reconciles(&nodes).lead_by(election()).run(async |cx, key| {
         let Some(node) = nodes.get(&key) else { return Ok(Outcome::Done) };
         if node["spec"]["podCIDR"].is_null() {
-            let number = claim(&cx, &claims, &node).await?;
+            // The first addresses that no other node has. The server has them by name, so a late request takes none twice.
+            let (mut number, claim) = (0, json!({ "spec": { "node": key.name() } }));
+            let name = |number| key.sibling(&format!("10.0.{number}.0"));
+            while let Err(error) = cx.create(&claims, name(number), &claim).owned_by(&node).await {
+                if !error.is_already_exists() {
+                    return Err(error.into());
+                }
+                number += 1;
+            }
             give(&cx, &node, number).await?;
         }
         Ok(Outcome::Done)
@@ -86,27 +93,19 @@ fn election() -> Election {
     election.retry_period(retry).request_timeout(Duration::from_secs(2))
 }
 
-/// Takes the first addresses that no other node has. The server has them by name, so a late request takes none twice.
-async fn claim(cx: &Context, claims: &InformerHandle<Value>, node: &Found<Value>) -> Result<usize, Error> {
-    for number in 0.. {
-        let name = node.key().sibling(&format!("10.0.{number}.0"));
-        match cx.create(claims, name, &json!({ "spec": { "node": node.key().name() } })).owned_by(node).await {
-            Err(error) if error.is_already_exists() => {}
-            created => return Ok(created.map(|_| number)?),
-        }
-    }
-    Err("the pool is empty".into())
-}
-
-/// Gives addresses to a node that has none. Returns false if it has others.
-async fn give(cx: &Context, node: &Found<Value>, number: usize) -> Result<bool, Error> {
-    let addresses = json!(format!("10.0.{number}.0/24"));
+/// Gives addresses to a node that has none.
+async fn give(cx: &Context, node: &Found<Value>, number: usize) -> Result<(), Error> {
     let set = |node: &mut Value| {
         if node["spec"]["podCIDR"].is_null() {
-            node["spec"]["podCIDR"] = addresses.clone();
+            node["spec"]["podCIDR"] = json!(format!("10.0.{number}.0/24"));
         }
     };
-    Ok(cx.change(node, set).await?["spec"]["podCIDR"] == addresses)
+    Ok(cx.change(node, set).await.map(drop)?)
+}
+
+/// The number in the addresses of a node.
+fn number(node: &Value) -> Option<usize> {
+    node["spec"]["podCIDR"].as_str()?.split('.').nth(2)?.parse().ok()
 }
 
 pub(crate) fn cluster() -> SimulatedCluster {

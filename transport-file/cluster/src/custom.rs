@@ -198,14 +198,18 @@ impl Version {
     /// Makes an object of this version what a server makes of it, and returns the paths of the fields that it does not know.
     /// `Err` says what no object of the version can have.
     pub(super) fn conform(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        let unknown = self.conform_applied(object)?;
+        let unknown = self.read_fields(object)?;
         remove_nulls(Some(&self.schema), object);
         Ok(unknown)
     }
 
-    /// As [`conform`](Self::conform), for what becomes of an object by an apply: nulls stay.
+    /// As [`conform`](Self::conform), for what becomes of an object by an apply: nulls stay, and `1.0` over `1` is no change.
     pub(super) fn conform_applied(&self, object: &mut Value) -> Result<Vec<String>, String> {
         write_whole_numbers(object);
+        self.read_fields(object)
+    }
+
+    fn read_fields(&self, object: &mut Value) -> Result<Vec<String>, String> {
         let mut unknown = embedded::prune_metadata(metadata_of(object), "");
         unknown.extend(prune(&self.schema, object));
         unknown.extend(embedded::coerce(&self.schema, object)?);
@@ -226,7 +230,11 @@ impl Version {
     }
 
     /// An object of this version as it is stored. `Err` says why it cannot be converted.
-    pub(super) fn to_stored(&self, object: Value) -> Result<Value, String> {
+    pub(super) fn to_stored(&self, mut object: Value) -> Result<Value, String> {
+        write_whole_numbers(&mut object);
+        if !self.differs_from_stored() {
+            return Ok(object);
+        }
         let mut object = self.conversions.convert(object, &self.kind.api_version)?;
         object["apiVersion"] = json!(self.kind.api_version);
         if self.stored.is_some() {

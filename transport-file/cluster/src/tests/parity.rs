@@ -671,6 +671,6 @@ fn a_whole_number_with_a_fraction_counts_as_another_one_and_is_stored_without() 
     let foo = |count: Value| json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": { "count": count } });
     let seen = |(_, foo): (u16, Value)| (foo["metadata"]["generation"].clone(), foo["spec"]["count"].to_string());
     send(&cluster, &format!("POST {FOOS}"), &foo(json!(1)));
-    assert_eq!(seen(send(&cluster, &format!("PUT {FOOS}/a"), &foo(json!(1.0)))), (json!(2), "1".to_owned()));
+    assert_eq!(seen(send(&cluster, &format!("PATCH {FOOS}/a"), &foo(json!(1.0)))), (json!(2), "1".to_owned()));
     assert_eq!(seen(apply(&cluster, &format!("{FOOS}/a"), &foo(json!(1.0)))), (json!(2), "1".to_owned()));
 }

@@ -198,18 +198,13 @@ impl Version {
     /// Makes an object of this version what a server makes of it, and returns the paths of the fields that it does not know.
     /// `Err` says what no object of the version can have.
     pub(super) fn conform(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        let unknown = self.read_fields(object)?;
+        let unknown = self.conform_applied(object)?;
         remove_nulls(Some(&self.schema), object);
         Ok(unknown)
     }
 
-    /// As [`conform`](Self::conform), for what becomes of an object by an apply: nulls stay, and `1.0` over `1` is no change.
+    /// As [`conform`](Self::conform), for what becomes of an object by an apply: nulls stay.
     pub(super) fn conform_applied(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        write_whole_numbers(object);
-        self.read_fields(object)
-    }
-
-    fn read_fields(&self, object: &mut Value) -> Result<Vec<String>, String> {
         let mut unknown = embedded::prune_metadata(metadata_of(object), "");
         unknown.extend(prune(&self.schema, object));
         unknown.extend(embedded::coerce(&self.schema, object)?);
@@ -305,7 +300,7 @@ impl Version {
 }
 
 /// Gives numbers without a fraction the form that they have once they were stored.
-fn write_whole_numbers(value: &mut Value) {
+pub(super) fn write_whole_numbers(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(write_whole_numbers),
         Value::Array(elements) => elements.iter_mut().for_each(write_whole_numbers),

@@ -5,6 +5,7 @@ use super::super::applied::completed;
 use super::super::apply::{FieldOwners, Manager};
 use super::super::cache::{Cache, Reach};
 use super::super::collector::NAMESPACES;
+use super::super::custom::write_whole_numbers;
 use super::super::decoding::remove_own_nulls;
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
@@ -467,6 +468,10 @@ fn mutated(
 fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<(Value, Result<(), Refusal>), Refusal> {
     let kind = &*place.kind;
     let mut applied = body(asked, kind)?;
+    if kind.is_custom() {
+        // `1.0` is the same as `1` to an apply.
+        write_whole_numbers(&mut applied);
+    }
     if !applied.is_object() {
         let why = mismatch(&applied, "value", MAP);
         let before = "error decoding YAML: error unmarshaling JSON: while decoding JSON";

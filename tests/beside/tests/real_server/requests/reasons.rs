@@ -183,6 +183,15 @@ pub(super) const REASONS: &[Reason] = &[
         explains: |case| {
             case.request.verb() == "APPLY"
                 && !case.is_built_in()
+                && case.codes() == (500, 200)
+                && case.server_says("failed to create typed live object")
+        },
+        why: "a server takes an empty list for the bytes of a custom resource, and no apply after that",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "APPLY"
+                && !case.is_built_in()
                 && case.codes().0 == 422
                 && case.codes().1 < 300
                 && case.server_says("must be of type")

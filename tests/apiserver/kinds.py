@@ -285,8 +285,8 @@ class Types:
         return f"<{schema['x-kubernetes-patch-merge-key']}>" if not merges else ""
 
     def default(self, name, key):
-        default = self.defaults.get(name, {}).get("properties", {}).get(key, {}).get("default", "")
-        return f"={default}" if isinstance(default, str) and default else ""
+        default = self.defaults.get(name, {}).get("properties", {}).get(key, {}).get("default")
+        return f"={default}" if isinstance(default, str) else ""
 
 
 def short(name):

@@ -63,7 +63,8 @@ fn note_nulls(path: &Path, list: &[Value], keys: &str, errors: &mut Vec<String>)
 }
 
 fn set_default_keys(keys: &[ListKey], element: &mut Value) {
-    for (key, default) in keys {
+    // A text that is empty by default is absent in an object.
+    for (key, default) in keys.iter().filter(|(_, default)| default.as_deref() != Some("\"\"")) {
         if let (Some(default), Value::Object(fields)) = (default, &mut *element)
             && fields.get(&**key).is_none_or(Value::is_null)
         {

@@ -83,6 +83,35 @@ impl FieldOwners {
         Ok(object)
     }
 
+    /// The managers that a client names, as far as they own fields of this version that are no elements of lists.
+    pub(super) fn named(managers: &[Value], version: &str) -> Self {
+        let text = |manager: &Value, field: &str| manager[field].as_str().unwrap_or_default().to_owned();
+        let of_version = managers.iter().filter(|manager| manager["apiVersion"] == version);
+        let owners = of_version.map(|it| {
+            let update = (it["operation"] != "Apply").then(|| version.to_owned());
+            let manager = Manager { name: text(it, "manager"), subresource: text(it, "subresource"), update };
+            let mut owned = BTreeSet::new();
+            note_named(&it["fieldsV1"], &mut Vec::new(), &mut owned);
+            (manager, owned)
+        });
+        Self(owners.filter(|(_, owned)| !owned.is_empty()).collect())
+    }
+
+    /// Whether nobody owns anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether somebody owns a field.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        self.0.values().any(|owned| owned.contains(path))
+    }
+
+    /// Gives a field an owner.
+    pub(super) fn add(&mut self, manager: Manager, path: Path) {
+        self.0.entry(manager).or_default().insert(path);
+    }
+
     /// Takes a field from its owners.
     pub(super) fn release(&mut self, path: &Path) {
         for owned in self.0.values_mut() {
@@ -119,6 +148,19 @@ impl FieldOwners {
     fn bytes(&self) -> usize {
         let steps = self.0.values().flatten().flatten();
         steps.map(|step| limits::STEP + step.len()).sum()
+    }
+}
+
+/// Notes the paths of fields that a manager names (`f:spec`), which are the innermost ones.
+fn note_named(fields: &Value, path: &mut Path, owned: &mut BTreeSet<Path>) {
+    for (name, inside) in fields.as_object().into_iter().flatten() {
+        let Some(name) = name.strip_prefix("f:") else { continue };
+        path.push(Step::Field(name.to_owned()));
+        if inside.as_object().is_none_or(|inside| inside.keys().all(|it| it == ".")) {
+            owned.insert(path.clone());
+        }
+        note_named(inside, path, owned);
+        path.pop();
     }
 }
 

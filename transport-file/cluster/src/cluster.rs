@@ -58,6 +58,7 @@ use std::sync::Arc;
 /// | status, scale | change by requests of their own, where the kind has them; a client's new object gets its first status |
 /// | replacements | of absent objects, and without a version, where the kind takes them |
 /// | ConfigMaps, Secrets | `stringData`, `immutable`, types, keys and sizes |
+/// | bindings, network policies | the groups of roles and users, and the types of rules, by default |
 /// | Events | the same in `v1` and `events.k8s.io/v1` |
 /// | patches | merge, JSON, strategic (not for custom resources) and apply, with field managers and their conflicts |
 /// | deletion | finalizers, preconditions, collections of objects; background, foreground and orphan, by default as the kind has it; volumes and their claims are protected while they are in use |

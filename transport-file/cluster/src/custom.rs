@@ -205,7 +205,6 @@ impl Version {
 
     /// As [`conform`](Self::conform), for what becomes of an object by an apply: nulls stay.
     pub(super) fn conform_applied(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        write_whole_numbers(object);
         let mut unknown = embedded::prune_metadata(metadata_of(object), "");
         unknown.extend(prune(&self.schema, object));
         unknown.extend(embedded::coerce(&self.schema, object)?);
@@ -226,7 +225,11 @@ impl Version {
     }
 
     /// An object of this version as it is stored. `Err` says why it cannot be converted.
-    pub(super) fn to_stored(&self, object: Value) -> Result<Value, String> {
+    pub(super) fn to_stored(&self, mut object: Value) -> Result<Value, String> {
+        write_whole_numbers(&mut object);
+        if !self.differs_from_stored() {
+            return Ok(object);
+        }
         let mut object = self.conversions.convert(object, &self.kind.api_version)?;
         object["apiVersion"] = json!(self.kind.api_version);
         if self.stored.is_some() {
@@ -297,7 +300,7 @@ impl Version {
 }
 
 /// Gives numbers without a fraction the form that they have once they were stored.
-fn write_whole_numbers(value: &mut Value) {
+pub(super) fn write_whole_numbers(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(write_whole_numbers),
         Value::Array(elements) => elements.iter_mut().for_each(write_whole_numbers),

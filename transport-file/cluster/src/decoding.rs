@@ -98,13 +98,22 @@ fn decode_time(value: &Value) -> Result<(), String> {
 /// The fields that map names to texts, where a null is an empty text.
 const STRING_MAPS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSelector"];
 
+/// The fields that map names to quantities, where a null is a zero.
+const QUANTITY_MAPS: [&str; 9] =
+    ["capacity", "default", "defaultRequest", "hard", "limits", "max", "maxLimitRequestRatio", "min", "requests"];
+
 /// Removes the fields that are null. Those in lists stay: no server takes them.
 pub(super) fn remove_nulls(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for (name, value) in fields {
+        let of_null = match name.as_str() {
+            name if STRING_MAPS.contains(&name) => Some(""),
+            name if QUANTITY_MAPS.contains(&name) => Some("0"),
+            _ => None,
+        };
         match value {
-            Value::Object(below) if STRING_MAPS.contains(&name.as_str()) => {
-                below.values_mut().filter(|text| text.is_null()).for_each(|text| *text = json!(""));
+            Value::Object(below) if of_null.is_some() => {
+                below.values_mut().filter(|value| value.is_null()).for_each(|value| *value = json!(of_null));
             }
             Value::Object(below) => remove_nulls(below),
             Value::Array(elements) => elements.iter_mut().filter_map(Value::as_object_mut).for_each(remove_nulls),
@@ -130,6 +139,8 @@ mod tests {
         let expected = json!({ "metadata": { "labels": { "a": "" } },
             "spec": { "nodeSelector": { "a": "" }, "containers": [{ "name": "a" }] } });
         assert_eq!(decoded("v1/pods", pod), Ok(expected));
+        let range = |least: Value| json!({ "metadata": {}, "spec": { "limits": [{ "min": { "storage": least } }] } });
+        assert_eq!(decoded("v1/limitranges", range(json!(null))), Ok(range(json!("0"))));
         let foo = json!({ "spec": { "a": null, "b": [null] } });
         assert_eq!(decoded("example.com/v1/foos", foo.clone()), Ok(foo));
     }

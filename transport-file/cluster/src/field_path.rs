@@ -28,8 +28,9 @@ impl Step {
 
     /// The step to an element of a list with keys, if it has all of them.
     pub(super) fn keyed(keys: &Arc<[ListKey]>, element: &Value) -> Option<Self> {
+        let fields = element.as_object()?;
         let value = |(key, default): &ListKey| {
-            let given = element.get(&**key).filter(|value| !value.is_null()).map(Value::to_string);
+            let given = fields.get(&**key).filter(|value| !value.is_null()).map(Value::to_string);
             given.or_else(|| default.clone())
         };
         keys.iter().map(value).collect::<Option<_>>().map(|values| Self::Key(Arc::clone(keys), values))

@@ -56,8 +56,7 @@ impl Place {
 
     /// An object of the version of the request, as it is stored.
     pub(super) fn to_stored(&self, object: Value) -> Result<Value, Refusal> {
-        let version = self.version.as_ref().filter(|version| version.differs_from_stored());
-        match version {
+        match &self.version {
             Some(version) => version.to_stored(object).map_err(|why| Refusal::without_reason(500, &why)),
             None => Ok(object),
         }

@@ -140,6 +140,11 @@ impl Asked<'_> {
         }
     }
 
+    /// The name of the manager of what it changes.
+    fn manager(&self) -> &str {
+        self.target.parameter("fieldManager").unwrap_or("listwatch")
+    }
+
     /// Whether the user may create what the request names.
     fn may_create(&self) -> Result<(), Refusal> {
         self.caller.no_creation.clone().map_or(Ok(()), Err)

@@ -120,7 +120,7 @@ fn complete(kind: &ServedKind, object: &mut Value) {
     if let Some(config) = ConfigKind::of(kind) {
         config.complete(object);
     }
-    complete_labels(kind, object);
+    complete_defaults(kind, object);
     if let Some(finalizer) = protection(kind) {
         let mut names: Vec<String> = finalizers(object).into_iter().map(str::to_owned).collect();
         if !names.iter().any(|name| name == finalizer) {
@@ -145,14 +145,48 @@ fn complete(kind: &ServedKind, object: &mut Value) {
     set(object, "status", status);
 }
 
-/// Gives an object without labels those of its pods, if its kind takes them for its own.
-fn complete_labels(kind: &ServedKind, object: &mut Value) {
-    if ["batch/v1/jobs", "v1/replicationcontrollers"].contains(&kind.name().as_str()) {
-        let labels = object["spec"]["template"]["metadata"]["labels"].clone();
-        let is_some = |labels: &Value| labels.as_object().is_some_and(|labels| !labels.is_empty());
-        if is_some(&labels) && !is_some(&object["metadata"]["labels"]) {
-            metadata_of(object).insert("labels".into(), labels);
+/// Gives an object what it has by default, as far as others look at it.
+fn complete_defaults(kind: &ServedKind, object: &mut Value) {
+    match kind.name().as_str() {
+        "batch/v1/jobs" | "v1/replicationcontrollers" => complete_labels(object),
+        "rbac.authorization.k8s.io/v1/rolebindings" | "rbac.authorization.k8s.io/v1/clusterrolebindings" => {
+            complete_binding(object);
         }
+        "networking.k8s.io/v1/networkpolicies" => complete_policy(object),
+        _ => {}
+    }
+}
+
+/// Gives an object without labels those of its pods.
+fn complete_labels(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    let is_some = |labels: &Value| labels.as_object().is_some_and(|labels| !labels.is_empty());
+    if is_some(&labels) && !is_some(&object["metadata"]["labels"]) {
+        metadata_of(object).insert("labels".into(), labels);
+    }
+}
+
+/// Gives the role of a binding its group, and its users and groups theirs.
+fn complete_binding(object: &mut Value) {
+    let subjects = object.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten();
+    let subjects = subjects.filter(|subject| subject["kind"] == "User" || subject["kind"] == "Group");
+    subjects.filter_map(Value::as_object_mut).for_each(complete_group);
+    object.get_mut("roleRef").and_then(Value::as_object_mut).into_iter().for_each(complete_group);
+}
+
+fn complete_group(of: &mut Map<String, Value>) {
+    if of.get("apiGroup").is_none_or(|group| group.is_null() || group == "") {
+        of.insert("apiGroup".into(), json!("rbac.authorization.k8s.io"));
+    }
+}
+
+/// Gives a NetworkPolicy without types those of its rules.
+fn complete_policy(object: &mut Value) {
+    let has_some = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
+    let spec = &object["spec"];
+    if !has_some(&spec["policyTypes"]) && (spec.is_null() || spec.is_object()) {
+        let types: &[&str] = if has_some(&spec["egress"]) { &["Ingress", "Egress"] } else { &["Ingress"] };
+        object["spec"]["policyTypes"] = json!(types);
     }
 }
 
@@ -235,7 +269,7 @@ pub(super) fn update(
     let mut errors = if has_fixed { fixed_fields(kind, &wanted, &before, part, is_client) } else { Vec::new() };
     if part == Part::Status {
         if is_client {
-            complete_labels(kind, &mut wanted);
+            complete_defaults(kind, &mut wanted);
         }
         wanted = with_status(kind, wanted, &before);
     } else if kind.has_status && actor == Actor::Client {
@@ -250,7 +284,7 @@ pub(super) fn update(
     }
     if is_client {
         ConfigKind::of(kind).into_iter().for_each(|config| config.complete(&mut wanted));
-        complete_labels(kind, &mut wanted);
+        complete_defaults(kind, &mut wanted);
     }
     if is_client && is_namespace(kind) {
         set(&mut wanted, "spec", before["spec"].clone());
@@ -451,8 +485,9 @@ fn fixed_fields(kind: &ServedKind, wanted: &Value, stored: &Value, part: Part, i
         let why = || format!("{given}: field is immutable");
         is_changed.then(|| FieldError::new(Cause::Invalid, &format!("metadata.{field}"), why()))
     };
-    // That of an object that is being deleted stays as it is, and a request for the status of a pod does not change it.
-    let is_kept = part == Part::Status && kind.name() == "v1/pods";
+    // That of an object that is being deleted stays as it is, and requests for the status of some kinds do not change it.
+    let has_reset = kind.changed_with_status().next().is_none() && kind.kind != "APIService";
+    let is_kept = part == Part::Status && (has_reset || kind.name() == "v1/pods");
     let is_deletion_fixed = is_client && !is_kept && !is_deleting(stored);
     let grace = &wanted["metadata"]["deletionGracePeriodSeconds"];
     let is_grace_fixed = is_client && !grace.is_null() && *grace != stored["metadata"]["deletionGracePeriodSeconds"];

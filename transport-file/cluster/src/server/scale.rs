@@ -8,7 +8,7 @@ use super::super::refusal::Refusal;
 use super::super::selector::required_labels;
 use super::super::write;
 use super::read::body;
-use super::single::patched;
+use super::single::{manager, patched};
 use super::{Asked, Reply, Server};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -74,13 +74,25 @@ impl Server {
         }
         let object =
             write::update(&mut self.store, asked.moment, place, object, Part::Whole, asked.actor, &write::any)?;
-        self.note_update(asked, place, &stored, &object);
-        let wanted = path.iter().map(|field| Step::Field((*field).to_owned())).collect();
-        // A scale shows no zero, so nobody owns it.
-        if replicas.is_none_or(|replicas| *replicas == 0) {
-            self.owners.get_mut(&place.id()).into_iter().for_each(|owners| owners.release(&wanted));
-        }
+        self.note_scale(asked, place, &path, [&stored, &object]);
         Ok(asked.done(200, &Self::scale_of(place, &object)))
+    }
+
+    /// Takes note of a change of a scale, which is one field. A scale shows no zero, so nobody owns it, and a server follows
+    /// the scale of an object as long as it has an owner.
+    fn note_scale(&mut self, asked: &Asked<'_>, place: &Place, path: &[&str], [before, after]: [&Value; 2]) {
+        let count = |object: &Value| path.iter().try_fold(object, |value, field| value.get(field)).cloned();
+        let (before, after) = (count(before), count(after));
+        let path = path.iter().map(|field| Step::Field((*field).to_owned())).collect();
+        let Some(mut managers) = self.owners.get(&place.id()).cloned().filter(|it| it.has(&path) && before != after)
+        else {
+            return;
+        };
+        managers.release(&path);
+        if after.is_some_and(|after| after != 0) {
+            managers.add(manager(asked, place, asked.manager()), path);
+        }
+        self.set_managers(place, managers);
     }
 }
 

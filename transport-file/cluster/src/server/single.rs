@@ -2,9 +2,10 @@
 
 use super::super::admission::{Admission, AdmissionRequest};
 use super::super::applied::completed;
-use super::super::apply::Manager;
+use super::super::apply::{FieldOwners, Manager};
 use super::super::cache::{Cache, Reach};
 use super::super::collector::NAMESPACES;
+use super::super::custom::write_whole_numbers;
 use super::super::decoding::remove_own_nulls;
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
@@ -28,8 +29,6 @@ use listwatch_transport_file::kinds::group_of;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The manager of fields that a client without a name changes.
-const CLIENT: &str = "listwatch";
 /// The manager of fields that nobody owned before an apply.
 const UNKNOWN_CLIENT: &str = "before-first-apply";
 
@@ -208,17 +207,16 @@ impl Server {
             }
         };
         limits::check(&stored)?;
-        let managers = if part == Part::Whole { NamedManagers::of(&place.kind, &wanted) } else { NamedManagers::None };
+        let named = wanted["metadata"]["managedFields"].as_array().filter(|_| part == Part::Whole).cloned();
         let object = self.update(asked, place, &stored, wanted, part)?;
-        if [NamedManagers::Known, NamedManagers::Empty].contains(&managers) && !self.store.is_dry_run() {
-            // Those that it names own other fields than they say, if any.
-            self.owners.remove(&place.id());
-        }
-        if managers == NamedManagers::Empty {
-            // The next apply finds no managers, and takes all fields for those of one.
-            self.note_change(asked, place, UNKNOWN_CLIENT, &Value::Null, &object);
-        } else if managers != NamedManagers::Foreign {
-            self.note_update(asked, place, &stored, &object);
+        match named.as_deref().map(|named| (named, NamedManagers::of(&place.kind, named))) {
+            Some((_, NamedManagers::Foreign)) => {}
+            Some((named, NamedManagers::Known)) => {
+                let managers = FieldOwners::named(named, version(asked, &place.kind));
+                self.note_change(asked, place, managers, &stored, &object);
+            }
+            Some((_, NamedManagers::Empty)) => self.set_managers(place, FieldOwners::default()),
+            None => self.note_update(asked, place, &stored, &object),
         }
         self.define(asked, place, &stored, &object);
         Ok(asked.done(200, &object))
@@ -267,8 +265,11 @@ impl Server {
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name: name.to_owned(), subresource, update: None };
         stored.as_deref().map_or(Ok(()), limits::check)?;
-        let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
         let live = stored.as_deref().map_or_else(|| applied.clone(), |stored| place.shown(stored));
+        let mut owners = match self.owners.get(&place.id()) {
+            Some(owners) if owners.is_empty() => Self::unmanaged(asked, place, &live, part),
+            owners => owners.cloned().unwrap_or_default(),
+        };
         let force = asked.target.flag("force");
         let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
         // A server reads what comes of it.
@@ -303,27 +304,45 @@ impl Server {
                 (200, object)
             }
         };
-        if !self.store.is_dry_run() {
-            self.owners.insert(place.id(), owners);
-        }
+        self.set_managers(place, owners);
         Ok(asked.done(code, &object))
     }
 
-    /// Takes note of a change by another request than an apply.
+    /// Takes note of a change by another request than an apply. A server follows nobody's fields of an object that has lost
+    /// all of its managers.
     pub(super) fn note_update(&mut self, asked: &Asked<'_>, place: &Place, before: &Value, after: &Value) {
-        self.note_change(asked, place, asked.target.parameter("fieldManager").unwrap_or(CLIENT), before, after);
+        let managers = self.owners.get(&place.id());
+        if before.is_null() || managers.is_none_or(|managers| !managers.is_empty()) {
+            self.note_change(asked, place, managers.cloned().unwrap_or_default(), before, after);
+        }
     }
 
-    /// Takes note of a change by a manager of this name.
-    fn note_change(&mut self, asked: &Asked<'_>, place: &Place, name: &str, before: &Value, after: &Value) {
-        if self.store.is_dry_run() {
-            return;
+    /// Takes note of a change of an object that has these managers.
+    fn note_change(
+        &mut self,
+        asked: &Asked<'_>,
+        place: &Place,
+        mut managers: FieldOwners,
+        before: &Value,
+        after: &Value,
+    ) {
+        managers.on_update(&manager(asked, place, asked.manager()), place.object_type(), before, after);
+        self.set_managers(place, managers);
+    }
+
+    pub(super) fn set_managers(&mut self, place: &Place, managers: FieldOwners) {
+        if !self.store.is_dry_run() {
+            self.owners.insert(place.id(), managers);
         }
-        let subresource = asked.target.subresource.clone();
-        let manager =
-            Manager { name: name.to_owned(), subresource, update: Some(version(asked, &place.kind).to_owned()) };
-        let owners = self.owners.entry(place.id()).or_default();
-        owners.on_update(&manager, place.object_type(), before, after);
+    }
+
+    /// The manager of all fields that an apply finds without one.
+    fn unmanaged(asked: &Asked<'_>, place: &Place, live: &Value, part: Part) -> FieldOwners {
+        let mut live = live.clone();
+        keep_part(&place.kind, &mut live, part);
+        let mut managers = FieldOwners::default();
+        managers.on_update(&manager(asked, place, UNKNOWN_CLIENT), place.object_type(), &Value::Null, &live);
+        managers
     }
 
     pub(super) fn delete(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
@@ -395,7 +414,6 @@ impl Server {
 /// The managers that a replacement or a patch names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NamedManagers {
-    None,
     /// There are to be none.
     Empty,
     Known,
@@ -405,17 +423,22 @@ enum NamedManagers {
 }
 
 impl NamedManagers {
-    fn of(kind: &ServedKind, object: &Value) -> Self {
-        let Some(managers) = object["metadata"]["managedFields"].as_array() else { return Self::None };
+    fn of(kind: &ServedKind, managers: &[Value]) -> Self {
         let is_nobody = |manager: &Value| manager.as_object().is_some_and(serde_json::Map::is_empty);
         let group = |manager: &Value| group_of(manager["apiVersion"].as_str().unwrap_or_default()).to_owned();
-        match &managers[..] {
+        match managers {
             [] => Self::Empty,
             [manager] if is_nobody(manager) => Self::Empty,
             managers if kind.is_custom() && managers.iter().any(|it| group(it) != kind.group()) => Self::Foreign,
             _ => Self::Known,
         }
     }
+}
+
+/// Who changes fields by a request, under this name.
+pub(super) fn manager(asked: &Asked<'_>, place: &Place, name: &str) -> Manager {
+    let update = Some(version(asked, &place.kind).to_owned());
+    Manager { name: name.to_owned(), subresource: asked.target.subresource.clone(), update }
 }
 
 /// Checks that a client does not delete a namespace that every cluster has.
@@ -445,6 +468,10 @@ fn mutated(
 fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<(Value, Result<(), Refusal>), Refusal> {
     let kind = &*place.kind;
     let mut applied = body(asked, kind)?;
+    if kind.is_custom() {
+        // `1.0` is the same as `1` to an apply.
+        write_whole_numbers(&mut applied);
+    }
     if !applied.is_object() {
         let why = mismatch(&applied, "value", MAP);
         let before = "error decoding YAML: error unmarshaling JSON: while decoding JSON";
@@ -471,8 +498,13 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<(Value, 
         Err(why) => (applied, Err(why)),
     };
     let read = read.map_err(|why| unreadable(asked, kind, &applied, &why));
-    // A part of an object has a request of its own.
-    applied.as_object_mut().into_iter().for_each(|fields| {
+    keep_part(kind, &mut applied, part);
+    Ok((applied, read))
+}
+
+/// Leaves an object what a request for a part of it can own: each part has requests of its own.
+fn keep_part(kind: &ServedKind, object: &mut Value, part: Part) {
+    object.as_object_mut().into_iter().for_each(|fields| {
         fields.retain(|name, _| match part {
             Part::Whole => name != "status" || !kind.has_status,
             Part::Status => ["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()),
@@ -481,10 +513,9 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<(Value, 
     if part == Part::Status {
         let changed: Vec<&str> = kind.changed_with_status().collect();
         let owned = ["annotations", "finalizers", "labels", "ownerReferences"].iter();
-        let metadata = metadata_of(&mut applied);
+        let metadata = metadata_of(object);
         owned.filter(|field| !changed.contains(field)).for_each(|field| drop(metadata.remove(*field)));
     }
-    Ok((applied, read))
 }
 
 /// The refusal of an apply that makes no object of a kind.

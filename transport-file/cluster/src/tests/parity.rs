@@ -469,11 +469,8 @@ fn a_change_that_names_managers_of_another_group_is_nobodys() {
     let manager = json!({ "manager": "m", "apiVersion": "v1", "operation": "Apply" });
     for (version, kind, path, code) in [("example.com/v1", "Foo", FOOS, 200), ("v1", "ConfigMap", MAPS, 409)] {
         let object = |value: &str| json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a" }, "data": { "k": value } });
-        send(
-            &cluster,
-            &format!("POST {path}"),
-            &json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a" } }),
-        );
+        let labelled = json!({ "name": "a", "labels": { "app": "x" } });
+        send(&cluster, &format!("POST {path}"), &json!({ "apiVersion": version, "kind": kind, "metadata": labelled }));
         let mut change = object("1");
         change["metadata"]["managedFields"] = json!([manager]);
         patch(&cluster, "merge-patch+json", &format!("{path}/a"), &change);
@@ -497,18 +494,21 @@ fn a_deletion_with_a_version_takes_no_last_finalizer_away() {
 }
 
 #[test]
-fn the_status_of_a_pod_is_replaced_without_the_date_of_its_deletion() {
+fn the_status_of_some_kinds_is_replaced_without_the_date_of_a_deletion() {
     let cluster = SimulatedCluster::new();
-    let pods = "/api/v1/namespaces/web/pods";
-    let pod = json!({ "apiVersion": "v1", "kind": "Pod",
-        "metadata": { "name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z" }, "status": { "phase": "Running" } });
-    send(&cluster, &format!("POST {pods}"), &named("a"));
-    assert_eq!(send(&cluster, &format!("PUT {pods}/a"), &pod).0, 422);
-    let (code, pod) = send(&cluster, &format!("PUT {pods}/a/status"), &pod);
-    assert_eq!(
-        (code, &pod["status"]["phase"], pod["metadata"].get("deletionTimestamp")),
-        (200, &json!("Running"), None)
-    );
+    for (version, kind, path) in [
+        ("v1", "Pod", "/api/v1/namespaces/web/pods"),
+        ("storage.k8s.io/v1", "VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments"),
+    ] {
+        let (_, stored) = send(&cluster, &format!("POST {path}"), &named("a"));
+        let metadata = json!({ "name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z",
+            "resourceVersion": stored["metadata"]["resourceVersion"] });
+        let dated = json!({ "apiVersion": version, "kind": kind, "metadata": metadata, "status": { "message": "m" } });
+        assert_eq!(send(&cluster, &format!("PUT {path}/a"), &dated).0, 422);
+        let (code, object) = send(&cluster, &format!("PUT {path}/a/status"), &dated);
+        let seen = (code, &object["status"]["message"], object["metadata"].get("deletionTimestamp"));
+        assert_eq!(seen, (200, &json!("m"), None), "{kind}");
+    }
 }
 
 #[test]
@@ -533,7 +533,8 @@ fn an_apply_takes_the_last_field_of_a_spec_away_with_what_nobody_owns_in_it() {
     let lease = |spec: Value| json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "a" }, "spec": spec });
     send(&cluster, &format!("POST {leases}"), &lease(json!({ "holderIdentity": "x", "leaseTransitions": 1 })));
     let nobody = json!({ "manager": "m", "apiVersion": "v1", "operation": "Apply" });
-    patch(&cluster, "merge-patch+json", &format!("{leases}/a"), &json!({ "metadata": { "managedFields": [nobody] } }));
+    let change = json!({ "metadata": { "managedFields": [nobody], "labels": { "app": "x" } } });
+    patch(&cluster, "merge-patch+json", &format!("{leases}/a"), &change);
     apply(&cluster, &format!("{leases}/a"), &lease(json!({ "holderIdentity": "x" })));
     let (_, lease) = apply(
         &cluster,
@@ -568,4 +569,108 @@ fn nobody_owns_the_finalizer_that_protects_a_volume() {
         let (_, claim) = apply(&cluster, &place, &claim(json!({ "name": name })));
         assert_eq!(claim["metadata"].get("finalizers").cloned().unwrap_or_default(), kept);
     }
+}
+
+/// A ConfigMap `a` with this value of `k`.
+fn map_with(k: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "k": k } })
+}
+
+#[test]
+fn the_changes_of_an_object_without_managers_are_one_managers_at_the_next_apply() {
+    let cluster = SimulatedCluster::new();
+    let place = format!("{MAPS}/a");
+    let expected = "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: .data.k";
+    let change = |metadata: Value| patch(&cluster, "merge-patch+json", &place, &json!({ "metadata": metadata }));
+    send(&cluster, &format!("POST {MAPS}"), &named("a"));
+    send(&cluster, &format!("PUT {place}"), &map_with("1"));
+    assert_eq!(message(apply(&cluster, &place, &map_with("2"))), (409, expected.to_owned()), "it never had one");
+    change(json!({ "managedFields": [] }));
+    send(&cluster, &format!("PUT {place}"), &map_with("3"));
+    assert_eq!(message(apply(&cluster, &place, &map_with("4"))), (409, expected.to_owned()), "it had some");
+    let nobody = json!({ "manager": "m", "apiVersion": "v9", "operation": "Apply", "fieldsV1": { "f:data": {} } });
+    change(json!({ "managedFields": [nobody] }));
+    assert_eq!(
+        message(apply(&cluster, &place, &map_with("4"))),
+        (409, expected.to_owned()),
+        "it has one of no version"
+    );
+}
+
+#[test]
+fn a_manager_that_a_change_names_owns_the_fields_that_it_is_said_to_own() {
+    let cluster = SimulatedCluster::new();
+    let place = format!("{MAPS}/a");
+    send(&cluster, &format!("POST {MAPS}"), &map_with("1"));
+    let fields = json!({ "f:data": { "f:k": {} } });
+    let other = json!({ "manager": "m", "apiVersion": "v1", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": fields });
+    patch(&cluster, "merge-patch+json", &place, &json!({ "metadata": { "managedFields": [other] } }));
+    let expected = "Apply failed with 1 conflict: conflict with \"m\": .data.k";
+    assert_eq!(message(apply(&cluster, &place, &map_with("2"))), (409, expected.to_owned()));
+}
+
+#[test]
+fn a_scale_takes_its_field_from_an_owner_and_gives_none_to_a_field_without_one() {
+    let cluster = SimulatedCluster::new();
+    let deployment = |name: &str, replicas: u64| json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name }, "spec": { "paused": true, "replicas": replicas } });
+    let scale = |name: &str, replicas: u64| {
+        let scale = json!({ "spec": { "replicas": replicas } });
+        assert_eq!(patch(&cluster, "merge-patch+json", &format!("{WEB}/{name}/scale?fieldManager=s"), &scale).0, 200);
+    };
+    let applied = |name: &str| message(apply(&cluster, &format!("{WEB}/{name}"), &deployment(name, 9)));
+    for (name, replicas) in [("a", 2), ("b", 0), ("c", 2)] {
+        send(&cluster, &format!("POST {WEB}"), &deployment(name, replicas));
+    }
+    let conflict =
+        |by: &str| (409, format!("Apply failed with 1 conflict: conflict with {by} using apps/v1: .spec.replicas"));
+    scale("a", 3);
+    assert_eq!(applied("a"), conflict("\"s\" with subresource \"scale\""));
+    scale("b", 0);
+    assert_eq!(applied("b"), conflict("\"listwatch\""));
+    scale("c", 0);
+    scale("c", 3);
+    assert_eq!(applied("c").0, 200);
+}
+
+#[test]
+fn a_binding_and_a_network_policy_have_their_defaults() {
+    let cluster = SimulatedCluster::new();
+    let group = json!("rbac.authorization.k8s.io");
+    let binding = json!({ "metadata": { "name": "a" }, "roleRef": { "kind": "Role", "name": "a" },
+        "subjects": [{ "kind": "User", "name": "u" }, { "kind": "ServiceAccount", "name": "s", "namespace": "web" }] });
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/web/rolebindings";
+    let (_, binding) = send(&cluster, &format!("POST {bindings}"), &binding);
+    let given = ["/roleRef/apiGroup", "/subjects/0/apiGroup", "/subjects/1/apiGroup"].map(|at| binding.pointer(at));
+    assert_eq!(given, [Some(&group), Some(&group), None]);
+    let policies = "/apis/networking.k8s.io/v1/namespaces/web/networkpolicies";
+    let policy = |spec: Value| json!({ "metadata": { "name": "a" }, "spec": spec });
+    let (_, stored) = send(&cluster, &format!("POST {policies}"), &policy(json!({ "egress": [{}] })));
+    assert_eq!(stored["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
+    let types = json!({ "policyTypes": null, "egress": null });
+    let (_, stored) = send(&cluster, &format!("PATCH {policies}/a"), &json!({ "spec": types }));
+    assert_eq!(stored["spec"]["policyTypes"], json!(["Ingress"]));
+}
+
+#[test]
+fn an_apply_of_an_owner_without_a_uid_adds_it_to_the_others() {
+    let cluster = SimulatedCluster::new();
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u" });
+    send(&cluster, &format!("POST {MAPS}"), &json!({ "metadata": { "name": "a", "ownerReferences": [owner] } }));
+    let nameless = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "o" });
+    let map =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "ownerReferences": [nameless] } });
+    let (code, refused) = apply(&cluster, &format!("{MAPS}/a"), &map);
+    let cause = &refused["details"]["causes"][0]["field"];
+    assert_eq!((code, cause), (422, &json!("metadata.ownerReferences[1].uid")));
+}
+
+#[test]
+fn a_whole_number_with_a_fraction_counts_as_another_one_and_is_stored_without() {
+    let cluster = SimulatedCluster::new();
+    define_foos(&cluster, &with_inner());
+    let foo = |count: Value| json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": { "count": count } });
+    let seen = |(_, foo): (u16, Value)| (foo["metadata"]["generation"].clone(), foo["spec"]["count"].to_string());
+    send(&cluster, &format!("POST {FOOS}"), &foo(json!(1)));
+    assert_eq!(seen(send(&cluster, &format!("PATCH {FOOS}/a"), &foo(json!(1.0)))), (json!(2), "1".to_owned()));
+    assert_eq!(seen(apply(&cluster, &format!("{FOOS}/a"), &foo(json!(1.0)))), (json!(2), "1".to_owned()));
 }

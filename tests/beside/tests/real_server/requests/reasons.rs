@@ -175,10 +175,18 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.codes().0 == 409
                 && case.request.verb() == "APPLY"
                 && case.server_says("Apply failed with")
-                && !case.server_says("with \"before-first-apply\"")
                 && case.misses_conflicts()
         },
         why: "a default belongs to no manager, so no apply conflicts with it",
+    },
+    Reason {
+        explains: |case| {
+            case.request.verb() == "APPLY"
+                && !case.is_built_in()
+                && case.codes() == (500, 200)
+                && case.server_says("failed to create typed live object")
+        },
+        why: "a server takes an empty list for the bytes of a custom resource, and no apply after that",
     },
     Reason {
         explains: |case| {
@@ -190,12 +198,6 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.server_says("\"null\"")
         },
         why: "an apply that takes the last field away leaves a null, which the schema of a custom resource refuses",
-    },
-    Reason {
-        explains: |case| {
-            case.request.verb() == "APPLY" && case.codes().0 == 409 && case.server_says("with \"before-first-apply\"")
-        },
-        why: "nobody owns the fields of an object whose owners all lost theirs, until somebody applies some",
     },
     Reason {
         explains: |case| {

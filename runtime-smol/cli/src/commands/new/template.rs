@@ -216,11 +216,31 @@ mod tests {
     }
 
     #[test]
-    fn the_images_rust_and_the_packages_are_those_of_this_release() {
+    fn the_image_is_built_of_what_there_is_for_a_user_without_rights() {
+        let source = Source::Checkout("/src/listwatch".to_owned());
+        for made in [made("shop", "Backup", "acme.io", &Source::Published), made("shop", "Backup", "acme.io", &source)]
+        {
+            let rust = env!("CARGO_PKG_RUST_VERSION");
+            let text = made["Dockerfile"].replace("\\\n", "");
+            let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+            let of = |word: &str| lines.iter().filter_map(|line| line.strip_prefix(word)).collect::<Vec<_>>();
+            assert_eq!(of("FROM "), [&format!("rust:{rust}-alpine AS build"), "scratch"]);
+            assert_eq!((of("USER "), of("ENTRYPOINT ")), (vec!["65532:65532"], vec!["[\"/shop\"]"]));
+            let known = ["FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT"];
+            assert!(lines.iter().all(|line| known.contains(&line.split(' ').next().unwrap())), "{text}");
+            for copied in of("COPY ").iter().filter(|copied| !copied.starts_with("--from=")) {
+                let (sources, _to) = copied.rsplit_once(' ').unwrap();
+                let is_there =
+                    |source: &str| source == "Cargo.lock" || made.keys().any(|path| path.starts_with(source));
+                assert!(sources.split(' ').all(is_there), "{copied}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_packages_are_those_of_this_release() {
         let made = made("shop", "Backup", "acme.io", &Source::Published);
-        let rust = env!("CARGO_PKG_RUST_VERSION");
-        assert!(made["Dockerfile"].contains(&format!("FROM rust:{rust}-alpine AS build\n")));
-        assert!(made["Cargo.toml"].contains(&format!("rust-version = \"{rust}\"")));
+        assert!(made["Cargo.toml"].contains(concat!("rust-version = \"", env!("CARGO_PKG_RUST_VERSION"), "\"\n")));
         assert!(made["Cargo.toml"].contains(concat!("listwatch = { version = \"", env!("CARGO_PKG_VERSION"), "\", ")));
     }
 }

@@ -89,7 +89,7 @@ async fn make(
 ) -> Result<Found<Deployment>, ActError> {
     let (key, settings) = (owner.key(), &owner.spec.settings);
     let wanted = (!settings.is_empty()).then_some(key);
-    for key in wanted {
+    if let Some(key) = wanted {
         let map =
             json!({ "metadata": { "labels": labels(owner.meta().name()) }, "data": settings });
         cx.ensure(maps, key, &map)

@@ -38,7 +38,7 @@ kind!(ConfigMap, "v1", "configmaps");
 /// Runs until the world ends; a cluster ends at SIGTERM or Ctrl-C. Of several replicas, one works at a time.
 pub fn run(world: impl Into<World>, metrics: &Metrics) -> Result<(), RunError> {
     let controller = Controller::new(NAME, world);
-    let owners = controller.informer();
+    let owners = controller.informer::<Widget>();
     // The caches have what operators of this name have made, and nothing else of the cluster.
     let ours = format!("app.kubernetes.io/managed-by={NAME}");
     let maps = controller.informer_where::<ConfigMap>(|all| all.with_label_selector(&ours));

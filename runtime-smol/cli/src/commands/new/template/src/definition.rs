@@ -29,7 +29,7 @@ pub struct WidgetSpec {
     pub settings: BTreeMap<String, String>,
 }
 
-/// A number that is absent is unknown: an `Option`, so that a 0 is written.
+// A number that is absent is unknown: an `Option`, so that a 0 is written.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WidgetStatus {

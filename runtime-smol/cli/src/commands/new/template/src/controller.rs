@@ -67,7 +67,7 @@ pub fn run(world: impl Into<World>, metrics: &Metrics) -> Result<(), RunError> {
             let ready_replicas = made
                 .as_ref()
                 .ok()
-                .and_then(|made| made.status.ready_replicas);
+                .map(|made| made.status.ready_replicas.unwrap_or(0));
             cx.change_status(&owner, |it| {
                 it.status.ready_replicas = ready_replicas;
                 it.status.conditions.set(ready.clone());

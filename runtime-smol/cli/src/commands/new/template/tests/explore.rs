@@ -68,7 +68,7 @@ fn pods_follow_the_object_whatever_happens_meanwhile() -> Result<(), Box<dyn Err
             Ok(())
         })
         .in_the_end(ready)
-        .run(200)?;
+        .run(100)?;
     println!("{explored}");
     Ok(())
 }
@@ -103,7 +103,7 @@ fn what_was_made_goes_with_the_object() -> Result<(), Box<dyn Error>> {
             (Ok(deployments), Ok(maps)) if deployments.is_empty() && maps.is_empty() => Ok(()),
             left => Err(format!("{left:?}")),
         })
-        .run(100)?;
+        .run(50)?;
     println!("{explored}");
     Ok(())
 }

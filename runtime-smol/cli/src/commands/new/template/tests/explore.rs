@@ -1,4 +1,6 @@
 //! The operator in a simulated cluster: killed, with answers that get lost, late caches and two replicas.
+//!
+//! A few runs are for each day. Before a release, take 1,000, by `cargo test --release`.
 
 use listwatch::Kind;
 use listwatch::metrics::Metrics;
@@ -68,7 +70,7 @@ fn pods_follow_the_object_whatever_happens_meanwhile() -> Result<(), Box<dyn Err
             Ok(())
         })
         .in_the_end(ready)
-        .run(100)?;
+        .run(30)?;
     println!("{explored}");
     Ok(())
 }
@@ -103,7 +105,7 @@ fn what_was_made_goes_with_the_object() -> Result<(), Box<dyn Error>> {
             (Ok(deployments), Ok(maps)) if deployments.is_empty() && maps.is_empty() => Ok(()),
             left => Err(format!("{left:?}")),
         })
-        .run(50)?;
+        .run(20)?;
     println!("{explored}");
     Ok(())
 }

@@ -22,7 +22,10 @@ const NAME: &str = "shop-operator";
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// A package in a folder that is always the same, so that cargo builds it once. There is one at a time.
-struct Made(PathBuf, #[expect(dead_code, reason = "held until the drop")] MutexGuard<'static, ()>);
+struct Made {
+    folder: PathBuf,
+    _turn: MutexGuard<'static, ()>,
+}
 
 impl Made {
     fn new() -> Self {
@@ -37,17 +40,19 @@ impl Made {
         assert!(
             told.starts_with("shop-operator is an operator of the kind ShopWindow (shopwindows.1shop.example.com)")
         );
-        // As the workspace is built, and with its versions.
-        fs::write(folder.join("profile.toml"), profile()).unwrap();
+        // As the workspace is built, and with its versions; but formatted as anywhere else.
+        fs::create_dir(folder.join(".cargo")).unwrap();
+        fs::write(folder.join(".cargo/config.toml"), profile()).unwrap();
+        fs::write(folder.join("rustfmt.toml"), "max_width = 100\n").unwrap();
         fs::copy(checkout().join("Cargo.lock"), folder.join(NAME).join("Cargo.lock")).unwrap();
-        Self(folder, turn)
+        Self { folder, _turn: turn }
     }
 
     #[track_caller]
     fn cargo(&self, arguments: &str) -> String {
         let mut cargo = cargo();
-        cargo.arg("--config").arg(self.0.join("profile.toml")).args(arguments.split_whitespace());
-        cargo.current_dir(self.0.join(NAME)).env("CARGO_TARGET_DIR", target_folder());
+        cargo.args(arguments.split_whitespace());
+        cargo.current_dir(self.folder.join(NAME)).env("CARGO_TARGET_DIR", target_folder());
         succeed(cargo)
     }
 
@@ -86,7 +91,7 @@ impl Operator {
             "users": [{ "name": "u", "user": { "token": token } }],
             "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u", "namespace": NAME } }],
         });
-        let (kubeconfig, errors) = (made.0.join("kubeconfig"), made.0.join("errors"));
+        let (kubeconfig, errors) = (made.folder.join("kubeconfig"), made.folder.join("errors"));
         fs::write(&kubeconfig, config.to_string()).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut program = Command::new(made.program());
@@ -143,7 +148,7 @@ fn an_operator_is_made_and_runs_within_five_minutes() {
     let config = plane.kubeconfig().to_owned();
     let apply = |arguments: &[&str]| {
         let mut kubectl = Command::new(kubectl);
-        kubectl.args(arguments).current_dir(made.0.join(NAME)).env("KUBECONFIG", &config);
+        kubectl.args(arguments).current_dir(made.folder.join(NAME)).env("KUBECONFIG", &config);
         succeed(kubectl)
     };
     apply(&["apply", "--validate=strict", "-f", "deploy/crd.yaml", "-f", "deploy/operator.yaml"]);

@@ -245,7 +245,6 @@ mod tests {
             "Found",
             "Some",
             "Ok",
-            "Key",
             "Kind",
             "No",
             "Y",

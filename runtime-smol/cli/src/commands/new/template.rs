@@ -224,7 +224,7 @@ mod tests {
             let text = made["Dockerfile"].replace("\\\n", "");
             let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
             let of = |word: &str| lines.iter().filter_map(|line| line.strip_prefix(word)).collect::<Vec<_>>();
-            assert_eq!(of("FROM "), [&format!("rust:{rust}-alpine AS build"), "scratch"]);
+            assert_eq!(of("FROM "), [format!("rust:{rust}-alpine AS build").as_str(), "scratch"]);
             assert_eq!((of("USER "), of("ENTRYPOINT ")), (vec!["65532:65532"], vec!["[\"/shop\"]"]));
             let known = ["FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT"];
             assert!(lines.iter().all(|line| known.contains(&line.split(' ').next().unwrap())), "{text}");

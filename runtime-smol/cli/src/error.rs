@@ -59,8 +59,10 @@ pub(crate) enum CommandError {
     TooMuch(String),
     /// A file, a folder or an archive cannot be converted: why.
     Unfit(PathBuf, String),
-    /// A page cannot be written.
-    Page(PathBuf, io::Error),
+    /// A file or a folder cannot be written.
+    Unwritten(PathBuf, io::Error),
+    /// A name of a new operator does not fit: its option, and why.
+    Name(&'static str, String, String),
     /// No directory for the writes of the programs can be made.
     NoRoom(io::Error),
     /// The writes of a program cannot be compared: its name, and why.
@@ -92,7 +94,8 @@ impl CommandError {
             | Self::OutOfRange { .. }
             | Self::NotRecorded { .. }
             | Self::Arguments(_)
-            | Self::Field(..) => true,
+            | Self::Field(..)
+            | Self::Name(..) => true,
             _ => false,
         }
     }
@@ -212,7 +215,8 @@ impl fmt::Display for CommandError {
             }
             Self::TooMuch(what) => write!(f, "no fixed memory holds this recording: {what}"),
             Self::Unfit(path, why) => write!(f, "{}: {why}", path.display()),
-            Self::Page(path, error) => write!(f, "{}: cannot be written: {error}", path.display()),
+            Self::Unwritten(path, error) => write!(f, "{}: cannot be written: {error}", path.display()),
+            Self::Name(option, name, why) => write!(f, "{option} {}: {why}", Printable::new(name).at_most(LONG)),
             Self::NoRoom(error) => write!(f, "cannot make a directory for the writes of the programs: {error}"),
             Self::Program(name, why) => {
                 write!(f, "{}: {}", Printable::new(name).at_most(LONG), Printable::new(why))

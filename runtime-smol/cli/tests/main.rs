@@ -6,6 +6,7 @@ mod audit;
 mod command;
 mod diff;
 mod inert;
+mod new;
 mod notifications;
 mod replay;
 #[cfg(unix)]

@@ -56,6 +56,15 @@ fn target_folder() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
 }
 
+/// How the workspace builds the tests.
+#[cfg(unix)]
+fn profile() -> String {
+    let manifest = std::fs::read_to_string(checkout().join("Cargo.toml")).unwrap();
+    let from = manifest.find("[profile.dev]").unwrap();
+    let to = manifest.find("[profile.release]").unwrap();
+    manifest[from..to].to_owned()
+}
+
 /// The root of the workspace.
 fn checkout() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()

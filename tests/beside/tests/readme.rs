@@ -1,18 +1,10 @@
 //! The programs of the README and of its pages, pasted into a fresh crate as a reader does it, with the dependencies that it names.
 
-use crate::{checkout, target_folder};
+use crate::{checkout, profile, target_folder};
 use listwatch_tests::cargo::cargo;
 use listwatch_tests::readme::{blocks, page, text};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// How the workspace builds the tests.
-fn profile() -> String {
-    let manifest = fs::read_to_string(checkout().join("Cargo.toml")).unwrap();
-    let from = manifest.find("[profile.dev]").unwrap();
-    let to = manifest.find("[profile.release]").unwrap();
-    manifest[from..to].to_owned()
-}
 
 /// A crate that is gone when the test is over, in a folder where the checkout is beside it.
 struct Fresh(PathBuf);

@@ -185,6 +185,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
             "listwatch-tests",
         ],
     ),
+    ("widget-operator", "tests/operator", &["listwatch", "listwatch-stand-ins", "listwatch-explore"]),
     ("listwatch-fuzz", "fuzz", &["listwatch-tests"]),
     ("listwatch-bare-metal", "tests/bare-metal", &["listwatch-core", "listwatch-transport-http"]),
 ];

@@ -7,6 +7,7 @@ mod custom_columns;
 mod diff;
 mod field_path;
 mod follow;
+mod new;
 mod replay;
 mod serve;
 mod show;
@@ -19,6 +20,7 @@ pub(crate) use credentials::hide_credentials;
 pub(crate) use diff::DiffOptions;
 pub(crate) use field_path::FieldPath;
 pub(crate) use follow::{FollowOptions, RecordOptions, Scope, ServerOptions, WatchOptions};
+pub(crate) use new::NewOptions;
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
 pub(crate) use show::{ReportOptions, SelectionOptions, ShowOptions, What};
@@ -41,6 +43,7 @@ Examples:
   listwatch report pods.jsonl.zst -o pods.html    # plots and lanes in one page
   listwatch diff old.jsonl.zst new.jsonl.zst      # what differs between two recordings
   listwatch serve pods.jsonl.zst                  # be a cluster for kubectl
+  listwatch new my-operator                       # make an operator with tests, image and manifests
 
 `listwatch help COMMAND` has the options and more examples of each command.
 
@@ -76,6 +79,7 @@ pub(crate) enum Command {
     Diff(DiffOptions),
     Serve(ServeOptions),
     Audit(AuditOptions),
+    New(NewOptions),
     Completions(CompletionsOptions),
 }
 

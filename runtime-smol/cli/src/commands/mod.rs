@@ -4,6 +4,7 @@ mod audit;
 mod bundle;
 mod follow;
 mod input;
+mod new;
 mod record;
 mod replay;
 mod serve;
@@ -28,6 +29,7 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
         Command::Report(options) => show::report::report(options),
         Command::Diff(options) => show::diff::diff(options),
         Command::Audit(options) => audit::audit(options),
+        Command::New(options) => new::new(options),
         Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => output::print(&completions(options.shell)).map_err(CommandError::Output),
     }

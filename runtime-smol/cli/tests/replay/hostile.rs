@@ -96,7 +96,7 @@ fn an_argument_never_reaches_the_terminal_raw() {
     let file = Scratch::new(list(&[]));
     let path = file.as_ref().to_str().unwrap();
     let index = format!("label:{HOSTILE}");
-    let cases: [&[&str]; 11] = [
+    let cases: [&[&str]; 15] = [
         &[HOSTILE],
         &["replay", path, HOSTILE],
         &["replay", path, &format!("--{HOSTILE}")],
@@ -108,6 +108,10 @@ fn an_argument_never_reaches_the_terminal_raw() {
         &["watch", "v1/pods", "--for", HOSTILE],
         &["watch", "v1/pods", &format!("--{HOSTILE}=x")],
         &["completions", HOSTILE],
+        &["new", HOSTILE],
+        &["new", "shop", "--kind", HOSTILE],
+        &["new", "shop", "--group", HOSTILE],
+        &["new", "shop", "--listwatch", HOSTILE],
     ];
     assert_none(cases.iter().filter_map(|arguments| trouble(&run_with(arguments), &format!("{arguments:?}"))));
 }

@@ -14,6 +14,8 @@ mod election;
 mod follower;
 #[cfg(target_os = "linux")]
 mod hard_day;
+#[cfg(unix)]
+mod made;
 mod plane;
 mod recorder;
 mod requests;

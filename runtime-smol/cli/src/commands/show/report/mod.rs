@@ -65,7 +65,7 @@ impl<'a> Report<'a> {
         let file =
             file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned());
         let page = Page { file: &file, began: self.began, tally: &self.tally, notes: &notes };
-        self.save(&page).map_err(|error| CommandError::Page(self.options.output.clone(), error))?;
+        self.save(&page).map_err(|error| CommandError::Unwritten(self.options.output.clone(), error))?;
         messages::print(format_args!("{} is the page of {file}", Printable::new(self.options.output.display())));
         fault.map_or(Ok(()), |fault| Err(fault.into()))
     }

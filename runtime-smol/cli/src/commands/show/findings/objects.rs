@@ -117,10 +117,10 @@ impl Times {
     fn note(&mut self, at: Duration, author: Author) {
         self.count += 1;
         self.span.get_or_insert(Span::at(at)).note(at);
-        match self.by.iter_mut().find(|(known, _)| *known == author) {
-            Some((_, count)) => *count += 1,
-            None if self.by.len() < AUTHORS => self.by.push((author, 1)),
-            None => {}
+        if let Some((_, count)) = self.by.iter_mut().find(|(known, _)| *known == author) {
+            *count += 1;
+        } else if self.by.len() < AUTHORS {
+            self.by.push((author, 1));
         }
     }
 

@@ -363,8 +363,8 @@ impl Reading {
             self.twice.set(at);
             return;
         }
-        // A watch tells each version once.
-        let is_again = |seen: &Seen| object.version > 0 && seen.version == object.version;
+        // A watch tells each version once, and none behind a later one.
+        let is_again = |seen: &Seen| object.version > 0 && object.version <= seen.version;
         self.is_mixed |= !is_bare && event.r#type == "MODIFIED" && self.seen(&known).is_some_and(is_again);
         if event.r#type == "ADDED" {
             self.add(&known, &object, at);

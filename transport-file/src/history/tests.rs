@@ -281,6 +281,31 @@ fn additions_of_what_is_there_list_a_kind_anew_and_what_they_leave_out_is_gone()
 }
 
 #[test]
+fn events_of_two_watches_that_write_to_one_file_delete_nothing_and_count_once() {
+    let event = |kind: &str, name: &str, version: u64| event(kind, object(name, version));
+    let first: String = ["a", "b", "c", "d"].map(|name| event("ADDED", name, 4)).concat();
+    let told = |log: &str| {
+        let mut saved = of(log).unwrap();
+        (told(&mut saved.history)[1..].to_vec(), saved.history.told_twice())
+    };
+    // Each tells its changes behind the other.
+    let both = |kind, name, version| event(kind, name, version).repeat(2);
+    let log = [&*first, &both("MODIFIED", "a", 10), &both("ADDED", "e", 11), &both("DELETED", "b", 12)].concat();
+    let expected = ["@1000 modified web/a 10", "@3000 added web/e 11", "@5000 deleted web/b 12"];
+    assert_eq!(told(&log), (expected.map(str::to_owned).to_vec(), 3));
+    // One is behind.
+    let late = [event("MODIFIED", "a", 10), event("DELETED", "b", 12), event("MODIFIED", "a", 13)].concat();
+    let (told_once, twice) = told(&[&*first, &late, &late].concat());
+    assert_eq!((told_once.len(), twice), (3, 3), "{told_once:?}");
+    // One of a part begins anew, and tells one of four objects.
+    let restarted = [&*first, &event("MODIFIED", "a", 10), &event("ADDED", "c", 4)].concat();
+    assert_eq!(told(&restarted), (vec!["@1000 modified web/a 10".to_owned()], 1));
+    // One behind the other, they tell three of four.
+    let second: String = ["a", "b", "c"].map(|name| event("ADDED", name, 4)).concat();
+    assert_eq!(told(&(first.clone() + &second)), (vec!["@1000 relisted  -web/d at 4".to_owned()], 0));
+}
+
+#[test]
 fn additions_of_what_is_not_there_leave_all_others_there() {
     let log = [
         EXPIRED.to_owned(),
@@ -347,6 +372,46 @@ fn objects_one_behind_the_other_are_their_states() {
     let log = pod("a", 5) + &pod("b", 3) + &pod("a", 6);
     assert_eq!(told_by(&log), ["@0 relisted web/a 5, web/b 3 - at 5", "@1000 modified web/a 6"]);
     assert!(of(&pod("a", 5)).err().unwrap().to_string().contains("this is a single object of kind \"Pod\""));
+}
+
+#[test]
+fn the_fields_of_an_object_do_not_make_it_an_event_of_a_watch() {
+    let of_type = |kind: &str, version: u64, fields: Value| {
+        let mut object = object("a", version);
+        (object["kind"], object["apiVersion"]) = (kind.into(), "v1".into());
+        object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        object
+    };
+    let objects = [
+        of_type("Secret", 5, serde_json::json!({ "type": "Opaque", "data": { "type": "ADDED", "object": "eA==" } })),
+        // kubectl sorts the fields of an Event, so that this one is the first.
+        of_type("Event", 6, serde_json::json!({ "action": "Binding", "type": "Normal", "reason": "Scheduled" })),
+        of_type("PersistentVolume", 7, serde_json::json!({ "spec": { "type": "x", "object": {} } })),
+        of_type("Service", 8, serde_json::json!({ "spec": { "type": "ClusterIP" } })),
+        of_type(
+            "Policy",
+            9,
+            serde_json::json!({ "type": "DELETED", "object": { "kind": "Pod" }, "event": "", "key": "", "rv": "" }),
+        ),
+        of_type("Rule", 10, serde_json::json!({ "object": { "items": [] } })),
+    ];
+    for first in 0..objects.len() {
+        let prints: [fn(&Value) -> String; 2] = [|object| format!("{object}\n"), |object| format!("{object:#}\n")];
+        for print in prints {
+            let mut log: Vec<String> = objects.iter().map(print).collect();
+            log.rotate_left(first);
+            let mut saved = of(&log.concat()).unwrap();
+            let told = told(&mut saved.history).concat();
+            assert!(saved.history.error().is_none(), "{:?}", saved.history.error());
+            for version in 5..11 {
+                assert!(told.contains(&format!("web/a {version}")), "version {version}: {told}");
+            }
+            let mut gone = objects[first].clone();
+            gone["metadata"]["resourceVersion"] = "20".into();
+            let mixed = log.concat() + &serde_json::json!({ "type": "DELETED", "object": gone }).to_string();
+            assert!(told_by(&mixed).concat().contains("deleted web/a"), "{mixed}");
+        }
+    }
 }
 
 #[test]

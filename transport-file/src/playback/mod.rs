@@ -84,6 +84,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A watch of a log ends by an error of its server, and where the log lists its objects anew: a list, or `ADDED` events of
 /// objects that are there, as if `kubectl get --watch` was run again. Then a list shows the objects, without those that
 /// are gone, and the next watch goes on behind it.
+///
+/// Such a list reads the log from its beginning. So behind 16 of them, an error ends a watch only where the log has grown by
+/// an eighth. Other errors are passed over, and counted in the [`Summary`].
 pub struct Playback {
     config: PlaybackConfig,
     content: AnswerSource,
@@ -288,6 +291,8 @@ impl Playback {
         let mut summary = Summary {
             bad_lines: self.cursor.bad_lines(),
             file_bytes_played: self.cursor.position(),
+            told_twice: self.content.body().map_or(0, |body| body.survey().told_twice()),
+            passed_errors: self.content.body().map_or(0, Bodies::passed_errors),
             complete: self.complete,
             ..self.summary
         };
@@ -364,7 +369,7 @@ fn bodies(
     let begin = WatchLog::new(&mut cursor(), config.skip_bad_lines)?;
     let survey =
         if is_list { BodySurvey::read(FileKind::WatchLog, &mut cursor(), config.skip_bad_lines) } else { survey };
-    let begin = begin.with_good(survey.good);
+    let begin = begin.with_good(survey.good).without(survey.twice.clone().unwrap_or_default());
     Ok(AnswerSource::bodies(Arc::new(survey), is_list, Some(begin)))
 }
 

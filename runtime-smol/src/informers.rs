@@ -112,7 +112,11 @@ pub use wait::{HandleSynced, StreamsNotSynced, WaitError, WaitFailure, wait_for}
 pub(crate) use wait::{WhenDenied, events_of_one};
 #[cfg(feature = "metrics")]
 pub(crate) use world::Asked;
+#[cfg(feature = "file")]
+pub use world::DumpError;
 pub use world::World;
+#[cfg(feature = "file")]
+pub(crate) use world::{DumpCause, FlightRecorder};
 pub(crate) use world::WorldId;
 
 use crate::client::Client;

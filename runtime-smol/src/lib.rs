@@ -310,6 +310,8 @@ pub use controller::{Controller, RunError};
 pub use events::Events;
 #[doc(inline)]
 pub use informers::audit;
+#[cfg(feature = "file")]
+pub use informers::DumpError;
 pub use informers::{Found, InformerHandle, Informers, World};
 pub use run::run;
 pub use workers::Workers;

@@ -10,6 +10,7 @@ mod endpoint;
 #[cfg(unix)]
 mod examples;
 mod faults;
+mod flight;
 #[path = "../examples/finalizer.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod finalizer;

@@ -125,6 +125,19 @@ impl ObjectText {
         &self.text
     }
 
+    /// The text with the type that its page says, if it does not say one itself.
+    pub(crate) fn with_type(&self) -> Cow<'_, str> {
+        let own = self.page.as_ref().map(|_| TypeMeta::in_text(&self.text));
+        let (Some(page), Some(own)) = (&self.page, own) else { return Cow::Borrowed(&self.text) };
+        let Some(rest) = self.text.trim_ascii_start().strip_prefix('{') else { return Cow::Borrowed(&self.text) };
+        let mut text = String::from("{");
+        for (name, value) in page.fields().filter(|(name, _)| own.fields().all(|(known, _)| known != *name)) {
+            text.extend(["\"", name, "\":", &Value::from(value).to_string(), ","]);
+        }
+        text.push_str(rest);
+        text.into()
+    }
+
     /// The whole object.
     ///
     /// # Errors
@@ -163,7 +176,7 @@ impl ObjectText {
 }
 
 /// `metav1.TypeMeta`; what an object does not say is empty.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct TypeMeta<'a> {
     #[serde(borrow)]

@@ -11,8 +11,8 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// A list, page by page, or a watch. A frame is as long as an object at the most.
-#[derive(Debug)]
-pub(super) struct BodyReader {
+#[derive(Clone, Debug)]
+pub(crate) struct BodyReader {
     framer: Framer,
     buffer: Vec<u8>,
     part: Part,
@@ -23,7 +23,7 @@ pub(super) struct BodyReader {
 }
 
 /// What the next frames are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Part {
     Page(Page),
     InitialEvents,
@@ -31,7 +31,7 @@ enum Part {
 }
 
 /// The fields around the items of a page.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Page {
     /// The type of its items.
     type_meta: TypeMeta<'static>,
@@ -41,7 +41,7 @@ struct Page {
     first: usize,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Metadata {
     resource_version: String,
@@ -49,7 +49,7 @@ struct Metadata {
 }
 
 /// A page that has ended.
-pub(super) enum PageEnd {
+pub(crate) enum PageEnd {
     /// The list is complete.
     Complete(Told),
     /// The list goes on under this token.
@@ -59,12 +59,12 @@ pub(super) enum PageEnd {
 }
 
 impl BodyReader {
-    pub(super) fn list() -> Self {
+    pub(crate) fn list() -> Self {
         Self::new(Framing::List, Part::Page(Page::default()))
     }
 
     /// A watch, or a watch-list, which begins with the state.
-    pub(super) fn watch(has_initial_events: bool) -> Self {
+    pub(crate) fn watch(has_initial_events: bool) -> Self {
         Self::new(Framing::Values, if has_initial_events { Part::InitialEvents } else { Part::Events })
     }
 
@@ -75,7 +75,7 @@ impl BodyReader {
 
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
-    pub(super) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
+    pub(crate) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
         if self.is_between_events()
             && let Some(event) = event_in_line(bytes)
         {
@@ -133,13 +133,37 @@ impl BodyReader {
         matches!(self.part, Part::Events) && self.buffer.iter().all(u8::is_ascii_whitespace)
     }
 
+    /// Whether it is a watch whose next event is a change: the initial events are over, if it has some.
+    pub(crate) fn has_state(&self) -> bool {
+        matches!(self.part, Part::Events)
+    }
+
+    /// The bytes that were read of the next event.
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Takes the objects of a list or of initial events up to here.
+    pub(crate) fn take_objects(&mut self) -> Vec<ObjectText> {
+        let mut objects = core::mem::take(&mut self.objects);
+        if let Part::Page(page) = &mut self.part
+            && !objects.is_empty()
+        {
+            page.first = 0;
+            let type_meta = Arc::new(page.type_meta.clone());
+            objects.iter_mut().for_each(|item| item.page = Some(Arc::clone(&type_meta)));
+        }
+        self.weight = 0;
+        objects
+    }
+
     /// The memory of what is kept.
-    pub(super) fn weight(&self) -> u64 {
+    pub(crate) fn weight(&self) -> u64 {
         self.weight + self.buffer.len() as u64
     }
 
     /// Ends a page of a list.
-    pub(super) fn end(mut self) -> PageEnd {
+    pub(crate) fn end(mut self) -> PageEnd {
         let Part::Page(Page { type_meta, metadata, is_complete: true, first }) = self.part else {
             return PageEnd::Broken;
         };

@@ -12,6 +12,7 @@ mod survey;
 mod tests;
 
 pub use crate::object::Unreadable;
+pub(crate) use bodies::{BodyReader, PageEnd};
 pub use change::{Change, HistoryChange, HistoryStep};
 pub(crate) use change::{Observation, Told};
 pub(crate) use clients::Clients;

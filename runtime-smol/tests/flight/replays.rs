@@ -1,0 +1,86 @@
+//! Dumps that are replayed.
+
+use super::{Folder, change, cluster, counting, read, replayed};
+use core::time::Duration;
+use listwatch::World;
+use listwatch::file::{Playback, Tape};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn the_last_minute_of_half_an_hour_replays_as_it_was() {
+    let (folder, cluster) = (Folder::named("half-an-hour"), cluster());
+    let world = World::from(cluster.clone()).flight_recorder(1, 8).dumps_to(&folder.0).on_report_line(|_| {});
+    let (clock, it) = (world.clock().clone(), world.clone());
+    let ended = world.until(async move {
+        change(&cluster, &clock, 5, 360).await;
+        it.dump("the test is over").unwrap();
+    });
+    counting(ended).unwrap();
+    assert_eq!(folder.names(), ["dump-program.jsonl.zst"]);
+    let dump = folder.0.join("dump-program.jsonl.zst");
+    let start = Playback::from_file(&dump).unwrap().start().unwrap().clone();
+    assert_eq!(start.dumped.as_deref(), Some("program: the test is over"));
+    assert!(start.changes["/api/v1/configmaps"] > 1000, "{start:?}");
+    // Three reconciles for each change: it, its event and its requeue.
+    let reconciles = replayed(&dump);
+    assert!((30..90).contains(&reconciles), "{reconciles}");
+    assert!(read(&dump) > 30);
+}
+
+/// The seeds of a generator.
+fn random(seed: &mut u64, below: u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % below
+}
+
+#[test]
+fn dumps_at_any_time_with_any_window_replay_as_it_was_also_behind_lists_that_were_made_anew() {
+    for seed in 0..24 {
+        let mut state = seed;
+        let (folder, cluster) = (Folder::named(&format!("seed-{seed}")), cluster());
+        let window = Duration::from_millis(random(&mut state, 90_000));
+        let world = World::from(cluster.clone());
+        let tape = Tape::in_memory(window, 1 << (16 + random(&mut state, 5)), world.recorder_config());
+        let world = world.recorded(&tape).on_report_line(|_| {});
+        let (clock, to) = (world.clock().clone(), folder.0.join("dump.jsonl"));
+        let disturbed = world.until(async move {
+            for _ in 0..12 {
+                let times = 1 + random(&mut state, 9);
+                change(&cluster, &clock, 1 + random(&mut state, 6), times).await;
+                match random(&mut state, 4) {
+                    0 => cluster.disconnect(),
+                    1 => {
+                        cluster.disconnect();
+                        cluster.compact();
+                    }
+                    _ => {}
+                }
+                clock.sleep(Duration::from_millis(random(&mut state, 3000))).await;
+                tape.dump_to(&to, clock.now(), "seed").unwrap();
+            }
+        });
+        counting(disturbed).unwrap();
+        assert_eq!(folder.names().len(), 12);
+        let reconciles: u64 = folder.names().iter().map(|name| replayed(&folder.0.join(name))).sum();
+        println!("seed {seed}: {window:?}, {reconciles} reconciles");
+        folder.names().iter().for_each(|name| _ = read(&folder.0.join(name)));
+    }
+}
+
+#[test]
+fn a_program_that_is_started_again_keeps_the_dump_of_its_last_run() {
+    let (folder, cluster) = (Folder::named("restart"), cluster());
+    for _ in 0..2 {
+        let world = World::from(cluster.clone()).flight_recorder(1, 8).dumps_to(&folder.0).on_report_line(|_| {});
+        let (clock, it, cluster) = (world.clock().clone(), world.clone(), cluster.clone());
+        let ended = world.until(async move {
+            change(&cluster, &clock, 5, 3).await;
+            clock.sleep(3 * MINUTE).await;
+            it.dump("a restart").unwrap();
+        });
+        counting(ended).unwrap();
+    }
+    assert_eq!(folder.names(), ["dump-program-2.jsonl.zst", "dump-program.jsonl.zst"]);
+    folder.names().iter().for_each(|name| _ = replayed(&folder.0.join(name)));
+}

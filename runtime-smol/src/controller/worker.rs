@@ -176,8 +176,8 @@ impl Worker<'_> {
         let ended = self.state.end_writes(job, cx, outcome);
         #[cfg(feature = "file")]
         if matches!(ended, Ended::Finished(Finished::GaveUp)) || outcome == Outcome::Terminal {
-            let of = format_args!("{}: {}", self.state.name, cx.key());
-            self.state.informers.world().dump_for(DumpCause::Parked, &of);
+            let world = self.state.informers.world();
+            world.dump_for(DumpCause::Parked, &format_args!("{}: {}", self.state.name, cx.key()));
         }
         ended
     }

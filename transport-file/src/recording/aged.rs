@@ -1,59 +1,28 @@
 //! The state that the lines before a window lead to: the objects of each stream, and the requests that are open.
 
 use super::mark::{Begun, Mark};
+use super::stream::Stream;
 use crate::capture::format::{Line, Payload, Record, RequestRecord};
 use crate::history::{BodyReader, PageEnd, Told};
-use crate::memory::{ENTRY, Memory};
+use crate::memory::Memory;
 use crate::object::ObjectText;
-use listwatch_core::request::{Query, Request, Verb};
-use listwatch_core::{Key, Resource};
+use listwatch_core::request::Query;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io;
 use std::sync::Arc;
-use zstd::bulk::{Compressor, Decompressor};
-use zstd::dict::EncoderDictionary;
 
-/// The state up to a line.
+/// The state up to a line. A clone shares the objects.
 #[derive(Clone)]
 pub(super) struct Aged {
     /// By the numbers of their transports.
     pub(super) streams: BTreeMap<u64, Stream>,
     /// By the ids of their requests.
     open: HashMap<u64, Exchange>,
-    /// The request that comes next.
+    /// The request that comes next, and its transport.
     begun: Option<(u64, u64)>,
-    /// The answers to reads of no reconcile, such as those of discovery, each with the lines of its exchange.
+    /// The newest answers to reads of no reconcile, such as those of discovery.
     pub(super) calls: VecDeque<Answered>,
-    /// Objects are kept as they are up to so many bytes, and packed beyond.
+    /// Objects are kept as they came up to so many bytes, and packed beyond.
     most_plain: usize,
-    plain: usize,
-    packed: usize,
-}
-
-/// A list-and-watch.
-#[derive(Clone)]
-pub(super) struct Stream {
-    pub(super) name: Arc<str>,
-    pub(super) resource: Resource,
-    pub(super) hashed: bool,
-    /// Whether its last state came as the initial events of a watch.
-    pub(super) by_watch_list: bool,
-    /// `None` while its state is not known.
-    pub(super) version: Option<u64>,
-    objects: HashMap<Key, Object>,
-    /// Counts the lists. An object of an earlier one is gone when a list is complete.
-    lists: u64,
-    /// The number of the next object.
-    next: u64,
-    /// The list that goes on with the next page.
-    pages: Option<BodyReader>,
-    dictionary: Option<Arc<Dictionary>>,
-}
-
-/// What the objects of a stream are alike in: one of them.
-struct Dictionary {
-    text: Box<[u8]>,
-    encoder: EncoderDictionary<'static>,
 }
 
 /// An open watch of a stream.
@@ -68,22 +37,9 @@ pub(super) struct OpenWatch<'a> {
 }
 
 #[derive(Clone)]
-struct Object {
-    /// Its place in the order in which objects came.
-    number: u64,
-    list: u64,
-    text: Text,
-}
-
-#[derive(Clone)]
-enum Text {
-    Plain(Arc<ObjectText>),
-    Packed { frame: Arc<[u8]>, len: usize },
-}
-
-#[derive(Clone)]
 enum Exchange {
     Followed(Followed),
+    /// A read of no reconcile, with its lines.
     Call { target: String, lines: Vec<u8>, is_success: bool },
 }
 
@@ -97,14 +53,12 @@ struct Followed {
     body: Option<Box<BodyReader>>,
 }
 
+/// A read with its answer.
 #[derive(Clone)]
 pub(super) struct Answered {
-    target: String,
+    pub(super) target: String,
     pub(super) lines: Arc<[u8]>,
 }
-
-/// A level that takes a sixth less time than level 1, and finds what recurs in each event of an object.
-pub(super) const LEVEL: i32 = -3;
 
 /// The bytes of answered reads that are kept, and of one.
 const MOST_CALLS: usize = 256 * 1024;
@@ -113,20 +67,15 @@ const LONGEST_CALL: usize = MOST_CALLS / 4;
 impl Aged {
     pub(super) fn new(most_plain: usize) -> Self {
         let (streams, open, calls) = (BTreeMap::new(), HashMap::new(), VecDeque::new());
-        Self { streams, open, begun: None, calls, most_plain, plain: 0, packed: 0 }
-    }
-
-    /// The same for a dump, which shares the objects.
-    pub(super) fn snapshot(&self) -> Self {
-        self.clone()
+        Self { streams, open, begun: None, calls, most_plain }
     }
 
     /// How many bytes it holds, about.
     pub(super) fn held(&self) -> usize {
+        let streams: usize = self.streams.values().map(Stream::held).sum();
         let open: usize = self.open.values().map(Exchange::held).sum();
         let calls: usize = self.calls.iter().map(|call| call.target.len() + call.lines.len()).sum();
-        let pages: u64 = self.streams.values().filter_map(|it| it.pages.as_ref()).map(BodyReader::weight).sum();
-        self.plain + self.packed + open + calls + pages as usize
+        streams + open + calls
     }
 
     /// Whether a list has begun and not ended.
@@ -158,6 +107,10 @@ impl Aged {
         match Mark::parse(line) {
             Some(Mark::Begun(begun)) => self.begin(&begun),
             Some(Mark::Position { .. }) => {}
+            Some(Mark::Left { transport }) => {
+                self.lose(transport);
+                self.streams.remove(&transport);
+            }
             None => {
                 if let Ok(Line::Record(record)) = Line::parse(line) {
                     self.record(line, record);
@@ -217,7 +170,7 @@ impl Aged {
                 let page = stream.pages.take().filter(|_| request.continue_token().is_some());
                 let body = match query {
                     Query::List if page.is_none() => {
-                        stream.lists += 1;
+                        stream.begin_list();
                         Some(BodyReader::list().into())
                     }
                     Query::List => page.map(Box::new),
@@ -244,7 +197,9 @@ impl Aged {
             Query::Watch | Query::WatchList => {
                 let is_list = it.query == Query::WatchList;
                 it.body = Some(BodyReader::watch(is_list).into());
-                self.streams.get_mut(&it.stream).iter_mut().for_each(|stream| stream.lists += u64::from(is_list));
+                if let Some(stream) = self.streams.get_mut(&it.stream).filter(|_| is_list) {
+                    stream.begin_list();
+                }
             }
         }
     }
@@ -265,21 +220,24 @@ impl Aged {
     }
 
     fn on_told(&mut self, transport: u64, told: Told, by_watch_list: bool) {
-        let is_known = self.streams.get(&transport).is_some_and(|stream| stream.version.is_some());
+        let Some(stream) = self.streams.get_mut(&transport) else { return };
         match told {
-            Told::Set(_) | Told::Deleted(_) if !is_known => {}
+            // Before its first list, and while its state is forgotten.
+            Told::Set(_) | Told::Deleted(_) if stream.version.is_none() => {}
             Told::Set(object) => {
-                self.advance(transport, object.version());
+                stream.advance(object.version());
                 self.set(transport, object);
             }
             Told::Deleted(object) => {
-                self.advance(transport, object.version());
-                self.remove(transport, object.key());
+                stream.advance(object.version());
+                stream.remove(object.key());
             }
-            Told::Reached { version, .. } => self.advance(transport, version),
+            Told::Reached { version, .. } => stream.advance(version),
             Told::State { objects, version } => {
                 objects.into_iter().for_each(|object| self.set(transport, object));
-                self.commit(transport, version, by_watch_list);
+                if let Some(stream) = self.streams.get_mut(&transport) {
+                    stream.end_list(version, by_watch_list);
+                }
             }
             Told::Relisted { .. } | Told::Watching { .. } | Told::Expired | Told::Failed(_) => {}
         }
@@ -309,48 +267,13 @@ impl Aged {
         }
     }
 
-    fn advance(&mut self, transport: u64, version: u64) {
-        if let Some(known) = self.streams.get_mut(&transport).and_then(|stream| stream.version.as_mut()) {
-            *known = version.max(*known);
-        }
-    }
-
-    /// Keeps the state of an object, also that of a list that is not complete.
+    /// Keeps the state of an object.
     fn set(&mut self, transport: u64, object: ObjectText) {
-        let is_packed = self.plain + object.text().len() > self.most_plain;
-        let Some(stream) = self.streams.get_mut(&transport) else { return };
-        let key = object.key().clone();
-        let Ok(text) = stream.text(object, is_packed) else { return };
-        *(if is_packed { &mut self.packed } else { &mut self.plain }) += text.held(&key);
-        let (next, list) = (stream.next, stream.lists);
-        stream.next += 1;
-        match stream.objects.get_mut(&key) {
-            Some(known) => {
-                let before = core::mem::replace(&mut known.text, text);
-                known.list = list;
-                self.give_back(&key, &before);
-            }
-            None => _ = stream.objects.insert(key, Object { number: next, list, text }),
+        let plain: usize = self.streams.values().map(Stream::plain).sum();
+        let is_packed = plain + object.text().len() > self.most_plain;
+        if let Some(stream) = self.streams.get_mut(&transport) {
+            stream.set(object, is_packed);
         }
-    }
-
-    fn remove(&mut self, transport: u64, key: &Key) {
-        let gone = self.streams.get_mut(&transport).and_then(|stream| stream.objects.remove(key));
-        gone.iter().for_each(|object| self.give_back(key, &object.text));
-    }
-
-    fn give_back(&mut self, key: &Key, text: &Text) {
-        let place = if let Text::Plain(_) = text { &mut self.plain } else { &mut self.packed };
-        *place -= text.held(key);
-    }
-
-    /// A list is complete: what it does not have is gone.
-    fn commit(&mut self, transport: u64, version: u64, by_watch_list: bool) {
-        let Some(stream) = self.streams.get_mut(&transport) else { return };
-        (stream.version, stream.by_watch_list) = (Some(version), by_watch_list);
-        let list = stream.lists;
-        let gone: Vec<_> = stream.objects.extract_if(|_, object| object.list < list).collect();
-        gone.iter().for_each(|(key, object)| self.give_back(key, &object.text));
     }
 
     /// Forgets the state of a stream until its next list.
@@ -359,85 +282,7 @@ impl Aged {
             Exchange::Followed(it) => it.stream != transport || !it.is_listing(),
             Exchange::Call { .. } => true,
         });
-        let Some(stream) = self.streams.get_mut(&transport) else { return };
-        let (plain, packed) = stream.forget();
-        (self.plain, self.packed) = (self.plain - plain, self.packed - packed);
-    }
-}
-
-impl Stream {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.into(),
-            resource: Resource::new(""),
-            hashed: false,
-            by_watch_list: false,
-            version: None,
-            objects: HashMap::new(),
-            lists: 0,
-            next: 0,
-            pages: None,
-            dictionary: None,
-        }
-    }
-
-    /// A request of it.
-    pub(super) fn request(&self, verb: Verb) -> Request {
-        Request { resource: self.resource.clone(), verb }
-    }
-
-    /// The texts of its objects, in the order in which they came first.
-    pub(super) fn each(&self, mut take: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
-        let mut objects: Vec<_> = self.objects.values().collect();
-        objects.sort_unstable_by_key(|object| object.number);
-        let mut unpacker = Decompressor::with_dictionary(self.dictionary.as_ref().map_or(&[][..], |it| &it.text))?;
-        objects.into_iter().try_for_each(|object| match &object.text {
-            Text::Plain(object) => take(&object.with_type()),
-            Text::Packed { frame, len } => {
-                let text = unpacker.decompress(frame, *len)?;
-                take(str::from_utf8(&text).map_err(io::Error::other)?)
-            }
-        })
-    }
-
-    fn text(&mut self, object: ObjectText, is_packed: bool) -> io::Result<Text> {
-        if !is_packed {
-            return Ok(Text::Plain(Arc::new(object)));
-        }
-        let text = object.with_type();
-        let dictionary = self.dictionary.get_or_insert_with(|| Dictionary::of(text.as_bytes()).into());
-        let frame = Compressor::with_prepared_dictionary(&dictionary.encoder)?.compress(text.as_bytes())?;
-        Ok(Text::Packed { frame: frame.into(), len: text.len() })
-    }
-
-    fn held(&self) -> usize {
-        self.objects.iter().map(|(key, object)| object.text.held(key)).sum()
-    }
-
-    /// Forgets its state. Returns how many bytes that was, as they were and packed.
-    fn forget(&mut self) -> (usize, usize) {
-        (self.version, self.pages) = (None, None);
-        let (plain, packed): (Vec<_>, Vec<_>) =
-            self.objects.drain().partition(|(_, object)| matches!(object.text, Text::Plain(_)));
-        let [plain, packed] =
-            [plain, packed].map(|of| of.iter().map(|(key, object)| object.text.held(key)).sum::<usize>());
-        (plain, packed)
-    }
-}
-
-impl Dictionary {
-    fn of(text: &[u8]) -> Self {
-        Self { text: text.into(), encoder: EncoderDictionary::copy(text, LEVEL) }
-    }
-}
-
-impl Text {
-    fn held(&self, key: &Key) -> usize {
-        let text = match self {
-            Self::Plain(object) => object.text().len(),
-            Self::Packed { frame, .. } => frame.len(),
-        };
-        text + 2 * key.as_str().len() + size_of::<ObjectText>() + size_of::<Object>() + ENTRY as usize
+        self.streams.get_mut(&transport).into_iter().for_each(Stream::forget);
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a tape in memory has, as a recording of its own.
 
-use super::aged::{Aged, OpenWatch, Stream};
+use super::aged::{Aged, OpenWatch};
 use super::mark::Mark;
 use super::ring::Cut;
 use super::sink::in_memory;
+use super::stream::Stream;
 use super::writer::CaptureWriter;
 use crate::capture::TapeStart;
 use crate::capture::format::{End, Line, Payload, Record, RequestRecord, ResponseRecord, Text, VERSION};
@@ -26,6 +27,8 @@ struct Survey {
     changes: HashMap<u64, u64>,
     /// The same by a read, by the name of the list-and-watch.
     read: BTreeMap<String, u64>,
+    /// What the requests are for.
+    asked: BTreeSet<String>,
 }
 
 /// Writes the lines of a recording.
@@ -62,7 +65,7 @@ pub(super) fn write(
     writer.write(Line::Start(VERSION, TapeStart { started, changes: survey.changes_of(&cut.aged), ..start }))?;
     let (open, begun) = (BTreeSet::new(), BTreeSet::new());
     let mut dump = Dump { writer, at: cut.at, next_request, open, begun, notes: 0, chunk: Vec::new() };
-    for call in &cut.aged.calls {
+    for call in cut.aged.calls.iter().filter(|call| !survey.asked.contains(&call.target)) {
         dump.call(&call.lines)?;
     }
     for (transport, stream) in &cut.aged.streams {
@@ -94,14 +97,18 @@ impl Survey {
                 let transport = self.transports.get(&id).copied().or_else(|| aged.transport_of(id));
                 transport.into_iter().for_each(|it| _ = self.changes.entry(it).or_insert(changes));
             }
-            None if line.starts_with(b"{\"t\":") && memchr::memmem::find(line, b"\"at\":{").is_some() => {
-                if let Ok(Line::Note(_, _, Note { kind: NoteKind::Read { at }, .. })) = Line::parse(line) {
+            Some(Mark::Left { .. }) => {}
+            None => match Line::parse(line) {
+                Ok(Line::Note(_, _, Note { kind: NoteKind::Read { at }, .. })) => {
                     at.into_iter().for_each(|(name, position)| {
                         _ = self.read.entry(name).or_insert(position.changes);
                     });
                 }
-            }
-            None => {}
+                Ok(Line::Record(Record { payload: Payload::Request(request), .. })) => {
+                    self.asked.insert(request.path.into_owned());
+                }
+                _ => {}
+            },
         }
     }
 
@@ -137,7 +144,8 @@ impl Dump<'_> {
         let Some(version) = stream.version else { return Ok(()) };
         let watch = aged.watch_of(transport);
         let version = version.to_string();
-        if stream.by_watch_list || survey.with_watch_lists.contains(&transport) {
+        let by_watch_list = stream.by_watch_list || survey.with_watch_lists.contains(&transport);
+        if by_watch_list {
             let answered = watch.as_ref().filter(|watch| watch.status == Some(200));
             let id = answered.map_or_else(|| self.new_id(), |watch| watch.id);
             self.request(id, stream, Verb::Watch { resource_version: None, timeout: None, initial_events: true }, 200)?;
@@ -161,7 +169,7 @@ impl Dump<'_> {
                 self.request(watch.id, stream, verb, watch.status.unwrap_or_default())?;
                 self.go_on(&watch)
             }
-            None if survey.lists_next(transport) && !stream.by_watch_list => {
+            None if survey.lists_next(transport) && !by_watch_list => {
                 let id = self.new_id();
                 self.request(id, stream, verb, 200)?;
                 self.data(id, EXPIRED)?;
@@ -324,5 +332,3 @@ impl Survey {
         matches!(self.next.get(&transport), Some(Query::List | Query::WatchList))
     }
 }
-
-listwatch_core::summary!("Dump" for Dump<'_>, |it| { at: it.at });

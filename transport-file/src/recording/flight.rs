@@ -7,7 +7,7 @@ use super::sink::{Sink, in_memory};
 use super::tape::Tape;
 use super::writer::CaptureWriter;
 use crate::capture::TapeStart;
-use crate::error::CaptureError;
+use crate::error::{CaptureError, Fault};
 use core::time::Duration;
 use listwatch_core::Instant;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,9 @@ impl Tape {
             Ok(()) => writer.publish(path),
             Err(error) => {
                 writer.discard();
-                Err(error)
+                let why = error.message().split(';').next().unwrap_or_default();
+                let message = format!("the dump {why}; nothing of it is kept: make room in its folder");
+                Err(CaptureError::new(path, None, Fault::new(error.kind(), message)))
             }
         }
     }

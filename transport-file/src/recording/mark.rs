@@ -10,6 +10,8 @@ pub(super) enum Mark<'l> {
     Begun(Begun<'l>),
     /// How many changes the cache had before the next data of a request.
     Position { id: u64, changes: u64 },
+    /// A transport is gone.
+    Left { transport: u64 },
 }
 
 /// The beginning of a request of a transport.
@@ -29,6 +31,7 @@ impl<'l> Mark<'l> {
                 writeln!(out, "#{id} {transport} {} {name}", letter(*query))
             }
             Self::Position { id, changes } => writeln!(out, "@{id} {changes}"),
+            Self::Left { transport } => writeln!(out, "~{transport} 0"),
         }
     }
 
@@ -44,6 +47,7 @@ impl<'l> Mark<'l> {
                 Some(Self::Begun(Begun { id, transport: number, query, name: parts.next().unwrap_or_default() }))
             }
             b'@' => Some(Self::Position { id, changes: number }),
+            b'~' => Some(Self::Left { transport: id }),
             _ => None,
         }
     }
@@ -66,11 +70,11 @@ mod tests {
     #[test]
     fn a_mark_reads_back_and_a_line_of_the_tape_is_none() {
         let begun = Mark::Begun(Begun { id: 7, transport: 2, query: Query::WatchList, name: "/api/v1/pods #2" });
-        let position = Mark::Position { id: 7, changes: 41 };
+        let (position, left) = (Mark::Position { id: 7, changes: 41 }, Mark::Left { transport: 2 });
         let mut lines = Vec::new();
-        [begun, position].iter().for_each(|mark| mark.write(&mut lines).unwrap());
+        [begun, position, left].iter().for_each(|mark| mark.write(&mut lines).unwrap());
         let read: Vec<_> = lines.split(|byte| *byte == b'\n').map(Mark::parse).collect();
-        assert_eq!(read, [Some(begun), Some(position), None]);
+        assert_eq!(read, [Some(begun), Some(position), Some(left), None]);
         assert_eq!(Mark::parse(br#"{"t":1,"id":7,"end":"eof"}"#), None);
     }
 }

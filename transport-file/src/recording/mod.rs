@@ -14,6 +14,7 @@ mod mark;
 mod recorder;
 mod ring;
 mod sink;
+mod stream;
 mod tape;
 mod writer;
 

@@ -1,10 +1,11 @@
 use super::config::RecorderConfig;
-use super::mark::Begun;
 use super::hashes::{Pieces, TooLong};
+use super::mark::{Begun, Mark};
 use super::tape::Tape;
 use crate::capture::Data;
 use crate::capture::format::{End, Payload, RequestRecord, ResponseRecord, Text};
 use crate::error::CaptureError;
+use core::fmt;
 use core::task::{Context, Poll};
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::text::SharedText;
@@ -12,7 +13,6 @@ use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError};
 use listwatch_core::{Instant, ListerWatcher, Resource};
 use std::borrow::Cow;
-use core::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,8 +146,9 @@ impl<L: ListerWatcher> Recorder<L> {
         let pieces = hashes.map(|_| Pieces::new(request.query() != Query::List));
         let record = sent(&request, pieces.is_some());
         *open = OpenRequest::Sent { id, pieces };
-        let name = self.followed.as_ref().map_or("", |followed| &followed.name);
-        self.tape.begins(&Begun { id, transport: self.number, query: request.query(), name });
+        let name = self.followed.as_ref().map_or("", |followed| &*followed.name);
+        let begun = Begun { id, transport: self.number, query: request.query(), name };
+        self.tape.mark(Mark::Begun(begun));
         self.tape.records(now, id, [Payload::Request(record)])?;
         self.transport.open(*request_id, &request);
         Ok(())
@@ -157,7 +158,7 @@ impl<L: ListerWatcher> Recorder<L> {
         let Some((request_id, OpenRequest::Sent { id, pieces })) = &mut self.open else { return Ok(()) };
         let (request_id, id) = (*request_id, *id);
         if let (Some(followed), Incoming::Data { .. }) = (&self.followed, incoming) {
-            self.tape.position(id, (followed.changes)());
+            self.tape.mark(Mark::Position { id, changes: (followed.changes)() });
         }
         let mut last = None;
         let payload = match (incoming, pieces.as_mut().zip(self.tape.all_hashes())) {

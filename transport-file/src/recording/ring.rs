@@ -3,8 +3,9 @@
 //! Lines are compressed in segments, so that an event costs what differs from the events before it. Old segments pass into
 //! the [state](Aged) with which a dump begins. If there is too much, segments pass into it earlier.
 
-use super::aged::{Aged, LEVEL};
-use super::mark::{Begun, Mark};
+use super::aged::Aged;
+use super::mark::Mark;
+use super::stream::LEVEL;
 use crate::capture::format::Line;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -86,14 +87,9 @@ impl Ring {
         self.pass(t)
     }
 
-    /// Notes that the next request is one of a transport.
-    pub(super) fn begin(&mut self, begun: &Begun<'_>) -> io::Result<()> {
-        Mark::Begun(*begun).write(&mut self.hot)
-    }
-
-    /// Notes how many changes a cache had before the next data of a request.
-    pub(super) fn position(&mut self, id: u64, changes: u64) -> io::Result<()> {
-        Mark::Position { id, changes }.write(&mut self.hot)
+    /// Adds what is for the memory alone.
+    pub(super) fn mark(&mut self, mark: Mark<'_>) -> io::Result<()> {
+        mark.write(&mut self.hot)
     }
 
     /// How many bytes it holds.
@@ -108,7 +104,7 @@ impl Ring {
         self.age(self.last)?;
         let at = self.segments.front().map_or(self.last, |first| first.first);
         let segments = self.segments.iter().map(Arc::clone).collect();
-        Ok(Cut { at, until: self.last, aged: self.aged.snapshot(), segments })
+        Ok(Cut { at, until: self.last, aged: self.aged.clone(), segments })
     }
 
     /// Closes a segment that is full, and lets what is old pass into the state.
@@ -179,13 +175,12 @@ impl Segment {
     }
 }
 
-listwatch_core::summary!("Ring" for Ring, |it| { most: it.most, held: it.held() });
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::capture::Data;
     use crate::capture::format::{End, Payload, Record, RequestRecord, ResponseRecord};
+    use crate::recording::mark::Begun;
     use listwatch_core::request::Query;
     use std::collections::BTreeMap;
 
@@ -210,7 +205,7 @@ mod tests {
 
         fn open(&mut self, query: Query, path: &str) {
             self.id += 1;
-            self.ring.begin(&Begun { id: self.id, transport: 1, query, name: "pods" }).unwrap();
+            self.ring.mark(Mark::Begun(Begun { id: self.id, transport: 1, query, name: "pods" })).unwrap();
             self.record(Payload::Request(RequestRecord::new("GET", path.to_owned())));
             self.record(Payload::Response(ResponseRecord { status: 200, headers: BTreeMap::new() }));
         }

@@ -1,5 +1,6 @@
 //! Where the lines of a tape go: to a file, or into memory.
 
+use super::mark::Mark;
 use super::ring::Ring;
 use super::writer::CaptureWriter;
 use crate::capture::format::Line;
@@ -45,10 +46,10 @@ impl Sink {
     }
 
     /// Adds what the memory alone keeps.
-    pub(super) fn mark(&mut self, add: impl FnOnce(&mut Ring) -> io::Result<()>) -> Result<(), CaptureError> {
+    pub(super) fn mark(&mut self, mark: Mark<'_>) -> Result<(), CaptureError> {
         match self {
             Self::File(_) => Ok(()),
-            Self::Memory(ring) => in_memory(add(ring)),
+            Self::Memory(ring) => in_memory(ring.mark(mark)),
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::config::RecorderConfig;
 use super::hashes::Hashes;
-use super::mark::Begun;
+use super::mark::Mark;
 use super::ring::{Cut, Ring};
 use super::sink::Sink;
 use super::writer::CaptureWriter;
@@ -210,14 +210,9 @@ impl Tape {
         }
     }
 
-    /// Notes the transport of the next request, for a tape in memory.
-    pub(super) fn begins(&self, begun: &Begun<'_>) {
-        let _failed = self.attempt(|state| state.writer.mark(|ring| ring.begin(begun)));
-    }
-
-    /// Notes how many changes a cache had before the next data of a request, for a tape in memory.
-    pub(super) fn position(&self, id: u64, changes: u64) {
-        let _failed = self.attempt(|state| state.writer.mark(|ring| ring.position(id, changes)));
+    /// Adds what a tape in memory alone keeps.
+    pub(super) fn mark(&self, mark: Mark<'_>) {
+        let _failed = self.attempt(|state| state.writer.mark(mark));
     }
 
     /// Returns the number of a reconcile that begins: 1, 2, 3 and so on for the controllers of one tape.
@@ -345,6 +340,7 @@ impl Tape {
         let mut state = self.state();
         let waker = state.idle.remove(&transport);
         state.flush_is_promised = false;
+        let _failed = state.writer.mark(Mark::Left { transport });
         drop(state);
         drop(waker);
     }

@@ -89,10 +89,10 @@ impl CaptureWriter {
     /// Gives the file its name or, where that exists, the next one. Returns it.
     pub(crate) fn publish(&self, path: &Path) -> Result<PathBuf, CaptureError> {
         // An empty file holds the place until the whole one replaces it.
-        let free = Self::create_next(path)?;
-        let named = std::fs::rename(&self.path, &free.path);
+        let free = Self::create_next(path)?.path;
+        let named = std::fs::rename(&self.path, &free);
         named.map_err(|error| refuse(path, format!("cannot be named: {error}")))?;
-        Ok(free.path)
+        Ok(free)
     }
 
     /// Removes a file that could not be written.

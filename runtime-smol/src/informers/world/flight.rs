@@ -108,7 +108,8 @@ impl World {
     /// A dump has what a recording has: objects, requests and answers, without credentials, and with keyed hashes in place of
     /// the values of Secrets and tokens. On Unix, only its owner may read it.
     ///
-    /// In a world that is recorded to a file or is a recording, this does nothing.
+    /// In a world that is recorded to a file or is a recording, this does nothing. As beside a recording, caches are not
+    /// [saved](crate::saved), because a dump begins with lists.
     ///
     /// ```
     /// use core::time::Duration;
@@ -145,9 +146,16 @@ impl World {
         }
         let (window, bytes) = (Duration::from_secs(60 * u64::from(minutes.max(1))), u64::from(megabytes.max(1)) << 20);
         let tape = Tape::in_memory(window, usize::try_from(bytes).unwrap_or(usize::MAX), self.recorder_config());
-        let (clock, tell) = (self.clock.clone(), Mutex::new(Box::new(self.teller()) as _));
-        let folder = Mutex::new(std::env::temp_dir());
-        let shared = Shared { tape: tape.clone(), clock, window, bytes, folder, dumped: Mutex::default(), tell };
+        let tell: Box<dyn Fn(&str) + Send> = Box::new(self.teller());
+        let shared = Shared {
+            tape: tape.clone(),
+            clock: self.clock.clone(),
+            window,
+            bytes,
+            folder: Mutex::new(std::env::temp_dir()),
+            dumped: Mutex::default(),
+            tell: Mutex::new(tell),
+        };
         let flight = Some(Arc::new(FlightRecorder::new(shared)));
         Self { flight, ..self.recorded(&tape) }
     }

@@ -142,7 +142,7 @@ impl World {
     }
 
     /// Tells operators a line.
-    pub(super) fn teller(&self) -> impl Fn(&str) + Send + use<> {
+    pub(super) fn teller(&self) -> impl Fn(&str) + Send + 'static + use<> {
         let (on_line, clock) = (self.on_line.clone(), self.clock.clone());
         move |line| {
             // Neither a function that panics nor a closed standard error stops the controllers.

@@ -13,7 +13,7 @@ fn the_last_minute_of_half_an_hour_replays_as_it_was() {
     let world = World::from(cluster.clone()).flight_recorder(1, 8).dumps_to(&folder.0).on_report_line(|_| {});
     let (clock, it) = (world.clock().clone(), world.clone());
     let ended = world.until(async move {
-        change(&cluster, &clock, 5, 360).await;
+        change(&cluster, &clock, 5, 0..360).await;
         it.dump("the test is over").unwrap();
     });
     counting(ended).unwrap();
@@ -22,9 +22,9 @@ fn the_last_minute_of_half_an_hour_replays_as_it_was() {
     let start = Playback::from_file(&dump).unwrap().start().unwrap().clone();
     assert_eq!(start.dumped.as_deref(), Some("program: the test is over"));
     assert!(start.changes["/api/v1/configmaps"] > 1000, "{start:?}");
-    // Three reconciles for each change: it, its event and its requeue.
+    // Each of the twelve changes leads to a few: of the map, of its event, and of what it wrote.
     let reconciles = replayed(&dump);
-    assert!((30..90).contains(&reconciles), "{reconciles}");
+    assert!((24..120).contains(&reconciles), "{reconciles}");
     assert!(read(&dump) > 30);
 }
 
@@ -45,9 +45,9 @@ fn dumps_at_any_time_with_any_window_replay_as_it_was_also_behind_lists_that_wer
         let world = world.recorded(&tape).on_report_line(|_| {});
         let (clock, to) = (world.clock().clone(), folder.0.join("dump.jsonl"));
         let disturbed = world.until(async move {
-            for _ in 0..12 {
-                let times = 1 + random(&mut state, 9);
-                change(&cluster, &clock, 1 + random(&mut state, 6), times).await;
+            for round in 0..12 {
+                let numbers = 100 * round..100 * round + 1 + random(&mut state, 9);
+                change(&cluster, &clock, 1 + random(&mut state, 6), numbers).await;
                 match random(&mut state, 4) {
                     0 => cluster.disconnect(),
                     1 => {
@@ -75,7 +75,7 @@ fn a_program_that_is_started_again_keeps_the_dump_of_its_last_run() {
         let world = World::from(cluster.clone()).flight_recorder(1, 8).dumps_to(&folder.0).on_report_line(|_| {});
         let (clock, it, cluster) = (world.clock().clone(), world.clone(), cluster.clone());
         let ended = world.until(async move {
-            change(&cluster, &clock, 5, 3).await;
+            change(&cluster, &clock, 5, 0..9).await;
             clock.sleep(3 * MINUTE).await;
             it.dump("a restart").unwrap();
         });

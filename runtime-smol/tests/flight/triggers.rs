@@ -15,11 +15,18 @@ use listwatch::{Client, Clock, DumpError, Informers, World};
 use listwatch_tests::maps::config_map;
 use serde_json::{Value, json};
 
-/// Runs a controller whose reconciles fail by the names of their maps, for so many minutes.
+/// Runs a controller whose reconciles fail by the names of their maps, for so many minutes. The first map changes in each.
 fn fail(cluster: &SimulatedCluster, folder: &Folder, minutes: u64) -> Lines {
     let (on_line, lines) = kept();
     let world = World::from(cluster.clone()).flight_recorder(5, 8).dumps_to(&folder.0).on_report_line(on_line);
-    let controller = Controller::new("maps", world.lasting(Duration::from_secs(60 * minutes)));
+    let (clock, cluster) = (world.clock().clone(), cluster.clone());
+    let world = world.until(async move {
+        for minute in 0..minutes {
+            clock.sleep(Duration::from_secs(60)).await;
+            cluster.patch(MAPS, "web/panics", json!({ "data": { "minute": minute.to_string() } })).unwrap();
+        }
+    });
+    let controller = Controller::new("maps", world);
     let maps = controller.informer_of::<Value>(MAPS);
     let running = controller.reconciles(&maps).park_after(2).on_report(|_, _| {});
     running
@@ -57,9 +64,9 @@ fn a_storm_of_parked_keys_is_one_dump_and_leaves_another_to_a_panic() {
 fn a_cause_that_comes_again_after_the_minutes_of_the_recorder_is_dumped_again() {
     let (folder, cluster) = (Folder::named("again"), SimulatedCluster::new());
     cluster.create(config_map("panics", &json!({}))).unwrap();
-    // It is parked soon, so each resync of a restart panics once more.
-    (0..2).for_each(|_| _ = fail(&cluster, &folder, 1));
-    assert!(folder.names().contains(&"dump-panic-2.jsonl.zst".to_owned()), "{:?}", folder.names());
+    fail(&cluster, &folder, 12);
+    let panics = folder.names().iter().filter(|name| name.starts_with("dump-panic")).count();
+    assert_eq!(panics, 3, "at once, after five minutes and after ten: {:?}", folder.names());
 }
 
 #[test]

@@ -326,7 +326,7 @@ impl fmt::Display for DumpError {
                 let folder = Printable::new(folder.display());
                 write!(f, "{folder} has {MOST_DUMPS} dumps, or {MOST_BYTES} times the recorder's bytes; move some away")
             }
-            Self::File(error) => Printable::new(error).fmt(f),
+            Self::File(error) => write!(f, "{}", Printable::new(error)),
         }
     }
 }

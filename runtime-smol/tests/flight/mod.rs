@@ -117,5 +117,8 @@ fn replayed(dump: &Path) -> u64 {
 
 /// Reads a dump as `show` and `report` do. Returns how many steps its history has.
 fn read(dump: &Path) -> usize {
-    History::from_file(dump).unwrap().map(Result::unwrap).count()
+    let mut history = History::from_file(dump).unwrap();
+    let steps = history.by_ref().count();
+    assert_eq!(history.error().map(ToString::to_string), None);
+    steps
 }

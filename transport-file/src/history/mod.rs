@@ -26,7 +26,6 @@ use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
 use crate::memory::{MOST_STATE, Memory, weight_of_key};
 use crate::object::{ObjectText, check_version};
-use bodies::{BodyReader, PageEnd};
 use core::time::Duration;
 use listwatch_core::Resource;
 use listwatch_core::time::WallTime;

@@ -115,9 +115,9 @@ pub(crate) use world::Asked;
 #[cfg(feature = "file")]
 pub use world::DumpError;
 pub use world::World;
+pub(crate) use world::WorldId;
 #[cfg(feature = "file")]
 pub(crate) use world::{DumpCause, FlightRecorder};
-pub(crate) use world::WorldId;
 
 use crate::client::Client;
 use crate::clock::Clock;

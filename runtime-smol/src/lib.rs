@@ -308,10 +308,10 @@ pub use client::Client;
 pub use clock::Clock;
 pub use controller::{Controller, RunError};
 pub use events::Events;
-#[doc(inline)]
-pub use informers::audit;
 #[cfg(feature = "file")]
 pub use informers::DumpError;
+#[doc(inline)]
+pub use informers::audit;
 pub use informers::{Found, InformerHandle, Informers, World};
 pub use run::run;
 pub use workers::Workers;

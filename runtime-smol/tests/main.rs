@@ -10,10 +10,10 @@ mod endpoint;
 #[cfg(unix)]
 mod examples;
 mod faults;
-mod flight;
 #[path = "../examples/finalizer.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod finalizer;
+mod flight;
 mod foo;
 mod informers;
 mod metrics;

@@ -92,6 +92,23 @@ impl ObjectText {
         Some(Self { key, version, text: text.into(), page: None })
     }
 
+    /// The object, if its text begins as a server sends objects of its own kinds. The rest is not looked at.
+    pub(crate) fn as_sent(text: &str) -> Option<Self> {
+        let (_kind, rest) = text.strip_prefix("{\"kind\":\"")?.split_once('"')?;
+        let (_version, rest) = rest.strip_prefix(",\"apiVersion\":\"")?.split_once('"')?;
+        let (name, mut rest) = rest.strip_prefix(",\"metadata\":{\"name\":\"")?.split_once('"')?;
+        let mut next = |field: &str| {
+            let (value, behind) = rest.strip_prefix(field)?.split_once('"')?;
+            rest = behind;
+            Some(value)
+        };
+        let _generated = next(",\"generateName\":\"");
+        let namespace = next(",\"namespace\":\"");
+        let _uid = next(",\"uid\":\"");
+        let version = number(next(",\"resourceVersion\":\"")?);
+        Some(Self { key: Key::new(namespace, name), version, text: text.into(), page: None })
+    }
+
     /// The key of the object.
     #[must_use]
     pub fn key(&self) -> &Key {
@@ -280,6 +297,28 @@ impl fmt::Display for Unreadable {
 mod tests {
     use super::*;
     use serde_json::value::RawValue;
+
+    #[test]
+    fn the_beginning_of_a_text_tells_what_the_whole_one_does() {
+        for metadata in [
+            r#""name":"a","namespace":"web","uid":"u","resourceVersion":"7""#,
+            r#""name":"a-x","generateName":"a-","namespace":"web","uid":"u","resourceVersion":"7""#,
+            r#""name":"a","uid":"u","resourceVersion":"7""#,
+            r#""name":"a","resourceVersion":"x""#,
+        ] {
+            let text = format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{{metadata},"labels":{{}}}},"x":1}}"#);
+            let [sent, whole] = [ObjectText::as_sent, ObjectText::of].map(|read| format!("{:?}", read(&text)));
+            assert_eq!(sent, whole);
+            assert!(sent.contains("Some"), "{text}");
+        }
+        for other in [
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}"#,
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"annotations":{"name":"b"},"name":"a","resourceVersion":"7"}}"#,
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{},"resourceVersion":"7"}}"#,
+        ] {
+            assert!(ObjectText::as_sent(other).is_none(), "{other}");
+        }
+    }
 
     #[test]
     fn the_place_in_a_text_is_that_of_its_value() {

@@ -18,6 +18,10 @@ use core::future::pending;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+#[cfg(feature = "file")]
+pub use flight::DumpError;
+#[cfg(feature = "file")]
+pub(crate) use flight::{DumpCause, FlightRecorder};
 use listwatch_core::text::SharedText;
 use listwatch_core::{ListerWatcher, Resource};
 #[cfg(feature = "testing")]
@@ -31,10 +35,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Wake;
-#[cfg(feature = "file")]
-pub use flight::DumpError;
-#[cfg(feature = "file")]
-pub(crate) use flight::{DumpCause, FlightRecorder};
 #[cfg(feature = "file")]
 use tape::StreamNames;
 

@@ -35,7 +35,10 @@ pub(crate) enum Kept {
     /// A tape, in a file with this extension.
     Tape(&'static str),
     /// The last of it in memory.
-    Memory { window: Duration, bytes: usize },
+    Memory {
+        window: Duration,
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for Run {

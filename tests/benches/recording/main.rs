@@ -67,8 +67,10 @@ fn measure() {
 }
 
 fn print_head(of: &str) {
-    println!("\n| {of} | without | bytes alone | adds | `.jsonl` | adds | `.jsonl.zst` | adds | `.jsonl.gz` | adds | in memory | \
-         adds | events pass | adds | least memory | adds |");
+    println!(
+        "\n| {of} | without | bytes alone | adds | `.jsonl` | adds | `.jsonl.zst` | adds | `.jsonl.gz` | adds | in memory | \
+         adds | events pass | adds | least memory | adds |"
+    );
     println!("|---|{}", "--:|".repeat(2 * KEPT.len() - 1));
 }
 

@@ -77,7 +77,7 @@ impl BodyReader {
     /// now, has room for the objects.
     pub(crate) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
         if self.is_between_events()
-            && let Some(event) = event_in_line(bytes)
+            && let Some(event) = event_in_line(bytes, ObjectText::of)
         {
             told.push(event);
             return Ok(());
@@ -131,6 +131,11 @@ impl BodyReader {
     /// Whether the next bytes begin an event of a watch.
     pub(super) fn is_between_events(&self) -> bool {
         matches!(self.part, Part::Events) && self.buffer.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// The change that these bytes tell as a server sends it, if the next event is one: a line, of which the beginning is read.
+    pub(crate) fn sent_change(&self, bytes: &[u8]) -> Option<Told> {
+        if self.is_between_events() { event_in_line(bytes, ObjectText::as_sent) } else { None }
     }
 
     /// Whether it is a watch whose next event is a change: the initial events are over, if it has some.
@@ -204,28 +209,28 @@ impl Page {
 pub(super) const EXPIRED: u16 = 410;
 
 /// What a line tells that is an event of an object as servers write it. Its JSON is read once; `None` for any other text.
-fn event_in_line(line: &[u8]) -> Option<Told> {
+fn event_in_line(line: &[u8], read: fn(&str) -> Option<ObjectText>) -> Option<Told> {
     let rest = line.strip_suffix(b"}\n").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
     let (name, object) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
     let object = str::from_utf8(object.strip_prefix(b"\",\"object\":")?).ok()?;
-    change_of(str::from_utf8(name).ok()?, object)
+    change_of(str::from_utf8(name).ok()?, object, read)
 }
 
 /// The change that an event of this type tells; `None` for an event of another type, or without an object in it.
-fn change_of(name: &str, object: &str) -> Option<Told> {
+fn change_of(name: &str, object: &str, read: fn(&str) -> Option<ObjectText>) -> Option<Told> {
     let told: fn(ObjectText) -> Told = match name {
         "ADDED" | "MODIFIED" => Told::Set,
         "DELETED" => Told::Deleted,
         _ => return None,
     };
-    ObjectText::of(object).map(told)
+    read(object).map(told)
 }
 
 /// What an event of a watch tells.
 pub(super) fn told_by(WatchEvent { r#type, object }: &WatchEvent<'_>) -> Option<Told> {
     let value = || serde_json::from_str::<Value>(object).ok();
     match &**r#type {
-        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object),
+        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object, ObjectText::of),
         "BOOKMARK" => {
             let metadata = &value()?["metadata"];
             let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";
@@ -246,7 +251,7 @@ mod tests {
     #[test]
     fn a_line_is_told_as_its_value_is() {
         let object = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
-        let told = |line: &str| format!("{:?}", event_in_line(line.as_bytes()));
+        let told = |line: &str| format!("{:?}", event_in_line(line.as_bytes(), ObjectText::of));
         for name in ["ADDED", "MODIFIED", "DELETED"] {
             let line = format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
             assert_eq!(

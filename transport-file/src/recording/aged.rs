@@ -40,7 +40,11 @@ pub(super) struct OpenWatch<'a> {
 enum Exchange {
     Followed(Followed),
     /// A read of no reconcile, with its lines.
-    Call { target: String, lines: Vec<u8>, is_success: bool },
+    Call {
+        target: String,
+        lines: Vec<u8>,
+        is_success: bool,
+    },
 }
 
 #[derive(Clone)]
@@ -208,6 +212,9 @@ impl Aged {
         let Some(Exchange::Followed(it)) = self.open.get_mut(&id) else { return };
         let Some(body) = &mut it.body else { return };
         let (mut told, transport) = (Vec::new(), it.stream);
+        if let Some(change) = body.sent_change(bytes) {
+            return self.on_told(transport, change, false);
+        }
         if body.read(bytes, &Memory::at_most(u64::MAX), &mut told).is_err() {
             // An object over the limit: the state is not known any more.
             self.open.remove(&id);

@@ -134,13 +134,7 @@ impl Dump<'_> {
     }
 
     /// The state of a stream, and its open watch.
-    fn stream(
-        &mut self,
-        transport: u64,
-        stream: &Stream,
-        aged: &Aged,
-        survey: &Survey,
-    ) -> Result<(), CaptureError> {
+    fn stream(&mut self, transport: u64, stream: &Stream, aged: &Aged, survey: &Survey) -> Result<(), CaptureError> {
         let Some(version) = stream.version else { return Ok(()) };
         let watch = aged.watch_of(transport);
         let version = version.to_string();
@@ -194,9 +188,8 @@ impl Dump<'_> {
     }
 
     fn list(&mut self, id: u64, stream: &Stream, version: &str) -> Result<(), CaptureError> {
-        let head = format!(
-            r#"{{"kind":"List","apiVersion":"v1","metadata":{{"resourceVersion":"{version}"}},"items":["#
-        );
+        let head =
+            format!(r#"{{"kind":"List","apiVersion":"v1","metadata":{{"resourceVersion":"{version}"}},"items":["#);
         self.data(id, head.as_bytes())?;
         let mut is_first = true;
         self.each(stream, |dump, text| {

@@ -8,6 +8,7 @@ use super::mark::Mark;
 use super::stream::LEVEL;
 use crate::capture::format::Line;
 use core::time::Duration;
+use memchr::memchr;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -170,7 +171,11 @@ impl Segment {
     /// Reads its lines.
     pub(super) fn each(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let lines = zstd::bulk::decompress(&self.frame, self.len)?;
-        lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(|line| take(line));
+        let mut rest = &lines[..];
+        while let Some(end) = memchr(b'\n', rest) {
+            take(&rest[..end]);
+            rest = &rest[end + 1..];
+        }
         Ok(())
     }
 }

@@ -282,9 +282,8 @@ impl Shared {
         // A folder that cannot be read cannot be written either, which says more.
         let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
         let dumps = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("dump-"));
-        let (count, bytes) = dumps.fold((0, 0), |(count, bytes), dump| {
-            (count + 1, bytes + dump.metadata().map_or(0, |file| file.len()))
-        });
+        let (count, bytes) = dumps
+            .fold((0, 0), |(count, bytes), dump| (count + 1, bytes + dump.metadata().map_or(0, |file| file.len())));
         let is_full = count >= MOST_DUMPS || bytes >= self.bytes.saturating_mul(MOST_BYTES);
         if is_full { Err(DumpError::FullFolder(folder.to_owned())) } else { Ok(()) }
     }

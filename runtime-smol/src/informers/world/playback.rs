@@ -181,7 +181,7 @@ impl World {
         let (recording, told) = (playback.transport(), Arc::clone(&replay));
         let transports = move |_: &Resource, on_tape: Option<&OnTape>| {
             let name = on_tape.map(|it| Arc::clone(&it.name));
-            let (playback, replay) = ( recording.transport(), Arc::clone(&told));
+            let (playback, replay) = (recording.transport(), Arc::clone(&told));
             let on_complete = move |playback: &Playback| {
                 if let Some(name) = &name {
                     replay.note_over(name, playback.error().map(ToString::to_string));

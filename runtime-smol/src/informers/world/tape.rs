@@ -1,6 +1,6 @@
 //! A world that is recorded on a tape.
 
-use super::{OnTape, World, WorldId};
+use super::{AnyTransport, OnTape, World, WorldId};
 use crate::caught::caught_call;
 use crate::mutex::Mutex;
 use crate::stderr;
@@ -92,7 +92,7 @@ impl World {
         }
         self.id = WorldId::new();
         let (transports, tape_of_streams, is_in_memory) = (self.transports, tape.clone(), tape.is_in_memory());
-        self.transports = Arc::new(move |resource, on_tape| {
+        self.transports = Arc::new(move |resource: &Resource, on_tape: Option<&OnTape>| -> AnyTransport {
             let recorder = tape_of_streams.transport(transports(resource, on_tape));
             Box::new(match on_tape.filter(|_| is_in_memory) {
                 Some(OnTape { name, changes }) => {

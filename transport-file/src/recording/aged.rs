@@ -82,6 +82,11 @@ impl Aged {
         streams + open + calls
     }
 
+    /// The names of the lists and watches whose state did not fit.
+    pub(super) fn lost(&self) -> Vec<&str> {
+        self.streams.values().filter(|stream| stream.is_lost && !stream.name.is_empty()).map(|it| &*it.name).collect()
+    }
+
     /// Whether a list has begun and not ended.
     pub(super) fn is_listing(&self) -> bool {
         self.followed().any(|(_, it)| it.is_listing()) || self.streams.values().any(|stream| stream.pages.is_some())

@@ -34,6 +34,8 @@ struct Survey {
 /// Writes the lines of a recording.
 struct Dump<'w> {
     writer: &'w mut CaptureWriter,
+    /// Whether it begins with the state of each list-and-watch. Without one, reconciles cannot be replayed.
+    is_whole: bool,
     /// The time at which it begins.
     at: u64,
     next_request: u64,
@@ -61,10 +63,16 @@ pub(super) fn write(
     for segment in &cut.segments {
         in_memory(segment.each(|line| survey.take(line, &cut.aged)))?;
     }
+    let lost = cut.aged.lost();
+    let start = match &*lost {
+        [] => start,
+        lost => TapeStart { dumped: start.dumped.map(|cause| without_reconciles(&cause, lost)), ..start },
+    };
     let started = start.started.map(|date| date + Duration::from_millis(cut.at));
     writer.write(Line::Start(VERSION, TapeStart { started, changes: survey.changes_of(&cut.aged), ..start }))?;
     let (open, begun) = (BTreeSet::new(), BTreeSet::new());
-    let mut dump = Dump { writer, at: cut.at, next_request, open, begun, notes: 0, chunk: Vec::new() };
+    let is_whole = lost.is_empty();
+    let mut dump = Dump { is_whole, writer, at: cut.at, next_request, open, begun, notes: 0, chunk: Vec::new() };
     for call in cut.aged.calls.iter().filter(|call| !survey.asked.contains(&call.target)) {
         dump.call(&call.lines)?;
     }
@@ -81,6 +89,11 @@ pub(super) fn write(
         written?;
     }
     dump.end(cut.until)
+}
+
+/// The cause of a dump that has no reconciles, and why.
+fn without_reconciles(cause: &str, lost: &[&str]) -> String {
+    format!("{cause}; without reconciles, because the memory is too small for the objects of {}", lost.join(", "))
 }
 
 impl Survey {
@@ -268,7 +281,9 @@ impl Dump<'_> {
 
     /// A note of the window, unless its reconcile began before it.
     fn note(&mut self, t: u64, note: Note) -> Result<(), CaptureError> {
-        if let NoteKind::Began { .. } = note.kind {
+        if let NoteKind::Began { .. } = note.kind
+            && self.is_whole
+        {
             self.begun.insert(note.reconcile);
         }
         if !self.begun.contains(&note.reconcile) {

@@ -21,6 +21,8 @@ pub(super) struct Stream {
     pub(super) by_watch_list: bool,
     /// `None` while its state is not known.
     pub(super) version: Option<u64>,
+    /// Whether its state was known and did not fit.
+    pub(super) is_lost: bool,
     /// The list that goes on with the next page.
     pub(super) pages: Option<BodyReader>,
     objects: HashMap<Key, Object>,
@@ -65,6 +67,7 @@ impl Stream {
             hashed: false,
             by_watch_list: false,
             version: None,
+            is_lost: false,
             pages: None,
             objects: HashMap::new(),
             lists: 0,
@@ -111,7 +114,7 @@ impl Stream {
 
     /// A list is complete: what it does not have is gone.
     pub(super) fn end_list(&mut self, version: u64, by_watch_list: bool) {
-        (self.version, self.by_watch_list) = (Some(version), by_watch_list);
+        (self.version, self.by_watch_list, self.is_lost) = (Some(version), by_watch_list, false);
         let list = self.lists;
         let gone: Vec<_> = self.objects.extract_if(|_, object| object.list < list).collect();
         gone.iter().for_each(|(key, object)| self.give_back(key, &object.text));
@@ -146,6 +149,7 @@ impl Stream {
 
     /// Forgets its state.
     pub(super) fn forget(&mut self) {
+        self.is_lost = true;
         (self.version, self.pages, self.dictionary) = (None, None, None);
         self.objects = HashMap::new();
         (self.plain, self.packed) = (0, 0);

@@ -62,6 +62,8 @@ mod report;
 pub use candidate::Candidate;
 pub use leadership::{ElectionStatus, Leadership};
 pub(crate) use leadership::{Turn, Work};
+#[cfg(feature = "file")]
+pub(crate) use report::is_lost;
 pub(crate) use report::write_reason;
 pub use report::{ElectionError, ElectionReport, WhenLost};
 

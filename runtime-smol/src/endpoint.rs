@@ -6,6 +6,7 @@
 //! | `/healthz` | 200 while every [health check](EndpointBuilder::health_check) passes; else 503, and why |
 //! | `/readyz` | 200 once every store has synced and every [ready check](EndpointBuilder::ready_check) passes; else 503, and why |
 //! | `/debug/listwatch` | streams with their last [audit](crate::audit), queues, keys and elections: a page, or JSON by `Accept` or `?format=json` |
+//! | `/debug/listwatch/dump` | a `POST` dumps the [flight recorders](crate::World::flight_recorder); the answer names the files, of which there is one in ten seconds |
 //!
 //! The endpoint has a thread of its own: a reconcile that blocks the executor does not block it, and no client delays a
 //! reconcile. Checks run on threads that may wait, each once at a time. It keeps no controller and no informer alive. What
@@ -17,7 +18,7 @@
 //! a panic.
 //!
 //! All answers, with their checks, are computed at most once a second, whatever clients do. So a probe's answer may be
-//! a second old, and any other two. Requests are `GET` or `HEAD`, with a head of 16 KiB at most; 64 connections are open at
+//! a second old, and any other two. Other requests are `GET` or `HEAD`, with a head of 16 KiB at most; 64 connections are open at
 //! a time.
 //!
 //! ```no_run

@@ -112,8 +112,12 @@ pub use wait::{HandleSynced, StreamsNotSynced, WaitError, WaitFailure, wait_for}
 pub(crate) use wait::{WhenDenied, events_of_one};
 #[cfg(feature = "metrics")]
 pub(crate) use world::Asked;
+#[cfg(feature = "file")]
+pub use world::DumpError;
 pub use world::World;
 pub(crate) use world::WorldId;
+#[cfg(feature = "file")]
+pub(crate) use world::{DumpCause, FlightRecorder};
 
 use crate::client::Client;
 use crate::clock::Clock;

@@ -309,6 +309,8 @@ pub use client::Client;
 pub use clock::Clock;
 pub use controller::{Controller, RunError};
 pub use events::Events;
+#[cfg(feature = "file")]
+pub use informers::DumpError;
 #[doc(inline)]
 pub use informers::audit;
 pub use informers::{Found, InformerHandle, Informers, World};

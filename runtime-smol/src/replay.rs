@@ -225,6 +225,11 @@ impl Replay {
         self.streams.lock().add(name, stream);
     }
 
+    /// How many changes the cache of this name had where the tape begins, if it is a dump.
+    pub(crate) fn changes_before(&self, name: &str) -> Option<u64> {
+        self.tape.start()?.changes.get(name).copied()
+    }
+
     /// Nothing is left to play for the list-and-watch of this name.
     pub(crate) fn note_over(&self, name: &Arc<str>, error: Option<String>) {
         self.streams.lock().note_over(name, error);

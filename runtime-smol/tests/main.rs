@@ -13,7 +13,11 @@ mod faults;
 #[path = "../examples/finalizer.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod finalizer;
+<<<<<<< HEAD
 mod fleet;
+=======
+mod flight;
+>>>>>>> hub/recorder
 mod foo;
 mod informers;
 mod metrics;

@@ -92,6 +92,23 @@ impl ObjectText {
         Some(Self { key, version, text: text.into(), page: None })
     }
 
+    /// The object, if its text begins as a server sends objects of its own kinds. The rest is not looked at.
+    pub(crate) fn as_sent(text: &str) -> Option<Self> {
+        let (_kind, rest) = text.strip_prefix("{\"kind\":\"")?.split_once('"')?;
+        let (_version, rest) = rest.strip_prefix(",\"apiVersion\":\"")?.split_once('"')?;
+        let (name, mut rest) = rest.strip_prefix(",\"metadata\":{\"name\":\"")?.split_once('"')?;
+        let mut next = |field: &str| {
+            let (value, behind) = rest.strip_prefix(field)?.split_once('"')?;
+            rest = behind;
+            Some(value)
+        };
+        let _generated = next(",\"generateName\":\"");
+        let namespace = next(",\"namespace\":\"");
+        let _uid = next(",\"uid\":\"");
+        let version = number(next(",\"resourceVersion\":\"")?);
+        Some(Self { key: Key::new(namespace, name), version, text: text.into(), page: None })
+    }
+
     /// The key of the object.
     #[must_use]
     pub fn key(&self) -> &Key {
@@ -123,6 +140,19 @@ impl ObjectText {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The text with the type that its page says, if it does not say one itself.
+    pub(crate) fn with_type(&self) -> Cow<'_, str> {
+        let own = self.page.as_ref().map(|_| TypeMeta::in_text(&self.text));
+        let (Some(page), Some(own)) = (&self.page, own) else { return Cow::Borrowed(&self.text) };
+        let Some(rest) = self.text.trim_ascii_start().strip_prefix('{') else { return Cow::Borrowed(&self.text) };
+        let mut text = String::from("{");
+        for (name, value) in page.fields().filter(|(name, _)| own.fields().all(|(known, _)| known != *name)) {
+            text.extend(["\"", name, "\":", &Value::from(value).to_string(), ","]);
+        }
+        text.push_str(rest);
+        text.into()
     }
 
     /// The whole object.
@@ -183,7 +213,7 @@ impl ObjectText {
 }
 
 /// `metav1.TypeMeta`; what an object does not say is empty.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct TypeMeta<'a> {
     #[serde(borrow)]
@@ -287,6 +317,28 @@ impl fmt::Display for Unreadable {
 mod tests {
     use super::*;
     use serde_json::value::RawValue;
+
+    #[test]
+    fn the_beginning_of_a_text_tells_what_the_whole_one_does() {
+        for metadata in [
+            r#""name":"a","namespace":"web","uid":"u","resourceVersion":"7""#,
+            r#""name":"a-x","generateName":"a-","namespace":"web","uid":"u","resourceVersion":"7""#,
+            r#""name":"a","uid":"u","resourceVersion":"7""#,
+            r#""name":"a","resourceVersion":"x""#,
+        ] {
+            let text = format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{{metadata},"labels":{{}}}},"x":1}}"#);
+            let [sent, whole] = [ObjectText::as_sent, ObjectText::of].map(|read| format!("{:?}", read(&text)));
+            assert_eq!(sent, whole);
+            assert!(sent.contains("Some"), "{text}");
+        }
+        for other in [
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}"#,
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"annotations":{"name":"b"},"name":"a","resourceVersion":"7"}}"#,
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{},"resourceVersion":"7"}}"#,
+        ] {
+            assert!(ObjectText::as_sent(other).is_none(), "{other}");
+        }
+    }
 
     #[test]
     fn the_place_in_a_text_is_that_of_its_value() {

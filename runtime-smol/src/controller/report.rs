@@ -3,6 +3,10 @@
 use super::error::{Error, write_keys, write_left};
 use crate::audit::StreamAudit;
 use crate::election::ElectionReport;
+#[cfg(feature = "file")]
+use crate::election::is_lost;
+#[cfg(feature = "file")]
+use crate::informers::DumpCause;
 use crate::informers::{StreamError, StreamsNotSynced};
 #[cfg(feature = "tracing")]
 use crate::traced::{CONTROLLER, event_at, told};
@@ -365,6 +369,20 @@ fn name(outcome: Outcome) -> &'static str {
 
 #[cfg(not(feature = "tracing"))]
 pub(super) fn ended(_outcome: Option<Outcome>, _took: Duration) {}
+
+#[cfg(feature = "file")]
+impl Report<'_> {
+    /// Why a flight recorder dumps what led to it, if it does, and the key or the lease. A message may quote a Secret.
+    pub(super) fn dump_cause(&self) -> Option<(DumpCause, &str)> {
+        match self {
+            Self::Panicked { key, .. } | Self::MapperPanicked { key, .. } => Some((DumpCause::Panic, key.as_str())),
+            Self::Election { lease, report: ElectionReport::Stopping { reason } } if is_lost(reason) => {
+                Some((DumpCause::Lease, *lease))
+            }
+            _ => None,
+        }
+    }
+}
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

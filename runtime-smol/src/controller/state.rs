@@ -177,6 +177,10 @@ impl ControllerState {
     }
 
     fn tell(&self, report: &Report<'_>, took: Option<Duration>) {
+        #[cfg(feature = "file")]
+        if let Some((cause, of)) = report.dump_cause() {
+            self.informers.world().dump_for(cause, &format_args!("{}: {of}", self.name));
+        }
         let is_traced = report.trace(&self.name, took);
         let on_line = self.informers.world().on_line();
         if let Some(on_line) = on_line {

@@ -14,6 +14,8 @@ use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
 use crate::client::Sender;
 use crate::election::Work;
+#[cfg(feature = "file")]
+use crate::informers::DumpCause;
 use crate::stable_hash::StableHash;
 use crate::traced::ReconcileSpan;
 #[cfg(feature = "file")]
@@ -171,7 +173,13 @@ impl Worker<'_> {
     /// Counts the reconcile, and gives the key back.
     fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
         self.state.tally.ended(outcome);
-        self.state.end_writes(job, cx, outcome)
+        let ended = self.state.end_writes(job, cx, outcome);
+        #[cfg(feature = "file")]
+        if matches!(ended, Ended::Finished(Finished::GaveUp)) || outcome == Outcome::Terminal {
+            let world = self.state.informers.world();
+            world.dump_for(DumpCause::Parked, &format_args!("{}: {}", self.state.name, cx.key()));
+        }
+        ended
     }
 }
 

@@ -190,7 +190,7 @@ pub enum WhenLost {
 }
 
 /// Whether work has to stop at once.
-pub(super) fn is_lost(reason: &StopReason) -> bool {
+pub(crate) fn is_lost(reason: &StopReason) -> bool {
     *reason != StopReason::Asked
 }
 

@@ -6,6 +6,8 @@ use super::probes::{Checks, Recent, probed};
 use super::snapshot::{snapshot, stream_line};
 use crate::caught::caught_call;
 use crate::clock::Clock;
+#[cfg(feature = "file")]
+use crate::informers::{DumpCause, DumpError, FlightRecorder};
 use crate::metrics::{Metrics, bound};
 use crate::served::{Site, is_for_this_server};
 use http_body_util::Full;
@@ -15,6 +17,8 @@ use hyper::header::{
     ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
+#[cfg(feature = "file")]
+use listwatch_core::text::Printable;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -27,7 +31,8 @@ const HTML: &str = "text/html; charset=utf-8";
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
 const DEBUG: &str = "/debug/listwatch";
-const PATHS: &str = "/metrics\n/healthz\n/readyz\n/debug/listwatch\n";
+const DUMP: &str = "/debug/listwatch/dump";
+const PATHS: &str = "/metrics\n/healthz\n/readyz\n/debug/listwatch\n/debug/listwatch/dump (POST)\n";
 
 /// The pages of an endpoint.
 #[derive(Clone)]
@@ -72,6 +77,9 @@ impl Site for OpsSite {
         if let Some(refusal) = self.0.refusal(&request) {
             return refusal;
         }
+        if request.uri().path() == DUMP {
+            return dump(self.0.metrics.clone()).await;
+        }
         // Why the program is not healthy, or not ready, by the path.
         let obstacles = self.0.obstacles(request.uri().path()).await;
         caught_call(|| self.0.answer(&request, &obstacles))
@@ -90,11 +98,14 @@ impl Shared {
             let message = "the request names another server, or comes from a page of a browser\n";
             return Some(plain(StatusCode::FORBIDDEN, message));
         }
-        if matches!(*request.method(), Method::GET | Method::HEAD) {
+        let is_dump = request.uri().path() == DUMP;
+        let (allowed, message) = if is_dump { ("POST", "only POST\n") } else { ("GET, HEAD", "only GET and HEAD\n") };
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        if is_read && !is_dump || *request.method() == Method::POST && is_dump {
             return None;
         }
-        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, message);
+        refused.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
         Some(refused)
     }
 
@@ -157,6 +168,34 @@ impl Shared {
         }
         answer(StatusCode::OK, HTML, self.html.get(&self.clock, || page(&snapshot()).into()))
     }
+}
+
+/// Dumps the flight recorders, on a thread that may wait for the disk. Each line names a file, or says why there is none.
+#[cfg(feature = "file")]
+async fn dump(metrics: Metrics) -> Response<Full<Bytes>> {
+    let dumps = smol::unblock(move || {
+        let dump = |recorder: &Arc<FlightRecorder>| recorder.dump(DumpCause::Endpoint, "asked for by a request");
+        caught_call(|| metrics.flight_recorders().iter().map(dump).collect::<Vec<_>>())
+    });
+    let Ok(dumps) = dumps.await else {
+        return answer(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{PANICKED}\n"));
+    };
+    let status = match dumps.iter().find_map(|dump| dump.as_ref().err()) {
+        _ if dumps.is_empty() => return answer(StatusCode::NOT_FOUND, PLAIN, format!("{}\n", DumpError::NoRecorder)),
+        None => StatusCode::OK,
+        Some(DumpError::TooSoon { .. }) => StatusCode::TOO_MANY_REQUESTS,
+        Some(_) => StatusCode::INSUFFICIENT_STORAGE,
+    };
+    let lines = dumps.iter().map(|dump| match dump {
+        Ok(path) => format!("{}\n", Printable::new(path.display())),
+        Err(error) => format!("{error}\n"),
+    });
+    answer(status, PLAIN, lines.collect::<String>())
+}
+
+#[cfg(not(feature = "file"))]
+async fn dump(_: Metrics) -> Response<Full<Bytes>> {
+    plain(StatusCode::NOT_FOUND, PATHS)
 }
 
 fn plain(status: StatusCode, message: &'static str) -> Response<Full<Bytes>> {

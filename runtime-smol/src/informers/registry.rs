@@ -10,7 +10,9 @@ use super::stream_status::StreamStatus;
 use super::tasks::Tasks;
 #[cfg(feature = "metrics")]
 use super::world::Asked;
-use super::world::World;
+#[cfg(all(feature = "endpoint", feature = "file"))]
+use super::world::FlightRecorder;
+use super::world::{OnTape, World};
 use crate::mutex::Mutex;
 use crate::names::StreamName;
 #[cfg(feature = "file")]
@@ -164,9 +166,12 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
             let mut informer = Informer::with_cache(board.name().resource().clone(), key.config, writer);
             // A replay has the same delays as its recording.
             seed.into_iter().for_each(|seed| informer.seed_unless_chosen(seed));
-            let name = names.as_ref().and_then(|names| names.get(place)).cloned();
+            let on_tape = names.as_ref().and_then(|names| names.get(place)).map(|name| {
+                let (name, store) = (Arc::clone(name), store.clone());
+                OnTape { name, changes: Arc::new(move || store.streams().get(place).map_or(0, |it| it.changes)) }
+            });
             let on_error = registry.on_error.clone();
-            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), name, on_error, saving.take()))
+            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), on_tape, on_error, saving.take()))
         };
         let streams: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).enumerate().map(stream).collect();
         Self {
@@ -206,7 +211,8 @@ fn followed<T: FromJson + Send + Sync + 'static>(
     let followed = streams.iter().zip(names).enumerate().map(|(place, (stream, name))| {
         let (world, resource) = (world.clone(), stream.resource().clone());
         let again = Box::new(move || whole(&world, &resource, config));
-        let followed: Arc<dyn Advance> = Arc::new(Followed::new(stream, store, place, again));
+        let before = replay.changes_before(name);
+        let followed: Arc<dyn Advance> = Arc::new(Followed::new(stream, store, place, before, again));
         replay.add_stream(Arc::clone(name), &followed);
         followed
     });
@@ -269,6 +275,12 @@ impl WeakInformers {
     /// Nothing once they are gone.
     pub(crate) fn status(&self) -> Vec<StreamStatus> {
         self.0.upgrade().map_or_else(Vec::new, |registry| registry.status())
+    }
+
+    /// The flight recorder of their world.
+    #[cfg(all(feature = "endpoint", feature = "file"))]
+    pub(crate) fn flight_recorder(&self) -> Option<Arc<FlightRecorder>> {
+        self.0.upgrade()?.world.recorder_in_flight().cloned()
     }
 
     /// The requests of their world.

@@ -17,6 +17,10 @@ pub(super) struct Followed<T> {
     store: Store<T>,
     place: usize,
     resource: Resource,
+    /// How many changes its first list stands for, if a dump begins with it.
+    before: Option<u64>,
+    /// How many changes that list was here.
+    listed: Mutex<Option<u64>>,
     again: Box<Again>,
     /// It is there from the first question for an object.
     whole: Mutex<Option<Whole>>,
@@ -34,16 +38,34 @@ pub(super) struct Whole {
 }
 
 impl<T> Followed<T> {
-    pub(super) fn new(stream: &Arc<Stream>, store: &Store<T>, place: usize, again: Box<Again>) -> Self {
-        let (resource, whole) = (stream.resource().clone(), Mutex::default());
-        Self { stream: Arc::downgrade(stream), store: store.clone(), place, resource, again, whole }
+    pub(super) fn new(
+        stream: &Arc<Stream>,
+        store: &Store<T>,
+        place: usize,
+        before: Option<u64>,
+        again: Box<Again>,
+    ) -> Self {
+        let (resource, listed, whole) = (stream.resource().clone(), Mutex::default(), Mutex::default());
+        Self { stream: Arc::downgrade(stream), store: store.clone(), place, resource, before, listed, again, whole }
+    }
+
+    /// The changes of the recorded cache, where this one is.
+    fn changes(&self, progress: &StreamProgress) -> u64 {
+        match self.before {
+            None => progress.changes,
+            Some(_) if !progress.synced => 0,
+            Some(before) => {
+                let listed = *self.listed.lock().get_or_insert(progress.changes);
+                before + progress.changes.saturating_sub(listed)
+            }
+        }
     }
 }
 
 impl<T: Send + Sync> Advance for Followed<T> {
     fn position(&self) -> (u64, Option<Version>) {
         let streams = self.store.streams();
-        streams.get(self.place).map_or((0, None), |stream| (stream.changes, stream.applied.clone()))
+        streams.get(self.place).map_or((0, None), |stream| (self.changes(stream), stream.applied.clone()))
     }
 
     fn has_synced(&self) -> bool {
@@ -63,6 +85,8 @@ impl<T: Send + Sync> Advance for Followed<T> {
     }
 
     fn turn(&self) -> bool {
+        // The changes of the first list are counted before another one comes.
+        let _counted = self.before.map(|_| self.position());
         self.stream.upgrade().is_some_and(|stream| stream.turn())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use super::stream_status::StreamError;
-use super::world::{AnyTransport, World};
+use super::world::{AnyTransport, OnTape, World};
 use crate::caught::caught_call;
 use crate::clock::Clock;
 #[cfg(feature = "file")]
@@ -107,17 +107,17 @@ impl Stream {
         informer: SharedInformer<T>,
         world: &World,
         board: Arc<Board>,
-        name: Option<Arc<str>>,
+        on_tape: Option<OnTape>,
         on_error: Option<OnError>,
         saving: Option<Saves<T>>,
     ) -> Self {
         #[cfg(feature = "file")]
-        let replay = world.replay().zip(name.clone()).map(|(replay, name)| ReplayedStream {
+        let replay = world.replay().zip(on_tape.as_ref()).map(|(replay, on_tape)| ReplayedStream {
             replay: Arc::clone(replay),
             clock: Clock::simulated(),
-            name,
+            name: Arc::clone(&on_tape.name),
         });
-        let transport = StreamTransport::new(world, board.name().resource().clone(), name);
+        let transport = StreamTransport::new(world, board.name().resource().clone(), on_tape);
         let driver = Driver::new(informer, transport.counting(board.received_bytes()));
         let shared = Arc::new(Shared {
             board,
@@ -297,8 +297,8 @@ impl Shared {
 pub(crate) struct StreamTransport {
     world: World,
     resource: Resource,
-    /// That of the stream on a tape.
-    name: Option<Arc<str>>,
+    /// The stream on a tape.
+    on_tape: Option<OnTape>,
     opened: Option<AnyTransport>,
     /// The request whose answer has not begun.
     unanswered: Option<RequestId>,
@@ -307,8 +307,8 @@ pub(crate) struct StreamTransport {
 }
 
 impl StreamTransport {
-    pub(super) fn new(world: &World, resource: Resource, name: Option<Arc<str>>) -> Self {
-        Self { world: world.clone(), resource, name, opened: None, unanswered: None, received: Arc::default() }
+    pub(super) fn new(world: &World, resource: Resource, on_tape: Option<OnTape>) -> Self {
+        Self { world: world.clone(), resource, on_tape, opened: None, unanswered: None, received: Arc::default() }
     }
 
     /// Adds up the bytes of bodies there.
@@ -328,7 +328,7 @@ impl ListerWatcher for StreamTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
         self.count(None);
         self.unanswered = Some(id);
-        let transport = || self.world.transport(&self.resource, self.name.as_ref());
+        let transport = || self.world.transport(&self.resource, self.on_tape.as_ref());
         self.opened.get_or_insert_with(transport).open(id, request);
     }
 

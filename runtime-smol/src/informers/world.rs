@@ -18,6 +18,10 @@ use core::future::pending;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+#[cfg(feature = "file")]
+pub use flight::DumpError;
+#[cfg(feature = "file")]
+pub(crate) use flight::{DumpCause, FlightRecorder};
 use listwatch_core::text::SharedText;
 use listwatch_core::{ListerWatcher, Resource};
 #[cfg(feature = "testing")]
@@ -34,6 +38,8 @@ use std::task::Wake;
 #[cfg(feature = "file")]
 use tape::StreamNames;
 
+#[cfg(feature = "file")]
+mod flight;
 #[cfg(feature = "file")]
 mod playback;
 #[cfg(feature = "file")]
@@ -82,6 +88,8 @@ pub struct World {
     #[cfg(feature = "file")]
     tape: Option<Tape>,
     #[cfg(feature = "file")]
+    flight: Option<Arc<FlightRecorder>>,
+    #[cfg(feature = "file")]
     names: Arc<StreamNames>,
     #[cfg(feature = "file")]
     replay: Option<Arc<Replay>>,
@@ -104,7 +112,16 @@ impl WorldId {
 }
 
 /// Makes the transport of a list-and-watch, which has a name on a tape if the world has one.
-type Transports = dyn Fn(&Resource, Option<&Arc<str>>) -> AnyTransport + Send + Sync;
+type Transports = dyn Fn(&Resource, Option<&OnTape>) -> AnyTransport + Send + Sync;
+
+/// A list-and-watch of a world that is recorded, or that replays.
+#[derive(Clone)]
+#[cfg_attr(not(feature = "file"), expect(dead_code, reason = "tapes are files"))]
+pub(super) struct OnTape {
+    pub(super) name: Arc<str>,
+    /// How many changes its cache has.
+    pub(super) changes: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
 
 /// Takes a line for operators.
 type OnLine = dyn Fn(&str) + Send + Sync;
@@ -143,7 +160,7 @@ impl World {
     fn from_named_parts(
         clock: Clock,
         client: Client,
-        transports: impl Fn(&Resource, Option<&Arc<str>>) -> AnyTransport + Send + Sync + 'static,
+        transports: impl Fn(&Resource, Option<&OnTape>) -> AnyTransport + Send + Sync + 'static,
     ) -> Self {
         Self {
             id: WorldId::new(),
@@ -162,6 +179,8 @@ impl World {
             is_recording: false,
             #[cfg(feature = "file")]
             tape: None,
+            #[cfg(feature = "file")]
+            flight: None,
             #[cfg(feature = "file")]
             names: Arc::default(),
             #[cfg(feature = "file")]
@@ -319,7 +338,7 @@ impl World {
     /// The file that it is recorded to.
     pub(crate) fn tape_path(&self) -> Option<&Path> {
         #[cfg(feature = "file")]
-        return self.tape.as_ref().map(Tape::path);
+        return self.tape.as_ref().filter(|tape| !tape.is_in_memory()).map(Tape::path);
         #[cfg(not(feature = "file"))]
         None
     }
@@ -426,8 +445,8 @@ impl World {
     }
 
     /// A transport for one list-and-watch of `resource`, with its name on the tape.
-    pub(super) fn transport(&self, resource: &Resource, name: Option<&Arc<str>>) -> AnyTransport {
-        (self.transports)(resource, name)
+    pub(super) fn transport(&self, resource: &Resource, on_tape: Option<&OnTape>) -> AnyTransport {
+        (self.transports)(resource, on_tape)
     }
 }
 

@@ -4,6 +4,8 @@ use crate::caught::caught_call;
 #[cfg(feature = "endpoint")]
 use crate::controller::Inspection;
 use crate::controller::{ControllerHandle, Running};
+#[cfg(all(feature = "endpoint", feature = "file"))]
+use crate::informers::FlightRecorder;
 #[cfg(feature = "endpoint")]
 use crate::informers::StreamStatus;
 use crate::informers::{Informers, WeakInformers};
@@ -113,6 +115,18 @@ impl Metrics {
     #[cfg(feature = "endpoint")]
     pub(crate) fn streams(&self) -> Vec<StreamStatus> {
         self.measured().informers.iter().flat_map(WeakInformers::status).collect()
+    }
+
+    /// The flight recorders of the informers that are there, each once.
+    #[cfg(all(feature = "endpoint", feature = "file"))]
+    pub(crate) fn flight_recorders(&self) -> Vec<Arc<FlightRecorder>> {
+        let mut recorders: Vec<Arc<FlightRecorder>> = Vec::new();
+        for recorder in self.measured().informers.iter().filter_map(WeakInformers::flight_recorder) {
+            if !recorders.iter().any(|known| Arc::ptr_eq(known, &recorder)) {
+                recorders.push(recorder);
+            }
+        }
+        recorders
     }
 
     /// A copy, to be read outside of the lock: a reader may have the last share of a controller, and drop the objects of

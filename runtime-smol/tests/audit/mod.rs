@@ -6,4 +6,4 @@ mod lies;
 mod on_demand;
 mod recorded;
 mod schedules;
-mod stage;
+pub(crate) mod stage;

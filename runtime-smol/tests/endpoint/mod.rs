@@ -2,7 +2,7 @@
 
 mod audits;
 mod checks;
-mod client;
+pub(crate) mod client;
 mod hostile;
 mod pages;
 mod program;

@@ -26,7 +26,7 @@ pub(crate) enum Run {
     Metadata,
 }
 
-/// What is written to a file while the server is followed.
+/// What is kept while the server is followed.
 #[derive(Clone, Copy)]
 pub(crate) enum Kept {
     Nothing,
@@ -34,6 +34,11 @@ pub(crate) enum Kept {
     Bytes,
     /// A tape, in a file with this extension.
     Tape(&'static str),
+    /// The last of it in memory.
+    Memory {
+        window: Duration,
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for Run {
@@ -134,6 +139,12 @@ impl Following<'_> {
         let path = self.scratch.join("tape");
         let took = match self.kept {
             Kept::Nothing => return self.followed::<T>(resource, transport),
+            Kept::Memory { window, bytes } => {
+                let tape = Tape::in_memory(window, bytes, RecorderConfig::new());
+                let took = self.followed::<T>(resource, tape.transport(transport));
+                assert!(tape.held() <= bytes, "{}", tape.held());
+                return took;
+            }
             Kept::Bytes => self.followed::<T>(resource, Floor::create(&path, transport)),
             Kept::Tape(kind) => {
                 let path = path.with_extension(kind);

@@ -16,8 +16,17 @@ use std::time::Duration;
 const ROUNDS: usize = 25;
 
 /// The ways of following, the first one without a tape.
-const KEPT: [Kept; 5] =
-    [Kept::Nothing, Kept::Bytes, Kept::Tape("jsonl"), Kept::Tape("jsonl.zst"), Kept::Tape("jsonl.gz")];
+const KEPT: [Kept; 8] = [
+    Kept::Nothing,
+    Kept::Bytes,
+    Kept::Tape("jsonl"),
+    Kept::Tape("jsonl.zst"),
+    Kept::Tape("jsonl.gz"),
+    // All events are in the window; they pass into the state; and its objects are packed.
+    Kept::Memory { window: Duration::from_secs(300), bytes: 64 << 20 },
+    Kept::Memory { window: Duration::from_millis(64), bytes: 64 << 20 },
+    Kept::Memory { window: Duration::from_millis(64), bytes: 1 << 20 },
+];
 
 /// The types of the objects.
 const RUNS: [Run; 3] = [Run::Fields, Run::Value, Run::Metadata];
@@ -58,8 +67,11 @@ fn measure() {
 }
 
 fn print_head(of: &str) {
-    println!("\n| {of} | without | bytes alone | adds | `.jsonl` | adds | `.jsonl.zst` | adds | `.jsonl.gz` | adds |");
-    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    println!(
+        "\n| {of} | without | bytes alone | adds | `.jsonl` | adds | `.jsonl.zst` | adds | `.jsonl.gz` | adds | in memory | \
+         adds | events pass | adds | least memory | adds |"
+    );
+    println!("|---|{}", "--:|".repeat(2 * KEPT.len() - 1));
 }
 
 fn print(run: Run, [without, with @ ..]: [f64; KEPT.len()], unit: &str) {

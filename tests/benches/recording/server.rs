@@ -65,15 +65,32 @@ impl Content {
         let kind = if is_metadata { "PartialObjectMetadataList" } else { "PodList" };
         let added = events.iter().filter(|event| event["type"] == "ADDED");
         let items: Vec<Value> = added.map(|event| of(event)["object"].take()).collect();
-        let list = json!({ "kind": kind, "apiVersion": "v1", "metadata": { "resourceVersion": "7" }, "items": items });
+        let items: Vec<_> = items.iter().map(as_sent).collect();
+        let head = format!(r#"{{"kind":"{kind}","apiVersion":"v1","metadata":{{"resourceVersion":"7"}},"items":["#);
+        let list = format!("{head}{}]}}", items.join(","));
         let events = events.iter().cycle().take(EVENTS).enumerate().map(|(number, event)| {
             let mut event = of(event);
-            event["type"] = "MODIFIED".into();
             event["object"]["metadata"]["resourceVersion"] = version(number).into();
-            event.to_string() + "\n"
+            format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", as_sent(&event["object"]))
         });
-        Self { list: list.to_string(), events: events.collect() }
+        Self { list, events: events.collect() }
     }
+}
+
+/// The text of an object as a server sends it: what tells the object comes first.
+fn as_sent(object: &Value) -> String {
+    let metadata = in_order(&object["metadata"], &["name", "generateName", "namespace", "uid", "resourceVersion"]);
+    let text = in_order(object, &["kind", "apiVersion"]);
+    text.replacen(&format!("\"metadata\":{}", object["metadata"]), &format!("\"metadata\":{metadata}"), 1)
+}
+
+/// The text of an object with these fields first.
+fn in_order(object: &Value, first: &[&str]) -> String {
+    let fields = object.as_object().unwrap();
+    let others = fields.keys().map(String::as_str).filter(|name| !first.contains(name));
+    let names = first.iter().copied().filter(|name| fields.contains_key(*name)).chain(others);
+    let texts: Vec<_> = names.map(|name| format!("\"{name}\":{}", fields[name])).collect();
+    format!("{{{}}}", texts.join(","))
 }
 
 /// The events of pods in two captures.

@@ -287,6 +287,14 @@ impl<'a> End<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// The time, in milliseconds since the recording began; `None` for the first line.
+    pub(crate) fn time(&self) -> Option<u64> {
+        match self {
+            Self::Start(..) => None,
+            Self::Record(Record { t, .. }) | Self::Note(t, ..) | Self::Finished(t) => Some(*t),
+        }
+    }
+
     /// Parses one line.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
         let line = Self::of_any_time(line)?;

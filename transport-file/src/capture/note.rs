@@ -97,6 +97,13 @@ pub struct TapeStart {
     /// The seed of the program's random delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Why it was written, if it is a dump of a flight recorder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dumped: Option<String>,
+    /// The numbers of changes that caches had where a dump begins, by the names of their lists and watches. Their first
+    /// lists stand for those changes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub changes: BTreeMap<String, u64>,
 }
 
 fn is_zero(number: &u64) -> bool {

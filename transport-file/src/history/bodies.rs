@@ -11,8 +11,8 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// A list, page by page, or a watch. A frame is as long as an object at the most.
-#[derive(Debug)]
-pub(super) struct BodyReader {
+#[derive(Clone, Debug)]
+pub(crate) struct BodyReader {
     framer: Framer,
     buffer: Vec<u8>,
     part: Part,
@@ -23,7 +23,7 @@ pub(super) struct BodyReader {
 }
 
 /// What the next frames are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Part {
     Page(Page),
     InitialEvents,
@@ -31,7 +31,7 @@ enum Part {
 }
 
 /// The fields around the items of a page.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Page {
     /// The type of its items.
     type_meta: TypeMeta<'static>,
@@ -41,7 +41,7 @@ struct Page {
     first: usize,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Metadata {
     resource_version: String,
@@ -49,7 +49,7 @@ struct Metadata {
 }
 
 /// A page that has ended.
-pub(super) enum PageEnd {
+pub(crate) enum PageEnd {
     /// The list is complete.
     Complete(Told),
     /// The list goes on under this token.
@@ -59,12 +59,12 @@ pub(super) enum PageEnd {
 }
 
 impl BodyReader {
-    pub(super) fn list() -> Self {
+    pub(crate) fn list() -> Self {
         Self::new(Framing::List, Part::Page(Page::default()))
     }
 
     /// A watch, or a watch-list, which begins with the state.
-    pub(super) fn watch(has_initial_events: bool) -> Self {
+    pub(crate) fn watch(has_initial_events: bool) -> Self {
         Self::new(Framing::Values, if has_initial_events { Part::InitialEvents } else { Part::Events })
     }
 
@@ -75,8 +75,9 @@ impl BodyReader {
 
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
-    pub(super) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
-        if let Some(event) = bytes.strip_suffix(b"\n").and_then(|line| self.event(line)) {
+    pub(crate) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
+        if let Some(event) = bytes.strip_suffix(b"
+").and_then(|line| self.event(line)) {
             told.push(event);
             return Ok(());
         }
@@ -107,7 +108,7 @@ impl BodyReader {
 
     /// What a line tells, without its end, that is an event of an object as servers write it.
     pub(super) fn event(&self, line: &[u8]) -> Option<Told> {
-        if self.is_between_events() { event_in_line(line) } else { None }
+        if self.is_between_events() { event_in_line(line, ObjectText::of) } else { None }
     }
 
     fn on_event(&mut self, news: Told) -> Option<Told> {
@@ -136,13 +137,43 @@ impl BodyReader {
         matches!(self.part, Part::Events) && self.buffer.iter().all(u8::is_ascii_whitespace)
     }
 
+    /// The change that these bytes tell as a server sends it, if the next event is one: a line, of which the beginning is read.
+    pub(crate) fn sent_change(&self, bytes: &[u8]) -> Option<Told> {
+        let line = bytes.strip_suffix(b"\n").filter(|_| self.is_between_events())?;
+        event_in_line(line, ObjectText::as_sent)
+    }
+
+    /// Whether it is a watch whose next event is a change: the initial events are over, if it has some.
+    pub(crate) fn has_state(&self) -> bool {
+        matches!(self.part, Part::Events)
+    }
+
+    /// The bytes that were read of the next event.
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Takes the objects of a list or of initial events up to here.
+    pub(crate) fn take_objects(&mut self) -> Vec<ObjectText> {
+        let mut objects = core::mem::take(&mut self.objects);
+        if let Part::Page(page) = &mut self.part
+            && !objects.is_empty()
+        {
+            page.first = 0;
+            let type_meta = Arc::new(page.type_meta.clone());
+            objects.iter_mut().for_each(|item| item.page = Some(Arc::clone(&type_meta)));
+        }
+        self.weight = 0;
+        objects
+    }
+
     /// The memory of what is kept.
-    pub(super) fn weight(&self) -> u64 {
+    pub(crate) fn weight(&self) -> u64 {
         self.weight + self.buffer.len() as u64
     }
 
     /// Ends a page of a list.
-    pub(super) fn end(mut self) -> PageEnd {
+    pub(crate) fn end(mut self) -> PageEnd {
         let Part::Page(Page { type_meta, metadata, is_complete: true, first }) = self.part else {
             return PageEnd::Broken;
         };
@@ -184,28 +215,28 @@ pub(super) const EXPIRED: u16 = 410;
 
 /// What a line tells, without its end, that is an event of an object as servers write it. Its JSON is read once; `None` for
 /// any other text.
-fn event_in_line(line: &[u8]) -> Option<Told> {
+fn event_in_line(line: &[u8], read: fn(&str) -> Option<ObjectText>) -> Option<Told> {
     let rest = line.strip_suffix(b"}").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
     let (name, object) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
     let object = str::from_utf8(object.strip_prefix(b"\",\"object\":")?).ok()?;
-    change_of(str::from_utf8(name).ok()?, object)
+    change_of(str::from_utf8(name).ok()?, object, read)
 }
 
 /// The change that an event of this type tells; `None` for an event of another type, or without an object in it.
-fn change_of(name: &str, object: &str) -> Option<Told> {
+fn change_of(name: &str, object: &str, read: fn(&str) -> Option<ObjectText>) -> Option<Told> {
     let told: fn(ObjectText) -> Told = match name {
         "ADDED" | "MODIFIED" => Told::Set,
         "DELETED" => Told::Deleted,
         _ => return None,
     };
-    ObjectText::of(object).map(told)
+    read(object).map(told)
 }
 
 /// What an event of a watch tells.
 pub(super) fn told_by(WatchEvent { r#type, object }: &WatchEvent<'_>) -> Option<Told> {
     let value = || serde_json::from_str::<Value>(object).ok();
     match &**r#type {
-        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object),
+        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object, ObjectText::of),
         "BOOKMARK" => {
             let metadata = &value()?["metadata"];
             let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";
@@ -226,7 +257,7 @@ mod tests {
     #[test]
     fn a_line_is_told_as_its_value_is() {
         let object = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
-        let told = |line: &str| format!("{:?}", event_in_line(line.trim_end().as_bytes()));
+        let told = |line: &str| format!("{:?}", event_in_line(line.trim_end().as_bytes(), ObjectText::of));
         for name in ["ADDED", "MODIFIED", "DELETED"] {
             let line = format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
             assert_eq!(

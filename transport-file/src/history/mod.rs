@@ -12,6 +12,7 @@ mod survey;
 mod tests;
 
 pub use crate::object::Unreadable;
+pub(crate) use bodies::{BodyReader, PageEnd};
 pub use change::{Change, HistoryChange, HistoryStep};
 pub(crate) use change::{Observation, Told};
 pub(crate) use clients::Clients;
@@ -25,7 +26,6 @@ use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
 use crate::memory::{MOST_STATE, Memory, weight_of_key};
 use crate::object::{ObjectText, check_version};
-use bodies::{BodyReader, PageEnd};
 use core::time::Duration;
 use listwatch_core::Resource;
 use listwatch_core::time::WallTime;

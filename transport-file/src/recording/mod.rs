@@ -4,11 +4,18 @@
 //! 0.3 ns more, LZ4 0.58 ns for a file four times as large, and gzip 3.6 to 10 ns. Zstandard's own checksum would take
 //! 0.08 ns, so it is left out.
 
+mod aged;
 mod calls;
 mod config;
+mod dump;
+mod flight;
 mod hashes;
+mod mark;
 mod output;
 mod recorder;
+mod ring;
+mod sink;
+mod stream;
 mod tape;
 mod writer;
 

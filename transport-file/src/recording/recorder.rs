@@ -1,9 +1,11 @@
 use super::config::RecorderConfig;
 use super::hashes::{Pieces, TooLong};
+use super::mark::{Begun, Mark};
 use super::tape::Tape;
 use crate::capture::Data;
 use crate::capture::format::{End, Payload, RequestRecord, ResponseRecord, Text};
 use crate::error::CaptureError;
+use core::fmt;
 use core::task::{Context, Poll};
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::text::SharedText;
@@ -12,6 +14,7 @@ use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportEr
 use listwatch_core::{Instant, ListerWatcher, Resource};
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A transport that records the requests and responses of another one, as a capture for [`Playback`](crate::Playback).
@@ -52,6 +55,13 @@ pub struct Recorder<L> {
     /// Its number among the transports of the tape.
     number: u64,
     open: Option<(RequestId, OpenRequest)>,
+    followed: Option<Followed>,
+}
+
+/// The cache that the transport leads to.
+struct Followed {
+    name: Arc<str>,
+    changes: Box<dyn Fn() -> u64 + Send>,
 }
 
 /// The open request.
@@ -94,7 +104,15 @@ impl<L: ListerWatcher> Recorder<L> {
 
     pub(super) fn new(tape: Tape, transport: L) -> Self {
         let number = tape.next_transport();
-        Self { transport, tape, number, open: None }
+        Self { transport, tape, number, open: None, followed: None }
+    }
+
+    /// Names the list-and-watch as notes of reconciles do, and tells how many changes its cache has at the moment. A dump of
+    /// a tape [in memory](Tape::in_memory) needs it, to be replayed with the reconciles.
+    #[must_use]
+    pub fn followed_by(mut self, name: Arc<str>, changes: impl Fn() -> u64 + Send + 'static) -> Self {
+        self.followed = Some(Followed { name, changes: Box::new(changes) });
+        self
     }
 
     /// Writes the remaining records, and ends the file.
@@ -128,6 +146,9 @@ impl<L: ListerWatcher> Recorder<L> {
         let pieces = hashes.map(|_| Pieces::new(request.query() != Query::List));
         let record = sent(&request, pieces.is_some());
         *open = OpenRequest::Sent { id, pieces };
+        let name = self.followed.as_ref().map_or("", |followed| &*followed.name);
+        let begun = Begun { id, transport: self.number, query: request.query(), name };
+        self.tape.mark(Mark::Begun(begun));
         self.tape.records(now, id, [Payload::Request(record)])?;
         self.transport.open(*request_id, &request);
         Ok(())
@@ -136,6 +157,9 @@ impl<L: ListerWatcher> Recorder<L> {
     fn record(&mut self, now: Instant, incoming: &Incoming, buf: &[u8]) -> Result<(), TransportError> {
         let Some((request_id, OpenRequest::Sent { id, pieces })) = &mut self.open else { return Ok(()) };
         let (request_id, id) = (*request_id, *id);
+        if let (Some(followed), Incoming::Data { .. }) = (&self.followed, incoming) {
+            self.tape.mark(Mark::Position { id, changes: (followed.changes)() });
+        }
         let mut last = None;
         let payload = match (incoming, pieces.as_mut().zip(self.tape.all_hashes())) {
             (Incoming::Head { head, .. }, _) => Payload::Response(response(head)),
@@ -176,6 +200,12 @@ impl<L: ListerWatcher> Recorder<L> {
             self.transport.abort(id);
         }
         Poll::Ready(Incoming::Failed { id, error })
+    }
+}
+
+impl fmt::Debug for Followed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Followed").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,8 @@
 use super::config::RecorderConfig;
 use super::hashes::Hashes;
+use super::mark::Mark;
+use super::ring::{Cut, Ring};
+use super::sink::Sink;
 use super::writer::CaptureWriter;
 use crate::capture::format::{End, Line, Payload, Record, VERSION};
 use crate::capture::{Note, NoteKind, TapeStart};
@@ -80,7 +83,7 @@ type OnError = Box<dyn Fn(&CaptureError) + Send>;
 type OnHashes = Box<dyn FnOnce() + Send>;
 
 struct Recording {
-    writer: CaptureWriter,
+    writer: Sink,
     /// Whether it has the seed of a program.
     is_of_controller: bool,
     /// The instant from which times count.
@@ -153,9 +156,13 @@ impl Tape {
     }
 
     pub(super) fn on(mut writer: CaptureWriter, config: RecorderConfig) -> Result<Self, CaptureError> {
+        writer.write(Line::Start(VERSION, config.start.clone()))?;
+        Ok(Self::keeping(Sink::File(writer.into()), config))
+    }
+
+    pub(super) fn keeping(writer: Sink, config: RecorderConfig) -> Self {
         let RecorderConfig { start, began, include_secrets, fail_unrecorded } = config;
         let path = writer.path().to_path_buf();
-        writer.write(Line::Start(VERSION, start.clone()))?;
         let state = Recording {
             writer,
             is_of_controller: start.seed.is_some(),
@@ -175,7 +182,37 @@ impl Tape {
         };
         let (state, on_error, on_hashes) = (Mutex::new(state), Mutex::default(), Mutex::default());
         let hashes = (!include_secrets).then(Hashes::new);
-        Ok(Self(Arc::new(Shared { path, start, state, hashes, fail_unrecorded, on_error, on_hashes })))
+        Self(Arc::new(Shared { path, start, state, hashes, fail_unrecorded, on_error, on_hashes }))
+    }
+
+    /// Acts on the memory of a tape without a file.
+    pub(super) fn with_ring<R>(&self, act: impl FnOnce(&mut Ring) -> R) -> Option<R> {
+        match &mut self.state().writer {
+            Sink::Memory(ring) => Some(act(ring)),
+            Sink::File(_) => None,
+        }
+    }
+
+    /// What the memory has now, and the number of the next request.
+    ///
+    /// # Errors
+    /// The tape is in a file.
+    pub(super) fn cut(&self, path: &Path, now: Instant) -> Result<(std::io::Result<Cut>, u64), CaptureError> {
+        let mut state = self.state();
+        let (t, next_request) = (state.time(now), state.next_request);
+        let _aborted = state.write_aborts(t);
+        match &mut state.writer {
+            Sink::Memory(ring) => Ok((ring.cut(t), next_request)),
+            Sink::File(file) => {
+                let why = format!("the recording is in {} already; copy that file", file.path().display());
+                Err(CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, why)))
+            }
+        }
+    }
+
+    /// Adds what a tape in memory alone keeps.
+    pub(super) fn mark(&self, mark: Mark<'_>) {
+        let _failed = self.attempt(|state| state.writer.mark(mark));
     }
 
     /// Returns the number of a reconcile that begins: 1, 2, 3 and so on for the controllers of one tape.
@@ -303,6 +340,7 @@ impl Tape {
         let mut state = self.state();
         let waker = state.idle.remove(&transport);
         state.flush_is_promised = false;
+        let _failed = state.writer.mark(Mark::Left { transport });
         drop(state);
         drop(waker);
     }

@@ -80,6 +80,27 @@ impl CaptureWriter {
         Err(refuse(path, format!("{MOST_FILES} files of this name exist already; delete some, or give another name")))
     }
 
+    /// Creates the file that is to be [published](Self::publish) under this name.
+    pub(crate) fn create_unfinished(path: &Path) -> Result<Self, CaptureError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self::create_next(&path.with_file_name(format!("unfinished-{}-{name}", std::process::id())))
+    }
+
+    /// Gives the file its name or, where that exists, the next one. Returns it.
+    pub(crate) fn publish(&self, path: &Path) -> Result<PathBuf, CaptureError> {
+        // An empty file holds the place until the whole one replaces it.
+        let free = Self::create_next(path)?.path;
+        let named = std::fs::rename(&self.path, &free);
+        named.map_err(|error| refuse(path, format!("cannot be named: {error}")))?;
+        Ok(free)
+    }
+
+    /// Removes a file that could not be written.
+    pub(crate) fn discard(self) {
+        drop(self.file);
+        let _gone = std::fs::remove_file(&self.path);
+    }
+
     /// The file that it writes.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -6,6 +6,8 @@ use crate::caught::caught_call;
 use crate::client::{Client, Unanswered};
 use crate::clock::Clock;
 use crate::informers::board::Board;
+#[cfg(feature = "file")]
+use crate::informers::world::DumpCause;
 use crate::informers::world::World;
 use core::cmp::Ordering;
 use core::future::poll_fn;
@@ -140,6 +142,10 @@ impl Target {
         let audit = StreamAudit { name, date: clock.wall(), took: now.saturating_since(begun), result };
         let audit = Arc::new(audit);
         self.board.note_audit(&audit);
+        #[cfg(feature = "file")]
+        if let Some(objects) = audit.drift() {
+            self.world.dump_for(DumpCause::Drift, &format_args!("{}: {objects}", audit.name));
+        }
         #[cfg(feature = "tracing")]
         audit.trace();
         audit

@@ -1,6 +1,6 @@
 //! A world that plays a recording, or replays the tape of a controller.
 
-use super::World;
+use super::{OnTape, World};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::mutex::Mutex;
@@ -179,8 +179,9 @@ impl World {
         let (clock, replay) = (Clock::simulated_at(origin), Arc::new(replay));
         let client = Client::new(ReplayedCalls::new(&replay, playback.client()), clock.clone());
         let (recording, told) = (playback.transport(), Arc::clone(&replay));
-        let transports = move |_: &Resource, name: Option<&Arc<str>>| {
-            let (name, playback, replay) = (name.cloned(), recording.transport(), Arc::clone(&told));
+        let transports = move |_: &Resource, on_tape: Option<&OnTape>| {
+            let name = on_tape.map(|it| Arc::clone(&it.name));
+            let (playback, replay) = (recording.transport(), Arc::clone(&told));
             let on_complete = move |playback: &Playback| {
                 if let Some(name) = &name {
                     replay.note_over(name, playback.error().map(ToString::to_string));

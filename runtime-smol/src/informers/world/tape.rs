@@ -1,6 +1,6 @@
 //! A world that is recorded on a tape.
 
-use super::{World, WorldId};
+use super::{AnyTransport, OnTape, World, WorldId};
 use crate::caught::caught_call;
 use crate::mutex::Mutex;
 use crate::stderr;
@@ -91,8 +91,17 @@ impl World {
             self.renewing.record(tape);
         }
         self.id = WorldId::new();
-        let (transports, recorder) = (self.transports, tape.clone());
-        self.transports = Arc::new(move |resource, name| Box::new(recorder.transport(transports(resource, name))));
+        let (transports, tape_of_streams, is_in_memory) = (self.transports, tape.clone(), tape.is_in_memory());
+        self.transports = Arc::new(move |resource: &Resource, on_tape: Option<&OnTape>| -> AnyTransport {
+            let recorder = tape_of_streams.transport(transports(resource, on_tape));
+            Box::new(match on_tape.filter(|_| is_in_memory) {
+                Some(OnTape { name, changes }) => {
+                    let changes = Arc::clone(changes);
+                    recorder.followed_by(Arc::clone(name), move || changes())
+                }
+                None => recorder,
+            })
+        });
         (self.tape, self.seed) = (Some(tape.clone()), tape.start().seed.or(self.seed));
         self.report_tape();
         self
@@ -112,10 +121,16 @@ impl World {
     /// Lets the operator know if the recording ends with an error, and if it hides the values of Secrets.
     pub(super) fn report_tape(&self) {
         let Some(tape) = &self.tape else { return };
+        if let Some(flight) = &self.flight {
+            flight.tell_by(self.teller());
+        }
         let on_end = self.teller();
         tape.on_error(move |error| {
             on_end(&format!("the recording ends, and the controllers go on without it: {error}"));
         });
+        if tape.is_in_memory() {
+            return;
+        }
         let (on_hashes, path) = (self.teller(), tape.path().to_owned());
         tape.on_hashes(move || {
             on_hashes(&format!(
@@ -127,7 +142,7 @@ impl World {
     }
 
     /// Tells operators a line.
-    fn teller(&self) -> impl Fn(&str) + Send + 'static {
+    pub(super) fn teller(&self) -> impl Fn(&str) + Send + 'static + use<> {
         let (on_line, clock) = (self.on_line.clone(), self.clock.clone());
         move |line| {
             // Neither a function that panics nor a closed standard error stops the controllers.

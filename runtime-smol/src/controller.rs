@@ -272,6 +272,11 @@ mod report;
 mod resync;
 mod running;
 mod settings;
+#[cfg(feature = "shards")]
+mod sharded;
+#[cfg(not(feature = "shards"))]
+#[path = "controller/sharded/off.rs"]
+mod sharded;
 mod source;
 mod state;
 mod tally;

@@ -28,6 +28,7 @@ mod runtimes;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod saved;
+mod shards;
 mod simulated_cluster;
 #[cfg(unix)]
 mod termination;

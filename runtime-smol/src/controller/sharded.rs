@@ -1,0 +1,143 @@
+//! The shards of a controller's keys.
+
+use super::owners::OwnKind;
+use super::report::Report;
+use super::state::ControllerState;
+use crate::client::Gate;
+use crate::election::{Candidate, Leadership};
+use crate::informers::World;
+use crate::mutex::Mutex;
+pub(super) use crate::shards::Sharding;
+use crate::shards::{ShardBy, ShardDriver, ShardGate, ShardReport, ShardTable, ShardWork, Told};
+use core::time::Duration;
+use listwatch_core::Key;
+use listwatch_core::controller::{Cause, CauseKind};
+use listwatch_core::object::{Meta, Uid};
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+/// How a controller stands to the shards of its keys.
+pub(super) struct Sharded {
+    table: Arc<ShardTable>,
+    /// The shards of keys that wait, and whose object is not in the cache: it was deleted, or only a child is known.
+    absent: Mutex<HashMap<Key, u16>>,
+}
+
+/// A member of the group, which is to be driven.
+pub(super) type Member = ShardDriver;
+
+/// Work on a key, until it is dropped.
+pub(super) struct Place(ShardWork);
+
+/// What lets the writes of a reconcile out.
+#[derive(Clone)]
+pub(super) struct PlaceGate(Arc<ShardGate>);
+
+/// A member of the group: the candidate for its lease, and what follows the map.
+pub(super) fn join(sharding: Sharding, world: &World, drain: Duration) -> Result<(Candidate, Member), String> {
+    sharding.join(world, drain)
+}
+
+/// Follows the map until it is dropped.
+pub(super) async fn follow(member: Member, state: Arc<ControllerState>, leadership: Leadership) {
+    member.run(leadership, Hearer(Arc::downgrade(&state))).await;
+}
+
+impl Sharded {
+    pub(super) fn of(member: &Member) -> Self {
+        Self { table: Arc::clone(member.table()), absent: Mutex::default() }
+    }
+
+    /// Learns the shard of a key from the uid of its object, which may be gone, or known by a child alone.
+    pub(super) fn learn(&self, own: &OwnKind, key: &Key, uid: Option<&Uid>) {
+        let Some(uid) = uid.filter(|_| self.table.space().by() == ShardBy::Uid) else { return };
+        let shard = self.table.space().of_uid(uid);
+        if self.table.is_held(shard) && own.uid_of(key).is_none() {
+            self.absent.lock().insert(key.clone(), shard);
+        }
+    }
+
+    /// Learns from an object whose owner is of the own kind.
+    pub(super) fn learn_owner(&self, own: &OwnKind, child: &Meta) {
+        let uid = own.owner_uid(child);
+        own.owner_keys(child).for_each(|key| self.learn(own, &key, uid.as_ref()));
+    }
+
+    /// Whether this replica has the shard of a key.
+    pub(super) fn admits(&self, own: Option<&OwnKind>, key: &Key) -> bool {
+        self.shard_of(own, key).is_some_and(|shard| self.table.is_held(shard))
+    }
+
+    /// Begins work on a key, unless it is another replica's.
+    pub(super) fn enter(&self, own: Option<&OwnKind>, key: &Key) -> Option<Place> {
+        let work = self.shard_of(own, key).and_then(|shard| self.table.enter(shard));
+        if work.is_none() {
+            self.forget(key);
+        }
+        work.map(Place)
+    }
+
+    /// A key is done.
+    pub(super) fn forget(&self, key: &Key) {
+        self.absent.lock().remove(key);
+    }
+
+    fn shard_of(&self, own: Option<&OwnKind>, key: &Key) -> Option<u16> {
+        let space = self.table.space();
+        match space.by() {
+            ShardBy::Namespace => Some(space.of_namespace(key.namespace())),
+            ShardBy::Uid => match own.and_then(|own| own.uid_of(key)) {
+                Some(uid) => Some(space.of_uid(&uid)),
+                None => self.absent.lock().get(key).copied(),
+            },
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn gate(&self) -> PlaceGate {
+        PlaceGate(self.0.gate())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_over()
+    }
+
+    pub(super) async fn over(&self) {
+        self.0.over().await;
+    }
+}
+
+impl PlaceGate {
+    pub(super) fn gate(&self) -> Arc<dyn Gate> {
+        Arc::clone(&self.0) as _
+    }
+
+    /// Work beside the reconcile.
+    pub(super) fn work(&self) -> Option<Place> {
+        self.0.work().map(Place)
+    }
+}
+
+/// The controller of a member.
+struct Hearer(Weak<ControllerState>);
+
+impl Told for Hearer {
+    fn gained(&self, shards: Vec<u16>) {
+        let Some(state) = self.0.upgrade() else { return };
+        let all = Arc::clone(&state);
+        state.spawn_detached(async move {
+            let (Some(own), Some(sharded)) = (all.own.upgrade(), &all.shards) else { return };
+            let is_gained = |key: &Key| sharded.shard_of(Some(&own), key).is_some_and(|shard| shards.contains(&shard));
+            let keys = own.keys().into_iter().filter(is_gained).collect();
+            let cause = Cause { source: "shards".into(), kind: CauseKind::Resync, object: None, version: None };
+            all.add_all(keys, cause).await;
+        });
+    }
+
+    fn report(&self, report: &ShardReport<'_>) {
+        if let Some(state) = self.0.upgrade() {
+            state.report(&Report::Shards { report });
+        }
+    }
+}

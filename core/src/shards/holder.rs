@@ -26,7 +26,7 @@ use serde_json::Value;
 /// [`set_term`](Self::set_term) tells of each of its terms. A list and a watch of the leases with the
 /// [label](super::GROUP_LABEL) of the group bring each change, in its order, to [`handle_lease`](Self::handle_lease), and
 /// [`handle_synced`](Self::handle_synced) once. After each of these, and after each answer, the caller drains
-/// [`poll_action`](Self::poll_action) and [`poll_event`](Self::poll_event). It calls
+/// [`poll_event`](Self::poll_event), and only then [`poll_action`](Self::poll_action). It calls
 /// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout).
 ///
 /// The [module](super) says what holds.
@@ -171,8 +171,8 @@ impl ShardHolder {
     /// [draining](ShardState::Draining).
     pub fn handle_drained(&mut self, now: Instant, shard: u16) {
         self.advance(now);
-        if let Some(state @ ShardState::Draining) = self.states.get_mut(usize::from(shard)) {
-            *state = ShardState::Drained;
+        if self.state(shard) == ShardState::Draining {
+            self.states[usize::from(shard)] = ShardState::Drained;
         }
         self.settle();
     }
@@ -271,7 +271,8 @@ impl ShardHolder {
             Intent::Bury { holder } => String::from(&*holder.member),
             Intent::Write { .. } => self.config.group.clone(),
         };
-        if error.is_not_found() {
+        let is_known = name == self.config.group && self.lease.is_some() || self.members.contains_key(&name);
+        if error.is_not_found() && (is_known || matches!(about, Intent::Read { .. })) {
             self.doubtful.retain(|other| *other != name);
             return self.forget(&name);
         }
@@ -324,9 +325,9 @@ impl ShardHolder {
     /// Notes what follows from what is known: the states of the shards, and since when something waits.
     fn settle(&mut self) {
         self.note_absent();
-        let targets = self.targets();
+        let (targets, own) = (self.targets(), self.own());
         for shard in 0..self.config.space.count() {
-            let (place, own) = (usize::from(shard), self.own());
+            let place = usize::from(shard);
             let is_held = own.is_some() && self.holder(place) == own.as_ref() && !self.is_given_away(shard);
             let is_wanted = own.is_some() && targets.get(place) == own.as_ref();
             self.pass(shard, is_held, is_wanted);

@@ -352,7 +352,7 @@ impl Model {
 }
 
 fn runs() -> u64 {
-    std::env::var("LISTWATCH_SHARD_MODELS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(40)
+    std::env::var("LISTWATCH_SHARD_MODELS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(15)
 }
 
 #[test]

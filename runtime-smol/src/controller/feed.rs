@@ -164,7 +164,7 @@ impl<T> Mapped<T> {
     fn learn_shards(&self, state: &ControllerState, object: &ObjectHandle<T>) {
         let Some(shards) = &state.shards else { return };
         match &self.mapper {
-            Mapper::Own(own) => shards.learn(own, object.key(), object.meta().uid()),
+            Mapper::Own(own) => shards.learn(own, object.key(), object.meta().uid().as_ref()),
             Mapper::Owner(own) => shards.learn_owner(own, object.meta()),
             Mapper::Program(_) => {}
         }

@@ -55,7 +55,7 @@ impl OwnKind {
             any_key: Box::new(move || known.read(|objects| objects.keys().next().cloned())),
             synced: Box::new(move || awaited.synced_for_start(denied)),
             #[cfg(feature = "shards")]
-            uid_of: Box::new(move |key| identified.read(|it| it.get(key).and_then(|it| it.meta().uid().cloned()))),
+            uid_of: Box::new(move |key| identified.read(|it| it.get(key).and_then(|it| it.meta().uid()))),
         }
     }
 

@@ -117,7 +117,7 @@ impl ShardHolder {
     ///
     /// The view of a lease may be older than that of the map. So the lease of an earlier term proves nothing.
     fn is_over(&self, holder: &Holder) -> bool {
-        if holder.member == *self.config.member {
+        if *holder.member == *self.config.member {
             return self.term != Some(holder.term);
         }
         let Some(known) = self.members.get(&*holder.member) else { return false };
@@ -132,8 +132,8 @@ impl ShardHolder {
     /// at which that has lasted for the duration of the lease.
     fn silent(&self) -> impl Iterator<Item = (Holder, Instant)> {
         let holders = self.map().map(ShardMap::distinct).unwrap_or_default();
-        let open = holders.into_iter().filter(|it| *it.member != *self.config.member && !self.is_over(it));
-        open.filter_map(|holder| {
+        let open = holders.into_iter().filter(move |it| *it.member != *self.config.member && !self.is_over(it));
+        open.filter_map(move |holder| {
             let duration = self.config.lease_duration;
             let expiry = match self.members.get(&*holder.member) {
                 Some(known) => known.expiry(duration).max(known.since() + duration),

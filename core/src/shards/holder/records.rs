@@ -7,6 +7,7 @@ use super::{ShardHolder, ShardState, Unsettled};
 use crate::api::{ApiCall, DeleteOptions};
 use crate::election::lease::{self, Known, Record, field, object};
 use crate::time::WallTime;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ impl ShardHolder {
             .filter(|shard| map.holders[usize::from(*shard)] != own || self.is_given_away(*shard))
             .collect();
         if let Some(known) = self.lease.as_ref().filter(|_| !given.is_empty()) {
-            self.unsettled = Some(Unsettled { base: known.version.as_str().into(), shards: given });
+            self.unsettled = Some(Unsettled { base: String::from(&*known.version), shards: given });
         }
         let text = map.next_text();
         self.put(&self.config.group, self.lease.as_ref(), |lease| {
@@ -56,7 +57,7 @@ impl ShardHolder {
 
     /// Deletes a lease in the version that is known. The body of the answer counts for nothing.
     fn remove(&self, name: &str) -> ApiCall<Value> {
-        let version = self.members.get(name).map(|known| known.version.as_str().into());
+        let version = self.members.get(name).map(|known| String::from(&*known.version));
         let options = DeleteOptions { resource_version: version, ..DeleteOptions::default() };
         let call = self.api.delete(name, &options);
         self.api.get(name).map_request(|get| call.request().cloned().unwrap_or(get))

@@ -141,7 +141,7 @@ impl Sharding {
         self
     }
 
-    /// See [`Election::renew_deadline`]; 10 s by default.
+    /// See [`Election::renew_deadline`]; 10 s by default. A request has half of it.
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.renew_deadline = deadline;
         self
@@ -171,12 +171,14 @@ impl Sharding {
             .lease_duration(self.lease_duration)
             .renew_deadline(self.renew_deadline)
             .retry_period(self.retry_period)
+            .request_timeout(self.renew_deadline / 2)
             .when_lost(self.when_lost)
             .label(GROUP_LABEL, &self.group)
             .watched(false);
         let candidate = election.candidate(world).map_err(|error| error.to_string())?;
         let mut config = ShardConfig::new(&namespace, &self.group, &member, self.space);
         (config.lease_duration, config.retry_period) = (self.lease_duration, self.retry_period);
+        config.request_timeout = self.renew_deadline / 2;
         config.seed = world.clock().random_seed();
         let holder = ShardHolder::new(config).map_err(|error| error.to_string())?;
         let table = ShardTable::new(self.space, candidate.leadership());

@@ -122,6 +122,18 @@ impl ShardTable {
         place.stage == Stage::Away && place.work == 0 && place.writes.is_empty()
     }
 
+    /// Some work or a write has ended. It is awaited if the shard is to be given away.
+    fn end(&self, shard: u16, change: impl FnOnce(&mut Place)) {
+        let mut places = self.places.lock();
+        let place = &mut places[usize::from(shard)];
+        change(place);
+        let is_awaited = !matches!(place.stage, Stage::Held(_));
+        drop(places);
+        if is_awaited {
+            self.waiting.wake_by_ref();
+        }
+    }
+
     /// When the next drain ends at the latest.
     pub(super) fn drained_by(&self) -> Option<Instant> {
         let until = |place: &Place| if let Stage::Draining(until) = place.stage { Some(until) } else { None };
@@ -178,8 +190,7 @@ impl Gate for ShardGate {
     }
 
     fn leave(&self, write: &Arc<OpenWrite>) {
-        self.table.places.lock()[usize::from(self.shard)].writes.retain(|other| !Arc::ptr_eq(other, write));
-        self.table.waiting.wake_by_ref();
+        self.table.end(self.shard, |place| place.writes.retain(|other| !Arc::ptr_eq(other, write)));
     }
 }
 
@@ -208,7 +219,6 @@ impl ShardWork {
 
 impl Drop for ShardWork {
     fn drop(&mut self) {
-        self.0.table.places.lock()[usize::from(self.0.shard)].work -= 1;
-        self.0.table.waiting.wake_by_ref();
+        self.0.table.end(self.0.shard, |place| place.work -= 1);
     }
 }

@@ -262,6 +262,8 @@ mod handle;
 mod hold;
 mod lifecycle;
 mod loops;
+#[cfg(feature = "shards")]
+mod membership;
 mod memory;
 mod obstacle;
 mod owners;

@@ -7,7 +7,7 @@ use super::events::Events;
 use super::feed::{Feed, all_of};
 use super::owners::OwnKind;
 use super::report::Report;
-use super::sharded::{self, Member};
+use super::sharded::Member;
 use super::source::{Distinct, Read};
 use super::state::ControllerState;
 use crate::audit::{AuditConfig, AuditSchedule, Audits};
@@ -80,9 +80,12 @@ impl Streams {
         if !state.clock.is_simulated() {
             tasks.spawn_detached(report_blocked(Arc::clone(state), Arc::clone(&ending.workers)).boxed());
         }
+        #[cfg(feature = "shards")]
         if let (Some(member), Some(leadership)) = (member, state.leadership.clone()) {
-            tasks.spawn_detached(sharded::follow(member, Arc::clone(state), leadership).boxed());
+            tasks.spawn_detached(super::membership::follow(member, Arc::downgrade(state), leadership).boxed());
         }
+        #[cfg(not(feature = "shards"))]
+        let None = member;
         let events = Events::begin(state, &tasks);
         let life = async {
             let mut elected = elected.as_mut();

@@ -1,20 +1,17 @@
 //! The shards of a controller's keys.
 
 use super::owners::OwnKind;
-use super::report::Report;
-use super::state::ControllerState;
 use crate::client::Gate;
-use crate::election::{Candidate, Leadership};
+use crate::election::Candidate;
 use crate::informers::World;
 use crate::mutex::Mutex;
 pub(super) use crate::shards::Sharding;
-use crate::shards::{ShardBy, ShardDriver, ShardGate, ShardReport, ShardTable, ShardWork, Told};
+use crate::shards::{ShardBy, ShardDriver, ShardGate, ShardTable, ShardWork};
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::controller::{Cause, CauseKind};
 use listwatch_core::object::{Meta, Uid};
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// How a controller stands to the shards of its keys.
 pub(super) struct Sharded {
@@ -36,11 +33,6 @@ pub(super) struct PlaceGate(Arc<ShardGate>);
 /// A member of the group: the candidate for its lease, and what follows the map.
 pub(super) fn join(sharding: Sharding, world: &World, drain: Duration) -> Result<(Candidate, Member), String> {
     sharding.join(world, drain)
-}
-
-/// Follows the map until it is dropped.
-pub(super) async fn follow(member: Member, state: Arc<ControllerState>, leadership: Leadership) {
-    member.run(leadership, Hearer(Arc::downgrade(&state))).await;
 }
 
 impl Sharded {
@@ -82,7 +74,8 @@ impl Sharded {
         self.absent.lock().remove(key);
     }
 
-    fn shard_of(&self, own: Option<&OwnKind>, key: &Key) -> Option<u16> {
+    /// The shard of a key, if it is known.
+    pub(super) fn shard_of(&self, own: Option<&OwnKind>, key: &Key) -> Option<u16> {
         let space = self.table.space();
         match space.by() {
             ShardBy::Namespace => Some(space.of_namespace(key.namespace())),
@@ -116,28 +109,5 @@ impl PlaceGate {
     /// Work beside the reconcile.
     pub(super) fn work(&self) -> Option<Place> {
         self.0.work().map(Place)
-    }
-}
-
-/// The controller of a member.
-struct Hearer(Weak<ControllerState>);
-
-impl Told for Hearer {
-    fn gained(&self, shards: Vec<u16>) {
-        let Some(state) = self.0.upgrade() else { return };
-        let all = Arc::clone(&state);
-        state.spawn_detached(async move {
-            let (Some(own), Some(sharded)) = (all.own.upgrade(), &all.shards) else { return };
-            let is_gained = |key: &Key| sharded.shard_of(Some(&own), key).is_some_and(|shard| shards.contains(&shard));
-            let keys = own.keys().into_iter().filter(is_gained).collect();
-            let cause = Cause { source: "shards".into(), kind: CauseKind::Resync, object: None, version: None };
-            all.add_all(keys, cause).await;
-        });
-    }
-
-    fn report(&self, report: &ShardReport<'_>) {
-        if let Some(state) = self.0.upgrade() {
-            state.report(&Report::Shards { report });
-        }
     }
 }

@@ -42,7 +42,7 @@ impl ShardHolder {
         }
         let text = map.next_text();
         self.put(&self.config.group, self.lease.as_ref(), |lease| {
-            object(field(object(field(lease, "metadata")), "annotations")).insert(ANNOTATION.into(), json!(text));
+            object(field(field(lease, "metadata"), "annotations")).insert(ANNOTATION.into(), json!(text));
         })
     }
 

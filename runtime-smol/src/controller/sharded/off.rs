@@ -1,9 +1,8 @@
 //! Without the feature `shards`, each controller has all keys.
 
 use super::owners::OwnKind;
-use super::state::ControllerState;
 use crate::client::Gate;
-use crate::election::{Candidate, Leadership};
+use crate::election::Candidate;
 use crate::informers::World;
 use core::convert::Infallible;
 use core::time::Duration;
@@ -23,10 +22,6 @@ pub(super) struct PlaceGate(Infallible);
 
 pub(super) fn join(sharding: Sharding, _: &World, _: Duration) -> Result<(Candidate, Member), String> {
     match sharding {}
-}
-
-pub(super) async fn follow(member: Member, _: Arc<ControllerState>, _: Leadership) {
-    match member {}
 }
 
 impl Sharded {

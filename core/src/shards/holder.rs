@@ -15,7 +15,6 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
-use plan::Intent;
 use serde_json::Value;
 
 /// A replica among others: which shards it holds.
@@ -102,6 +101,19 @@ enum Readable {
     Map(ShardMap),
     /// There is something else in its place.
     Unreadable,
+}
+
+/// What a request is for.
+#[derive(Debug)]
+enum Intent {
+    /// Reads a lease, as a write of it was refused, or was not answered.
+    Read { name: String },
+    /// Writes the map.
+    Write { map: ShardMap },
+    /// Ends the term of a member that did not renew its lease.
+    Bury { holder: Holder },
+    /// Deletes the lease of a member that has ended.
+    Remove { name: String },
 }
 
 /// A write of the map that was sent.

@@ -2,23 +2,10 @@
 
 use super::super::assign::assign;
 use super::super::map::{Holder, ShardMap};
-use super::{Readable, ShardHolder, ShardState, after};
+use super::{Intent, Readable, ShardHolder, ShardState, after};
 use crate::time::{Instant, earliest};
 use alloc::string::String;
 use alloc::vec::Vec;
-
-/// What a request is for.
-#[derive(Debug)]
-pub(super) enum Intent {
-    /// Reads a lease, as a write of it was refused, or was not answered.
-    Read { name: String },
-    /// Writes the map.
-    Write { map: ShardMap },
-    /// Ends the term of a member that did not renew its lease.
-    Bury { holder: Holder },
-    /// Deletes the lease of a member that has ended.
-    Remove { name: String },
-}
 
 impl ShardHolder {
     /// The next request.

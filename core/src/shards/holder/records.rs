@@ -2,8 +2,7 @@
 
 use super::super::config::GROUP_LABEL;
 use super::super::map::{ANNOTATION, ShardMap};
-use super::plan::Intent;
-use super::{ShardHolder, ShardState, Unsettled};
+use super::{Intent, ShardHolder, ShardState, Unsettled};
 use crate::api::{ApiCall, DeleteOptions};
 use crate::election::lease::{self, Known, Record, field, object};
 use crate::time::WallTime;

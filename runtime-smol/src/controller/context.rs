@@ -168,6 +168,10 @@ impl Context {
         Ok((call, response))
     }
 
+    pub(super) fn gate(&self) -> Option<&PlaceGate> {
+        self.0.gate.as_ref()
+    }
+
     pub(super) fn state(&self) -> &ControllerState {
         &self.0.state
     }

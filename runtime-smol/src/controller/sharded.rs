@@ -62,16 +62,16 @@ impl Sharded {
 
     /// Begins work on a key, unless it is another replica's.
     pub(super) fn enter(&self, own: Option<&OwnKind>, key: &Key) -> Option<Place> {
-        let work = self.shard_of(own, key).and_then(|shard| self.table.enter(shard));
-        if work.is_none() {
-            self.forget(key);
-        }
-        work.map(Place)
+        let shard = self.shard_of(own, key);
+        self.absent.lock().remove(key);
+        shard.and_then(|shard| self.table.enter(shard)).map(Place)
     }
 
-    /// A key is done.
-    pub(super) fn forget(&self, key: &Key) {
-        self.absent.lock().remove(key);
+    /// A key is to be reconciled again.
+    pub(super) fn keep(&self, own: Option<&OwnKind>, key: &Key, gate: &PlaceGate) {
+        if self.table.space().by() == ShardBy::Uid && own.is_some_and(|own| own.uid_of(key).is_none()) {
+            self.absent.lock().insert(key.clone(), gate.0.shard());
+        }
     }
 
     /// The shard of a key, if it is known.

@@ -179,9 +179,6 @@ impl Worker<'_> {
     /// Counts the reconcile, and gives the key back.
     fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
         self.state.tally.ended(outcome);
-        if let Some(shards) = self.state.shards.as_ref().filter(|_| outcome == Outcome::Done) {
-            shards.forget(cx.key());
-        }
         self.state.end_writes(job, cx, outcome)
     }
 }

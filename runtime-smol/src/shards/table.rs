@@ -155,6 +155,10 @@ impl ShardGate {
         Some(ShardWork(Arc::clone(self)))
     }
 
+    pub(crate) fn shard(&self) -> u16 {
+        self.shard
+    }
+
     fn place(&self) -> Option<PlaceGuard<'_>> {
         let places = PlaceGuard(self.table.places.lock(), usize::from(self.shard));
         (places.stage != Stage::Away && places.turn == self.turn).then_some(places)

@@ -45,7 +45,7 @@ impl Sharded {
         match self.0 {}
     }
 
-    pub(super) fn forget(&self, _: &Key) {
+    pub(super) fn keep(&self, _: Option<&OwnKind>, _: &Key, _: &PlaceGate) {
         match self.0 {}
     }
 

@@ -11,6 +11,7 @@ use listwatch_core::shards::ShardSpace;
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, MutexGuard};
+use std::task::Wake;
 
 /// The shards of a replica.
 pub(crate) struct ShardTable {

@@ -81,6 +81,7 @@
 //! | `json` | the decoder of any serde type, and what needs it: `Informer`, store, API. Needs an allocator, not `std` |
 //! | `lz4` | `Lz4`, a codec of [`Packed`](decode::Packed) objects, which a cache keeps compressed |
 //! | `definitions` | CustomResourceDefinitions from types, by schemars |
+//! | `shards` | replicas that divide the objects among them |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), the decoder (`ProjectedJson`), the informer |
 //! | `stream` | an adapter from a `futures_core::Stream` to a transport |
@@ -154,6 +155,9 @@ pub mod definition;
 pub mod election;
 #[cfg(feature = "json")]
 pub mod recorder;
+#[cfg(feature = "shards")]
+#[cfg_attr(docsrs, doc(cfg(feature = "shards")))]
+pub mod shards;
 pub mod transport;
 
 pub mod cache;

@@ -264,6 +264,8 @@ mod handle;
 mod hold;
 mod lifecycle;
 mod loops;
+#[cfg(feature = "shards")]
+mod membership;
 mod memory;
 mod obstacle;
 mod owners;
@@ -274,6 +276,11 @@ mod report;
 mod resync;
 mod running;
 mod settings;
+#[cfg(feature = "shards")]
+mod sharded;
+#[cfg(not(feature = "shards"))]
+#[path = "controller/sharded/off.rs"]
+mod sharded;
 mod source;
 mod state;
 mod tally;

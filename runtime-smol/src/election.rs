@@ -60,6 +60,8 @@ mod leadership;
 mod report;
 
 pub use candidate::Candidate;
+#[cfg(feature = "shards")]
+pub(crate) use candidate::whole;
 pub use leadership::{ElectionStatus, Leadership};
 pub(crate) use leadership::{Turn, Work};
 #[cfg(feature = "file")]
@@ -211,7 +213,7 @@ listwatch_core::summary!("Election" for Election, |it| {
 
 /// The host's name with a random part: no two lives of a program have the same one. Under a simulated clock, a number is the
 /// same in each run.
-fn default_identity(clock: &Clock) -> String {
+pub(crate) fn default_identity(clock: &Clock) -> String {
     if let Some(number) = clock.simulation().map(SimulatedTime::number_candidate) {
         return format!("simulated-{number}");
     }

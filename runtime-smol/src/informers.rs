@@ -108,6 +108,8 @@ pub use handle::{InformerHandle, Subscriber};
 pub(crate) use registry::WeakInformers;
 pub(crate) use stream::StreamTransport;
 pub use stream_status::{StreamError, StreamStatus};
+#[cfg(feature = "shards")]
+pub(crate) use wait::events_of;
 pub use wait::{HandleSynced, StreamsNotSynced, WaitError, WaitFailure, wait_for};
 pub(crate) use wait::{WhenDenied, events_of_one};
 #[cfg(feature = "metrics")]

@@ -301,6 +301,9 @@ pub mod saved;
 #[cfg(feature = "served")]
 #[doc(hidden)]
 pub mod served;
+#[cfg(feature = "shards")]
+#[cfg_attr(docsrs, doc(cfg(feature = "shards")))]
+pub mod shards;
 pub mod traced;
 pub mod workers;
 

@@ -13,11 +13,8 @@ mod faults;
 #[path = "../examples/finalizer.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod finalizer;
-<<<<<<< HEAD
 mod fleet;
-=======
 mod flight;
->>>>>>> hub/recorder
 mod foo;
 mod informers;
 mod metrics;
@@ -33,6 +30,7 @@ mod runtimes;
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
 mod saved;
+mod shards;
 mod simulated_cluster;
 #[cfg(unix)]
 mod termination;

@@ -112,7 +112,6 @@ enum Candidacy {
 struct Term {
     until: Instant,
     token: FencingToken,
-    acquired: Option<WallTime>,
 }
 
 /// After so many conflicts in a row, the next attempt waits.
@@ -444,9 +443,9 @@ impl LeaderElector {
         let known = self.known.insert(lease);
         match (&mut self.state, written) {
             (Candidacy::Following, Some(at)) => {
-                let token = FencingToken { transitions: known.record.transitions, version: known.version.clone() };
-                let acquired = known.record.acquired;
-                self.begin(at, token, acquired);
+                let (transitions, version, acquired) =
+                    (known.record.transitions, known.version.clone(), known.record.acquired);
+                self.begin(at, FencingToken { transitions, version, acquired });
             }
             (Candidacy::Leading(term) | Candidacy::Stopping(Some(term)), Some(at)) => {
                 term.until = term.until.max(at + self.config.renew_deadline);
@@ -463,12 +462,12 @@ impl LeaderElector {
     }
 
     /// A write that was sent at `at` made the lease this candidate's. If its answer took too long, the term is over already.
-    fn begin(&mut self, at: Instant, token: FencingToken, acquired: Option<WallTime>) {
+    fn begin(&mut self, at: Instant, token: FencingToken) {
         let until = at + self.config.renew_deadline;
         if self.now < until {
             (self.retry_at, self.look_at) = (Some(at + self.config.retry_period), None);
             self.tell(ElectionEvent::Started(token.clone()));
-            self.state = Candidacy::Leading(Term { until, token, acquired });
+            self.state = Candidacy::Leading(Term { until, token });
         }
     }
 

@@ -1,5 +1,6 @@
 use crate::api::ApiError;
 use crate::object::Version;
+use crate::time::WallTime;
 use alloc::string::String;
 use core::fmt;
 
@@ -47,6 +48,7 @@ pub enum StopReason {
 pub struct FencingToken {
     pub(super) transitions: u32,
     pub(super) version: Version,
+    pub(super) acquired: Option<WallTime>,
 }
 
 impl FencingToken {
@@ -59,6 +61,12 @@ impl FencingToken {
     /// The resource version of the lease when the term began.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// When the term began, by the candidate's wall clock (`spec.acquireTime`). Of two terms of one candidate, the later
+    /// one has the later time.
+    pub fn acquired(&self) -> Option<WallTime> {
+        self.acquired
     }
 }
 

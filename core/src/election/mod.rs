@@ -10,7 +10,7 @@
 mod config;
 mod elector;
 mod event;
-mod lease;
+pub(crate) mod lease;
 #[cfg(test)]
 mod tests;
 

@@ -25,6 +25,7 @@ mod sample;
 mod sample_controller;
 mod seeds;
 mod servers;
+mod shards;
 mod shrunk;
 mod stand_ins;
 mod story;

@@ -4,6 +4,7 @@ use super::loops::Watched;
 use super::memory::{Answer, ObjectId, is_there};
 use super::obstacle;
 use super::report::Report;
+use super::sharded::PlaceGate;
 use super::state::ControllerState;
 use super::writes::{Expected, Writes, Written, version_in, version_of};
 use crate::client::{Client, Sender};
@@ -53,6 +54,8 @@ struct Inner {
     causes: Vec<(Cause, Duration)>,
     timed_out: Vec<Write>,
     writes: Mutex<Writes>,
+    /// Of the key's shard, if there are shards.
+    gate: Option<PlaceGate>,
 }
 
 /// The bytes that the API server takes.
@@ -66,9 +69,10 @@ impl Context {
         causes: Vec<(Cause, Duration)>,
         timed_out: Vec<Write>,
         writes: Writes,
+        gate: Option<PlaceGate>,
     ) -> Self {
-        let (state, client) = (Arc::clone(state), state.client_of(&state.informers).of(sender));
-        Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, writes: Mutex::new(writes) }))
+        let (state, client) = (Arc::clone(state), state.client_of(&state.informers, gate.as_ref()).of(sender));
+        Self(Arc::new(Inner { state, sender, client, key, causes, timed_out, writes: Mutex::new(writes), gate }))
     }
 
     /// The id of this reconcile. Each request by this context carries it in the headers `Audit-ID` and `traceparent`, so
@@ -166,13 +170,17 @@ impl Context {
         Ok((call, response))
     }
 
+    pub(super) fn gate(&self) -> Option<&PlaceGate> {
+        self.0.gate.as_ref()
+    }
+
     pub(super) fn state(&self) -> &ControllerState {
         &self.0.state
     }
 
     /// The client of an informer's world, for this reconcile.
     pub(super) fn client_of<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>) -> Client {
-        self.0.state.client_of(&Informers::of(kind)).of(self.0.sender)
+        self.0.state.client_of(&Informers::of(kind), self.0.gate.as_ref()).of(self.0.sender)
     }
 
     /// The key that is reconciled.
@@ -232,7 +240,7 @@ impl Context {
         if self.clock().is_simulated() {
             return work();
         }
-        let goes_on = self.0.state.blocking.begin(self.key());
+        let goes_on = (self.0.state.blocking.begin(self.key()), self.0.gate.as_ref().and_then(PlaceGate::work));
         let work = move || {
             let _goes_on = goes_on;
             work()

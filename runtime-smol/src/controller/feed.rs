@@ -153,10 +153,21 @@ impl<T> Mapped<T> {
             self.mapper.map(object, &mut keys);
             keys.into_found()
         });
+        self.learn_shards(state, object);
         self.reported(state, object.key(), mapped).unwrap_or_else(|| {
             self.on_keys_lost(state);
             FoundKeys::default()
         })
+    }
+
+    /// Learns the shards of the keys that an object leads to.
+    fn learn_shards(&self, state: &ControllerState, object: &ObjectHandle<T>) {
+        let Some(shards) = &state.shards else { return };
+        match &self.mapper {
+            Mapper::Own(own) => shards.learn(own, object.key(), object.meta().uid().as_ref()),
+            Mapper::Owner(own) => shards.learn_owner(own, object.meta()),
+            Mapper::Program(_) => {}
+        }
     }
 
     fn on_keys_lost(&self, state: &Arc<ControllerState>) {
@@ -166,7 +177,7 @@ impl<T> Mapped<T> {
     /// Adds keys because of a change whose newest state is `object`.
     fn add(&self, state: &ControllerState, found: FoundKeys, object: &ObjectHandle<T>, kind: CauseKind) {
         let cause = self.cause(kind, Some(object));
-        found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
+        found.into_keys().into_iter().for_each(|(key, priority)| _ = state.add(key, priority, cause.clone()));
     }
 
     fn cause(&self, kind: CauseKind, object: Option<&ObjectHandle<T>>) -> Cause {

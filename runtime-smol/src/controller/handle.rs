@@ -17,7 +17,7 @@ use listwatch_core::Instant;
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, KeyReport, Lifecycle};
 use listwatch_core::object::ObjectHandle;
-use listwatch_core::queue::{Added, Priority, QueueMetrics, QueueStats};
+use listwatch_core::queue::{Priority, QueueMetrics, QueueStats};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
@@ -67,7 +67,7 @@ impl ControllerHandle {
         }
         drop(attached);
         let Some(state) = self.state() else { return false };
-        state.machine.add(key, priority, cause()) != Added::Closed
+        state.add(key, priority, cause())
     }
 
     /// Ends the controller: no reconcile begins, and those that run have until the end of the
@@ -203,7 +203,7 @@ impl ControllerHandle {
                 state.name, other.name
             ))
         })?;
-        pending.into_iter().for_each(|(key, priority)| state.add(key, priority, cause()));
+        pending.into_iter().for_each(|(key, priority)| _ = state.add(key, priority, cause()));
         if is_stopped {
             state.stop.close();
         }

@@ -29,6 +29,9 @@ impl ControllerState {
             cx.take_writes().into_iter().partition(|expected| expected.waits == MOST_WAITS);
         writes.iter_mut().for_each(|expected| expected.waits += 1);
         self.on_stale(cx, stale);
+        if let (Some(shards), Some(gate)) = (self.shards.as_ref().filter(|_| outcome != Outcome::Done), cx.gate()) {
+            shards.keep(self.own.upgrade().as_deref(), cx.key(), gate);
+        }
         let ended = job.finish(outcome, writes.clone());
         if let Ended::Held { hold, until } = ended {
             self.follow(cx.key(), Some(hold), until, writes);

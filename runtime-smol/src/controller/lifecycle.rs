@@ -7,6 +7,7 @@ use super::events::Events;
 use super::feed::{Feed, all_of};
 use super::owners::OwnKind;
 use super::report::Report;
+use super::sharded::Member;
 use super::source::{Distinct, Read};
 use super::state::ControllerState;
 use crate::audit::{AuditConfig, AuditSchedule, Audits};
@@ -41,6 +42,8 @@ pub(super) struct Streams {
     pub(super) tasks: Arc<TaskGroup>,
     /// The election, if there is one.
     pub(super) elected: Result<Option<Elected>, RunError>,
+    /// The member of shards, if there are some.
+    pub(super) member: Option<Member>,
     /// The audits of the caches, if there is a schedule.
     pub(super) audits: Option<Audits>,
     pub(super) drain: Duration,
@@ -67,7 +70,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { ending, worlds, definitions, feeds, reads, own, stop, tasks, elected, audits, drain } = self;
+        let Self { ending, worlds, definitions, feeds, reads, own, stop, tasks, elected, member, audits, drain } = self;
         let (worlds, mut elected, state) = (worlds?, elected?, &ending.state);
         let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
         let syncing = syncing.into_iter().map(|synced| synced.within(state.sync_within)).collect();
@@ -77,6 +80,12 @@ impl Streams {
         if !state.clock.is_simulated() {
             tasks.spawn_detached(report_blocked(Arc::clone(state), Arc::clone(&ending.workers)).boxed());
         }
+        #[cfg(feature = "shards")]
+        if let (Some(member), Some(leadership)) = (member, state.leadership.clone()) {
+            tasks.spawn_detached(super::membership::follow(member, Arc::downgrade(state), leadership).boxed());
+        }
+        #[cfg(not(feature = "shards"))]
+        let None = member;
         let events = Events::begin(state, &tasks);
         let life = async {
             let mut elected = elected.as_mut();

@@ -3,6 +3,8 @@
 use crate::informers::{Collection, Found, HandleSynced, InformerHandle, Informers, WhenDenied, World};
 use crate::mutex::Mutex;
 use listwatch_core::Key;
+#[cfg(feature = "shards")]
+use listwatch_core::object::Uid;
 use listwatch_core::object::{Meta, OwnerReference};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -28,6 +30,8 @@ pub(super) struct OwnKind {
     keys: Box<dyn Fn() -> Vec<Key> + Send + Sync>,
     any_key: Box<dyn Fn() -> Option<Key> + Send + Sync>,
     synced: Box<dyn Fn() -> HandleSynced + Send + Sync>,
+    #[cfg(feature = "shards")]
+    uid_of: Box<dyn Fn(&Key) -> Option<Uid> + Send + Sync>,
 }
 
 impl OwnKind {
@@ -39,6 +43,8 @@ impl OwnKind {
         let names_one = objects.streams().iter().any(|stream| stream.name.namespace().is_some());
         let is_namespaced = is_namespaced.or_else(|| objects.is_namespaced()).or_else(|| names_one.then_some(true));
         let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
+        #[cfg(feature = "shards")]
+        let identified = objects.clone();
         Self {
             path: objects.resource().path().to_owned(),
             world: Informers::of(objects).world().clone(),
@@ -48,6 +54,8 @@ impl OwnKind {
             keys: Box::new(move || listed.keys().into_iter().collect()),
             any_key: Box::new(move || known.read(|objects| objects.keys().next().cloned())),
             synced: Box::new(move || awaited.synced_for_start(denied)),
+            #[cfg(feature = "shards")]
+            uid_of: Box::new(move |key| identified.read(|it| it.get(key).and_then(|it| it.meta().uid()))),
         }
     }
 
@@ -68,6 +76,12 @@ impl OwnKind {
     /// The keys of all objects.
     pub(super) fn keys(&self) -> Vec<Key> {
         (self.keys)()
+    }
+
+    /// The uid of an object that the cache has.
+    #[cfg(feature = "shards")]
+    pub(super) fn uid_of(&self, key: &Key) -> Option<Uid> {
+        (self.uid_of)(key)
     }
 
     /// Waits until the cache has the first state.
@@ -92,12 +106,22 @@ impl OwnKind {
     /// The key of the owner of this kind that an object's metadata names, if it names one; both that it
     /// [may have](Self::keys_of).
     pub(super) fn owner_keys(&self, meta: &Meta) -> impl Iterator<Item = Key> + use<> {
+        self.owner_of(meta).map(|owner| self.keys_of(meta.namespace(), owner.name)).into_iter().flatten()
+    }
+
+    /// The uid in the same reference.
+    #[cfg(feature = "shards")]
+    pub(super) fn owner_uid(&self, meta: &Meta) -> Option<Uid> {
+        self.owner_of(meta)?.uid
+    }
+
+    /// The reference to the owner of this kind.
+    fn owner_of<'m>(&self, meta: &'m Meta) -> Option<OwnerReference<'m>> {
         let is_ours = |owner: &OwnerReference<'_>| {
             let group = owner.api_version.split_once('/').map_or("", |(group, _version)| group);
             owner.controller && Some(owner.kind) == self.name.as_deref() && group == self.group
         };
-        let owner = meta.owner_references().find(is_ours);
-        owner.map(|owner| self.keys_of(meta.namespace(), owner.name)).into_iter().flatten()
+        meta.owner_references().find(is_ours)
     }
 
     /// The key of the object of this name: in `namespace`, or in none. As long as no object was seen that tells, it is

@@ -361,6 +361,19 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
         self
     }
 
+    /// Divides the objects of the own kind among replicas: each reconciles its part, while it holds the shards of these
+    /// objects. Children wake the replica that has their owner. The [module](crate::shards) says what is promised, and what
+    /// is not.
+    ///
+    /// It starts, ends and loses its term as with [`lead_by`](Self::lead_by), by a lease of its own. A controller has shards
+    /// or an election, not both.
+    #[cfg(feature = "shards")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "shards")))]
+    pub fn shards(mut self, sharding: crate::shards::Sharding) -> Self {
+        self.settings.sharding = Some(sharding);
+        self
+    }
+
     /// Calls `on_report` with the controller's name and each [`Report`], instead of writing it to standard error.
     ///
     /// The streams and the workers call it, each on its thread, and wait until it returns.

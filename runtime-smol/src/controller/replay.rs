@@ -180,7 +180,7 @@ impl<'d> Driver<'d> {
             let late = record.late.iter().map(write_of).collect();
             let span = ReconcileSpan::begin(&state.name, &key, record.beginning.attempt, id);
             let sender = Sender::new(id, span.is_sampled());
-            (span, Context::new(state, sender, key, causes, late, Writes::default()))
+            (span, Context::new(state, sender, key, causes, late, Writes::default(), None))
         });
         let before = self.runs.iter().find(|(_, run)| run.cx.key() == cx.key()).map(|(number, _)| *number);
         before.into_iter().for_each(|before| self.give_up(before));

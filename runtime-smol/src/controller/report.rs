@@ -160,6 +160,12 @@ pub enum Report<'a> {
         /// What has happened.
         report: &'a ElectionReport<'a>,
     },
+    /// Something about the [shards](super::Reconciler::shards) of the controller.
+    #[cfg(feature = "shards")]
+    Shards {
+        /// What has happened.
+        report: &'a crate::shards::ShardReport<'a>,
+    },
     /// A term was lost, and some of its work goes on: reconciles that block their thread, or
     /// [blocking](super::Context::blocking) work. Until its end, a replica that [rejoins](crate::election::WhenLost::Rejoin)
     /// is no candidate.
@@ -303,6 +309,10 @@ impl Report<'_> {
             Self::Election { .. } => (Level::INFO, "election"),
             #[cfg(feature = "fleet")]
             Self::MemberEnded { .. } => (Level::WARN, "member_ended"),
+            #[cfg(feature = "shards")]
+            Self::Shards { report } if report.is_information() => (Level::INFO, "shards"),
+            #[cfg(feature = "shards")]
+            Self::Shards { .. } => (Level::WARN, "shards"),
             Self::NeverStarted => (Level::WARN, "never_started"),
             Self::NeverLed => (Level::INFO, "never_led"),
             Self::Ended { left } if left.iter().all(|key| key.state.is_requeued()) => (Level::INFO, "ended"),
@@ -442,6 +452,8 @@ impl fmt::Display for Report<'_> {
                 write!(f, "replayed {reconciles}")
             }
             Self::Election { lease, report } => write!(f, "lease {}: {report}", Printable::new(lease)),
+            #[cfg(feature = "shards")]
+            Self::Shards { report } => write!(f, "shards: {report}"),
             Self::StillWorking { keys, after } => {
                 write!(f, "{:?} after the loss of its term, this replica is no candidate", rounded_up(*after))?;
                 write_keys(f, "its work goes on", keys)

@@ -12,6 +12,7 @@ use super::loops::Loops;
 use super::memory::{Memory, Told};
 use super::owners::{Followed, OwnKind};
 use super::settings::Settings;
+use super::sharded::{self, Member, Sharded};
 use super::source::{Sources, worlds};
 use super::state::{ControllerState, Obstacles};
 use super::tally::Tally;
@@ -20,7 +21,7 @@ use super::threads::{Crew, Threads, named, no_thread, on_one_thread};
 use super::worker::Reconcile;
 use super::writes::Awaiting;
 use crate::clock::Clock;
-use crate::election::{Candidate, Election};
+use crate::election::Candidate;
 use crate::informers::{Informers, World};
 use crate::mutex::Mutex;
 use crate::stderr::Folded;
@@ -62,7 +63,10 @@ impl<'a> Running<'a> {
         let Parts { informers, feeds, reads, own, definitions } = parts;
         let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| informers.clock().random_seed());
         let (reads, asked) = reads.take_except(&feeds);
-        let candidate = candidate(settings.election.take(), informers.world());
+        let (candidate, member) = match membership(&mut settings, informers.world()) {
+            Ok((candidate, member)) => (Ok(candidate), member),
+            Err(error) => (Err(error), None),
+        };
         let leadership = candidate.iter().flatten().next().map(Candidate::leadership);
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
         let (tasks, (stopping, stop), clock) = (Arc::new(TaskGroup::default()), bounded(1), informers.clock().clone());
@@ -74,6 +78,7 @@ impl<'a> Running<'a> {
             seed,
             informers,
             leadership,
+            shards: member.as_ref().map(Sharded::of),
             recorder,
             reconciles: AtomicU64::new(0),
             sources: Sources::default(),
@@ -106,7 +111,8 @@ impl<'a> Running<'a> {
         let worlds = attached.and(asked).and_then(|()| worlds(&state.informers, all_of(&feeds, &reads)));
         let ending = Ending { state, workers };
         let drain = settings.drain;
-        let streams = Streams { ending, worlds, definitions, feeds, reads, own, stop, tasks, elected, audits, drain };
+        let streams =
+            Streams { ending, worlds, definitions, feeds, reads, own, stop, tasks, elected, member, audits, drain };
         Self { streams, crews, handle }
     }
 
@@ -228,11 +234,23 @@ pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result
     })
 }
 
-/// The candidate of an election. The tape of a replay says when the controller led, so a replay has none.
-fn candidate(election: Option<Election>, world: &World) -> Result<Option<Candidate>, RunError> {
-    let election = election.filter(|_| !world.is_replay());
-    let candidate = election.map(|election| election.candidate(world)).transpose();
-    candidate.map_err(|error| RunError::Config(error.to_string()))
+/// The candidate of an election, or for the lease of a member of shards. The tape of a replay says when the controller led,
+/// so a replay has none.
+fn membership(settings: &mut Settings, world: &World) -> Result<(Option<Candidate>, Option<Member>), RunError> {
+    let election = settings.election.take().filter(|_| !world.is_replay());
+    let sharding = settings.sharding.take().filter(|_| !world.is_replay());
+    match (election, sharding) {
+        (None, None) => Ok((None, None)),
+        (Some(election), None) => {
+            let candidate = election.candidate(world).map_err(|error| RunError::Config(error.to_string()))?;
+            Ok((Some(candidate), None))
+        }
+        (None, Some(sharding)) => {
+            let (candidate, member) = sharded::join(sharding, world, settings.drain).map_err(RunError::Config)?;
+            Ok((Some(candidate), Some(member)))
+        }
+        (Some(_), Some(_)) => Err(RunError::Config("a controller has shards or an election, not both".into())),
+    }
 }
 
 /// The clock that the controllers share; none without controllers.

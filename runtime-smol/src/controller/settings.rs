@@ -2,6 +2,7 @@
 
 use super::handle::ControllerHandle;
 use super::report::OnReport;
+use super::sharded::Sharding;
 use super::state::Machine;
 use crate::clock::Clock;
 use crate::election::Election;
@@ -26,6 +27,7 @@ pub(super) struct Settings {
     pub(super) sync_within: Duration,
     pub(super) drain: Duration,
     pub(super) election: Option<Election>,
+    pub(super) sharding: Option<Sharding>,
     /// Standard error without one.
     pub(super) on_report: Option<OnReport>,
 }

@@ -5,6 +5,7 @@ use super::memory::{Memory, Told};
 use super::owners::{Followed, OwnKind};
 use super::report::{OnReport, Report};
 use super::resync::Resync;
+use super::sharded::{Place, PlaceGate, Sharded};
 use super::source::Sources;
 use super::tally::Tally;
 use super::writes::{Awaiting, Expected};
@@ -21,7 +22,7 @@ use crate::waiting::Waiting;
 use async_executor::Task;
 use core::time::Duration;
 use listwatch_core::controller::{Cause, Lifecycle, SharedReconciler};
-use listwatch_core::queue::{ExponentialBackoff, Priority};
+use listwatch_core::queue::{Added, ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
 use listwatch_core::text::Printable;
 use listwatch_core::{Instant, Key};
@@ -44,6 +45,8 @@ pub(super) struct ControllerState {
     pub(super) informers: Informers,
     /// Without it, no election says who works.
     pub(super) leadership: Option<Leadership>,
+    /// Without it, this replica has all keys.
+    pub(super) shards: Option<Sharded>,
     /// Of Events. The replay of a tape has none.
     pub(super) recorder: Option<Recorder>,
     pub(super) machine: Machine,
@@ -74,9 +77,23 @@ pub(super) struct ControllerState {
 /// A candidacy is over.
 pub(super) struct Ended;
 
+/// Another replica has the shard of a key.
+pub(super) struct NotOurs;
+
 impl ControllerState {
-    pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
-        self.machine.add(key, priority, cause);
+    /// Adds a key, unless it is another replica's. Returns whether the controller goes on.
+    pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) -> bool {
+        let is_ours = self.shards.as_ref().is_none_or(|shards| shards.admits(self.own.upgrade().as_deref(), &key));
+        if is_ours { self.machine.add(key, priority, cause) != Added::Closed } else { self.has_not_ended() }
+    }
+
+    /// Begins work on a key, with its place among the shards, if there are some.
+    ///
+    /// # Errors
+    /// It is another replica's.
+    pub(super) fn enter(&self, key: &Key) -> Result<Option<Place>, NotOurs> {
+        let Some(shards) = &self.shards else { return Ok(None) };
+        shards.enter(self.own.upgrade().as_deref(), key).map(Some).ok_or(NotOurs)
     }
 
     /// Reconciles all keys of the own kind soon, because it is not known to which keys an event leads.
@@ -95,7 +112,7 @@ impl ControllerState {
     /// Adds keys with low priority. Others have the thread after each slice.
     pub(super) async fn add_all(&self, keys: Vec<Key>, cause: Cause) {
         for slice in keys.chunks(1000) {
-            slice.iter().for_each(|key| self.add(key.clone(), Priority::Low, cause.clone()));
+            slice.iter().for_each(|key| _ = self.add(key.clone(), Priority::Low, cause.clone()));
             yield_now().await;
         }
     }
@@ -128,10 +145,11 @@ impl ControllerState {
         !matches!(self.machine.lifecycle(), Lifecycle::Stopped | Lifecycle::NotSynced | Lifecycle::Failed)
     }
 
-    /// A client of these informers, which sends writes only while this controller leads.
-    pub(super) fn client_of(&self, informers: &Informers) -> Client {
+    /// A client of these informers, which sends writes only while this controller leads, and has the shard of the gate.
+    pub(super) fn client_of(&self, informers: &Informers, gate: Option<&PlaceGate>) -> Client {
         let client = informers.client();
-        self.leadership.as_ref().map_or_else(|| client.clone(), |leadership| leadership.guarded(client))
+        let client = self.leadership.as_ref().map_or_else(|| client.clone(), |leadership| leadership.guarded(client));
+        gate.map_or_else(|| client.clone(), |gate| client.behind(gate.gate()))
     }
 
     /// Waits until this controller leads or ends, if it has an election.

@@ -4,6 +4,7 @@ use super::context::Context;
 use super::error::{Error, Reconciled};
 use super::hold::Job;
 use super::report::{self, Report};
+use super::sharded::Place;
 use super::state::ControllerState;
 #[cfg(feature = "file")]
 use super::tape::{Beginning, Noted, ended_text};
@@ -28,6 +29,7 @@ use listwatch_core::api::ReconcileId;
 use listwatch_core::controller::Ended;
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::{Instant, Key};
+use smol::future::{or, pending};
 use smol::lock::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -83,6 +85,10 @@ impl Worker<'_> {
             job.finish(INTERRUPTED, Vec::new());
             return;
         };
+        let Ok(place) = self.state.enter(job.key()) else {
+            job.finish(Outcome::Done, Vec::new());
+            return;
+        };
         let (clock, key) = (&self.state.clock, job.key().clone());
         let begun = clock.now();
         let causes = job.causes().into_iter().map(|(cause, at)| (cause, begun.saturating_since(at))).collect();
@@ -96,13 +102,15 @@ impl Worker<'_> {
         let span = ReconcileSpan::begin(&self.state.name, &key, attempt, id);
         let timed_out = late.iter().chain(&stale).map(|expected| expected.write.clone()).collect();
         let (sender, writes) = (Sender::new(id, span.is_sampled()), Writes::new(late, stale));
-        let cx = Context::new(self.state, sender, key, causes, timed_out, writes);
+        let gate = place.as_ref().map(Place::gate);
+        let cx = Context::new(self.state, sender, key, causes, timed_out, writes, gate);
         let active = self.state.tally.begin();
         let attempt = Attempt::begin(self.state, &cx, number, attempt);
         let called = async { attempt.run(|| span.attend(|| self.reconcile.call(cx.clone(), job.key().clone()))).await };
         let limited = self.state.by(job.deadline(), called);
-        let is_lost = || work.as_ref().is_some_and(Work::is_over);
-        let ended = caught(woken_at_loss(work.as_ref(), limited), || self.handle.is_over() || is_lost()).await;
+        let is_lost = || work.as_ref().is_some_and(Work::is_over) || place.as_ref().is_some_and(Place::is_over);
+        let attended = woken_at_loss(work.as_ref(), place.as_ref(), limited);
+        let ended = caught(attended, || self.handle.is_over() || is_lost()).await;
         attempt.end(&ended);
         let took = clock.now().saturating_since(begun);
         active.took(took);
@@ -183,15 +191,21 @@ impl Worker<'_> {
     }
 }
 
-/// The future, polled when the term is lost, too.
-async fn woken_at_loss<F: Future>(work: Option<&Work>, future: F) -> F::Output {
+/// The future, polled when the term or the shard is lost, too.
+async fn woken_at_loss<F: Future>(work: Option<&Work>, place: Option<&Place>, future: F) -> F::Output {
     let lost = async {
         if let Some(work) = work {
             work.over().await;
         }
-        smol::future::pending().await
+        pending().await
     };
-    smol::future::or(lost, future).await
+    let away = async {
+        if let Some(place) = place {
+            place.over().await;
+        }
+        pending().await
+    };
+    or(lost, or(away, future)).await
 }
 
 /// A reconcile on a tape. Without one, nothing is noted.

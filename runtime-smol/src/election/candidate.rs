@@ -356,7 +356,7 @@ fn is_denied(report: &FailureReport) -> bool {
 }
 
 /// The items of a list lack what says their kind.
-fn whole(object: &ObjectHandle<Value>) -> Value {
+pub(crate) fn whole(object: &ObjectHandle<Value>) -> Value {
     let mut lease = Value::clone(object);
     if let Some(lease) = lease.as_object_mut() {
         lease.insert("apiVersion".to_owned(), "coordination.k8s.io/v1".into());

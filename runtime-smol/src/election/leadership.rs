@@ -210,11 +210,11 @@ impl Leadership {
         self.0.lock()
     }
 
-    pub(super) fn clock(&self) -> &Clock {
+    pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    pub(super) fn waiting(&self) -> &Arc<Waiting> {
+    pub(crate) fn waiting(&self) -> &Arc<Waiting> {
         &self.0.waiting
     }
 

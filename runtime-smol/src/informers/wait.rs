@@ -233,6 +233,12 @@ pub(crate) fn events_of_one<T: DeserializeOwned>(
     events(world, only(resource, name))
 }
 
+/// The events of all objects of a resource.
+#[cfg(feature = "shards")]
+pub(crate) fn events_of<T: DeserializeOwned>(world: &World, resource: Resource) -> Events<T, StreamTransport> {
+    events(world, resource)
+}
+
 fn events<T: DeserializeOwned>(world: &World, resource: Resource) -> Events<T, StreamTransport> {
     let transport = StreamTransport::new(world, resource.clone(), None);
     let informer = Informer::<T>::new(resource, InformerConfig::default());

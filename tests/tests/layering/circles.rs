@@ -59,6 +59,7 @@ const RUNTIME: &[&str] = &[
     // Controllers, and what operators read of them.
     "recorder",
     "election",
+    "shards",
     "controller",
     "metrics",
     "endpoint",

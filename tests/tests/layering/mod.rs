@@ -70,6 +70,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "transport::TransportErrorKind",
         ],
     ),
+    ("shards", &["time", "random", "object::Uid", "request", "api", "transport::TransportError", "election"]),
     (
         "recorder",
         &[

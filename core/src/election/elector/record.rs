@@ -46,7 +46,7 @@ impl LeaderElector {
         self.sent.forget(before(self.now, self.config.renew_deadline), renewed);
         let renewed = self.sent.note(self.now, wall);
         let (acquired, transitions) = match self.term() {
-            Some(term) => (term.acquired, term.token.transitions),
+            Some(term) => (term.token.acquired, term.token.transitions),
             None => (Some(renewed), known.map_or(0, |count| count.saturating_add(1).min(MAX_INT32 as u32))),
         };
         let (holder, duration) = (Some(self.config.identity.clone()), Some(self.config.lease_duration));

@@ -21,6 +21,7 @@ mod recorder;
 mod requests;
 mod resources;
 mod sample_controller;
+mod shards;
 mod simulated_cluster;
 mod size;
 mod stand_ins;

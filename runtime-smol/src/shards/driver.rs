@@ -1,0 +1,212 @@
+//! Drives a member of a group of replicas: its requests, its watch of the leases, and the table that reconciles ask.
+
+use super::report::ShardReport;
+use super::table::ShardTable;
+use crate::calls::{Caller, Calls};
+use crate::client::Unanswered;
+use crate::election::{Leadership, whole};
+use crate::events::Events;
+use crate::informers::{StreamTransport, World, events_of};
+use crate::waiting::Wait;
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use futures_core::Stream as _;
+use listwatch_core::api::{ApiResponse, CallAction};
+use listwatch_core::election::FencingToken;
+use listwatch_core::request::RequestId;
+use listwatch_core::shards::{GROUP_LABEL, ShardEvent, ShardHolder, ShardState};
+use listwatch_core::time::earliest;
+use listwatch_core::{Event, Instant, Resource};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What drives a member. Dropped, the replica gets no other shards, and gives none away.
+pub(crate) struct ShardDriver {
+    holder: ShardHolder,
+    table: Arc<ShardTable>,
+    world: World,
+    namespace: String,
+    group: String,
+    drain: Duration,
+}
+
+/// What a driver tells its controller.
+pub(crate) trait Told: Send {
+    /// All keys of these shards are to be reconciled.
+    fn gained(&self, shards: Vec<u16>);
+
+    /// The operator should know it.
+    fn report(&self, report: &ShardReport<'_>);
+}
+
+impl ShardDriver {
+    pub(super) fn new(
+        holder: ShardHolder,
+        table: Arc<ShardTable>,
+        world: World,
+        (namespace, group): (String, String),
+        drain: Duration,
+    ) -> Self {
+        Self { holder, table, world, namespace, group, drain }
+    }
+
+    pub(crate) fn table(&self) -> &Arc<ShardTable> {
+        &self.table
+    }
+
+    /// Follows the map from the first term of the member on.
+    pub(crate) async fn run(self, leadership: Leadership, told: impl Told) {
+        leadership.leads_or_ends().await;
+        let Self { holder, table, world, namespace, group, drain } = self;
+        let leases = Resource::new("/apis/coordination.k8s.io/v1/leases").in_namespace(&namespace);
+        let leases = leases.with_label_selector(&format!("{GROUP_LABEL}={group}"));
+        let mut calls = Calls::new(world.renewing_client(), world.clock());
+        let waits = [leadership.waiting().join(), table.waiting().join()];
+        let watch = Box::new(events_of(&world, leases));
+        let mut driven = Driven {
+            holder,
+            table,
+            leadership,
+            watch,
+            drain,
+            term: None,
+            gained: Vec::new(),
+            shown: Vec::new(),
+            waits,
+            told,
+        };
+        poll_fn(|cx| calls.poll(&mut driven, cx)).await;
+    }
+}
+
+struct Driven<T> {
+    holder: ShardHolder,
+    table: Arc<ShardTable>,
+    leadership: Leadership,
+    watch: Box<Events<Value, StreamTransport>>,
+    drain: Duration,
+    term: Option<FencingToken>,
+    gained: Vec<u16>,
+    /// The shards that the operator was told of.
+    shown: Vec<u16>,
+    waits: [Wait; 2],
+    told: T,
+}
+
+impl<T: Told> Caller for Driven<T> {
+    type End = ();
+
+    fn on_turn(&mut self, cx: &mut Context<'_>) {
+        self.waits.iter().for_each(|wait| wait.set(cx.waker()));
+        self.follow_term();
+        self.poll_watch(cx);
+        self.end_drains();
+    }
+
+    fn poll_call(&mut self) -> Option<CallAction> {
+        // No write gives away a shard of which the table has not heard.
+        self.take_events();
+        let clock = self.leadership.clock();
+        self.holder.poll_action(clock.now(), clock.wall())
+    }
+
+    fn handle_answer(&mut self, id: RequestId, answer: Result<ApiResponse, Unanswered>) {
+        let now = self.now();
+        self.holder.handle_answer(now, id, answer.map_err(Into::into));
+    }
+
+    /// Its controller drops it.
+    fn poll_end(&mut self) -> Option<()> {
+        self.take_events();
+        None
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        earliest(self.holder.poll_timeout(), self.table.drained_by())
+    }
+
+    fn handle_timeout(&mut self) {
+        let now = self.now();
+        self.holder.handle_timeout(now);
+        self.end_drains();
+    }
+}
+
+impl<T: Told> Driven<T> {
+    fn now(&self) -> Instant {
+        self.leadership.clock().now()
+    }
+
+    /// Another term begins without shards, although it may have those of the one before at once.
+    fn follow_term(&mut self) {
+        let (now, term) = (self.now(), self.leadership.token());
+        if self.term != term {
+            self.holder.set_term(now, None);
+            self.take_events();
+            self.holder.set_term(now, term.as_ref().and_then(FencingToken::acquired));
+            self.term = term;
+            self.take_events();
+        }
+    }
+
+    fn poll_watch(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(event)) = Pin::new(&mut *self.watch).poll_next(cx) {
+            let now = self.now();
+            match event {
+                Event::Added { object, .. }
+                | Event::Updated { new: object, .. }
+                | Event::Recreated { new: object, .. } => {
+                    self.holder.handle_lease(now, object.meta().name(), Some(whole(&object)));
+                }
+                Event::Deleted { object, .. } => self.holder.handle_lease(now, object.meta().name(), None),
+                Event::Synced => self.holder.handle_synced(now),
+                Event::Failed(failure) if !failure.retry_in.is_zero() => {
+                    self.told.report(&ShardReport::NotWatched { failure: &failure });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Says which shards are drained.
+    fn end_drains(&mut self) {
+        self.take_events();
+        let now = self.now();
+        for shard in 0..self.table.space().count() {
+            if self.holder.state(shard) == ShardState::Draining && self.table.end_drain(shard, now) {
+                self.holder.handle_drained(now, shard);
+            }
+        }
+    }
+
+    /// Does what the holder says.
+    fn take_events(&mut self) {
+        let now = self.now();
+        while let Some(event) = self.holder.poll_event() {
+            match event {
+                ShardEvent::Gained(shard) => {
+                    if let Some(term) = &self.term {
+                        self.table.gain(shard, term);
+                        self.gained.push(shard);
+                    }
+                }
+                ShardEvent::Draining(shard) => self.table.drain(shard, now + self.drain),
+                ShardEvent::Lost(shard) => self.table.lose(shard),
+                ShardEvent::Mismatch { is } => self.told.report(&ShardReport::Mismatch { is }),
+                ShardEvent::Failed(error) => self.told.report(&ShardReport::Failed { error: &error }),
+                _ => {}
+            }
+        }
+        if !self.gained.is_empty() {
+            self.told.gained(core::mem::take(&mut self.gained));
+        }
+        let held = self.table.held();
+        if held != self.shown {
+            let (of, members) = (self.table.space().count(), self.holder.members());
+            self.told.report(&ShardReport::Holds { shards: &held, of, members });
+            self.shown = held;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Replicas that divide objects among them, on a simulated cluster.
+
+use core::time::Duration;
+use listwatch::controller::{Controller, ControllerHandle, Outcome, RunError};
+use listwatch::shards::Sharding;
+use listwatch::testing::SimulatedCluster;
+use listwatch::{Clock, Executor, Key, World, run};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+const PAGES: &str = "example.com/v1/pages";
+const MAPS: &str = "v1/configmaps";
+
+/// What the replicas do.
+#[derive(Default)]
+struct Log {
+    /// Which replica reconciles a key now.
+    running: HashMap<Key, usize>,
+    /// The keys that two replicas reconciled at once.
+    doubled: Vec<String>,
+    /// The reconciles of each replica.
+    reconciles: BTreeMap<usize, usize>,
+}
+
+/// A reconcile, until it is dropped.
+struct At(Arc<Mutex<Log>>, Key);
+
+impl At {
+    fn begin(log: &Arc<Mutex<Log>>, replica: usize, key: &Key) -> Self {
+        let mut it = log.lock().unwrap();
+        *it.reconciles.entry(replica).or_default() += 1;
+        if let Some(other) = it.running.insert(key.clone(), replica) {
+            it.doubled.push(format!("{key} by {other} and {replica}"));
+        }
+        Self(Arc::clone(log), key.clone())
+    }
+}
+
+impl Drop for At {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().running.remove(&self.1);
+    }
+}
+
+type Replica = (smol::Task<Result<(), RunError>>, ControllerHandle);
+
+struct Stage {
+    cluster: SimulatedCluster,
+    world: World,
+    log: Arc<Mutex<Log>>,
+    lines: Arc<Mutex<Vec<String>>>,
+    replicas: BTreeMap<usize, Replica>,
+    started: usize,
+    sharding: fn(&str) -> Sharding,
+}
+
+impl Stage {
+    fn new(objects: usize, sharding: fn(&str) -> Sharding) -> Self {
+        let cluster = SimulatedCluster::new().with_kind("example.com/v1", "Page", "pages", true);
+        for n in 0..objects {
+            let metadata = json!({ "namespace": format!("team-{}", n % 40), "name": format!("page-{n}") });
+            let page =
+                json!({ "apiVersion": "example.com/v1", "kind": "Page", "metadata": metadata, "spec": { "n": 0 } });
+            cluster.create(page).unwrap();
+        }
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let told = Arc::clone(&lines);
+        let world = World::from(cluster.clone()).on_report_line(move |line| told.lock().unwrap().push(line.to_owned()));
+        Self { cluster, world, log: Arc::default(), lines, replicas: BTreeMap::new(), started: 0, sharding }
+    }
+
+    fn clock(&self) -> &Clock {
+        self.world.clock()
+    }
+
+    async fn pass(&self, seconds: u64) {
+        self.clock().sleep(Duration::from_secs(seconds)).await;
+    }
+
+    fn start(&mut self, executor: &Executor<'static>) {
+        self.started += 1;
+        let (number, log, clock, handle) =
+            (self.started, Arc::clone(&self.log), self.clock().clone(), ControllerHandle::default());
+        let controller = Controller::new("pages", self.world.clone());
+        let pages = controller.informer_of::<Value>(PAGES).with_kind("Page");
+        let maps = controller.informer_of::<Value>(MAPS).with_kind("ConfigMap");
+        let sharding = (self.sharding)("pages").namespace("web");
+        let controller = controller.reconciles(&pages).owns(&maps).shards(sharding).workers(16).keys(&handle);
+        let running = controller.calls(async move |cx, key| {
+            let _at = At::begin(&log, number, &key);
+            let Some(page) = pages.get(&key) else { return Ok(Outcome::Done) };
+            clock.sleep(Duration::from_millis(20 + (key.as_str().len() as u64 * 37) % 200)).await;
+            let map = json!({ "data": { "n": page["spec"]["n"].to_string() } });
+            cx.ensure(&maps, &key, &map).owned_by(&page).await?;
+            Ok(Outcome::Done)
+        });
+        self.replicas.insert(number, (executor.spawn(running.future()), handle));
+    }
+
+    /// Nothing of it is left but its lease.
+    fn kill(&mut self, number: usize) {
+        drop(self.replicas.remove(&number).unwrap());
+    }
+
+    async fn stop(&mut self, number: usize) {
+        let (end, handle) = self.replicas.remove(&number).unwrap();
+        handle.stop();
+        end.await.unwrap();
+    }
+
+    fn change_all(&self, n: u64) {
+        for page in self.cluster.list(PAGES).unwrap() {
+            let key = format!(
+                "{}/{}",
+                page["metadata"]["namespace"].as_str().unwrap(),
+                page["metadata"]["name"].as_str().unwrap()
+            );
+            self.cluster.patch(PAGES, &key, json!({ "spec": { "n": n } })).unwrap();
+        }
+    }
+
+    /// Whether each page has its map.
+    fn is_right(&self) -> bool {
+        let key = |it: &Value| (it["metadata"]["namespace"].to_string(), it["metadata"]["name"].to_string());
+        let maps: HashMap<_, _> =
+            self.cluster.list(MAPS).unwrap().into_iter().map(|it| (key(&it), it["data"]["n"].clone())).collect();
+        self.cluster
+            .list(PAGES)
+            .unwrap()
+            .iter()
+            .all(|page| maps.get(&key(page)) == Some(&json!(page["spec"]["n"].to_string())))
+    }
+
+    async fn settled(&self) {
+        for _ in 0..200 {
+            self.pass(1).await;
+            if self.is_right() {
+                return self.pass(3).await;
+            }
+        }
+        panic!("pages without their map: {:#?}", self.lines.lock().unwrap());
+    }
+
+    /// The reconciles of each replica since the last call.
+    fn reconciles(&self) -> BTreeMap<usize, usize> {
+        core::mem::take(&mut self.log.lock().unwrap().reconciles)
+    }
+
+    /// After a change of all objects, each of these replicas has about its part of the reconciles.
+    async fn shares(&self, n: u64, objects: usize) {
+        self.reconciles();
+        self.change_all(n);
+        self.settled().await;
+        let (reconciles, part) = (self.reconciles(), objects / self.replicas.len());
+        println!("{} replicas: {reconciles:?} reconciles of {objects} changes", self.replicas.len());
+        assert!(reconciles.keys().eq(self.replicas.keys()), "{reconciles:?}");
+        // Each change leads to a reconcile, and so does the change of its map.
+        assert!(reconciles.values().all(|it| (part * 7 / 10..part * 28 / 10).contains(it)), "{reconciles:?}");
+        assert_eq!(self.log.lock().unwrap().doubled, [""; 0]);
+    }
+}
+
+#[test]
+fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_and_all_are_right() {
+    let mut it = Stage::new(2_000, Sharding::by_uid);
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.shares(1, 2_000).await;
+        // Work goes on while they join, and while they are killed.
+        it.change_all(2);
+        (0..2).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        it.shares(3, 2_000).await;
+        it.change_all(4);
+        it.pass(1).await;
+        it.kill(2);
+        it.kill(4);
+        it.pass(3).await;
+        it.change_all(5);
+        it.stop(1).await;
+        it.settled().await;
+        it.pass(30).await;
+        it.shares(6, 2_000).await;
+        let leases = it.cluster.list("coordination.k8s.io/v1/leases").unwrap();
+        it.pass(60).await;
+        assert!(leases.len() <= 6, "{leases:#?}");
+        assert_eq!(it.cluster.list("coordination.k8s.io/v1/leases").unwrap().len(), 3, "the map, and two members");
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn by_namespace_the_objects_of_a_namespace_are_with_one_replica() {
+    let mut it = Stage::new(400, Sharding::by_namespace);
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        it.change_all(1);
+        it.settled().await;
+        assert_eq!(it.log.lock().unwrap().doubled, [""; 0]);
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn a_child_that_is_deleted_wakes_the_replica_of_its_owner() {
+    let mut it = Stage::new(40, Sharding::by_uid);
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        it.reconciles();
+        it.cluster.delete(MAPS, "team-7/page-7").unwrap();
+        it.settled().await;
+        let reconciles = it.reconciles();
+        assert_eq!(reconciles.len(), 1, "{reconciles:?}");
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn a_controller_has_no_election_beside_shards() {
+    let it = Stage::new(0, Sharding::by_uid);
+    let controller = Controller::new("pages", it.world.clone());
+    let pages = controller.informer_of::<Value>(PAGES).with_kind("Page");
+    let election = listwatch::election::Election::new("pages").namespace("web");
+    let controller = controller.reconciles(&pages).lead_by(election).shards(Sharding::by_uid("pages").namespace("web"));
+    let ended = controller.run(async |_cx, _key| Ok(Outcome::Done));
+    assert_eq!(ended, Err(RunError::Config("a controller has shards or an election, not both".to_owned())));
+}

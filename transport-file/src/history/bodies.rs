@@ -76,8 +76,13 @@ impl BodyReader {
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
     pub(crate) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
-        if let Some(event) = bytes.strip_suffix(b"
-").and_then(|line| self.event(line)) {
+        if let Some(event) = bytes
+            .strip_suffix(
+                b"
+",
+            )
+            .and_then(|line| self.event(line))
+        {
             told.push(event);
             return Ok(());
         }

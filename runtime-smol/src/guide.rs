@@ -2,6 +2,7 @@
 //!
 //! | page | answers |
 //! |---|---|
+//! | [`production`] | How does a type become an operator in production? |
 //! | [`deploy`] | Which image and permissions does a controller need? How do several replicas take turns? |
 //! | [`operate`] | Where are metrics, probes, traces, audits and Events? |
 //! | [`offline`] | What does an agent know that starts without its server? |
@@ -17,5 +18,7 @@ pub mod deploy {}
 pub mod offline {}
 #[doc = include_str!("guide/operate.md")]
 pub mod operate {}
+#[doc = include_str!("guide/production.md")]
+pub mod production {}
 #[doc = include_str!("guide/replay.md")]
 pub mod replay {}

@@ -69,24 +69,32 @@ fn the_controller_of_the_readme_is_the_example() {
     assert_eq!(blocks(&readme, "rust")[0].trim_end(), program);
 }
 
+/// The blocks of a page that are in none of these files.
+fn strays(page: &str, languages: &[&str], files: &[&str]) -> Vec<String> {
+    let files: Vec<_> = files.iter().map(|path| file(path).replace("pub(crate) ", "")).collect();
+    let blocks: Vec<_> = languages.iter().flat_map(|language| blocks(page, language)).collect();
+    assert_eq!(2 * blocks.len(), page.matches("```").count(), "a block of another language");
+    assert!(files.iter().all(|file| blocks.iter().any(|block| file.contains(block))), "a file is not shown");
+    let is_stray = |block: &&&str| !files.iter().any(|file| file.contains(**block));
+    blocks.iter().filter(is_stray).map(|block| (*block).to_owned()).collect()
+}
+
 #[test]
 fn each_block_beside_another_library_is_of_a_program_that_is_built() {
-    let ours = file("runtime-smol/examples/sample-controller.rs").replace("pub(crate) ", "");
-    for (page_of, language, theirs) in [
-        ("controller_runtime", "go", "tests/peers/controller-runtime-sample/main.go"),
-        ("kube", "rust,ignore", "tests/peers/kube-rs/src/main.rs"),
-    ] {
-        let page = page(&format!("runtime-smol/src/coming_from/{page_of}.md"));
-        let theirs = file(theirs);
-        let [of_them, of_both] = [language, "rust,ignore"].map(|language| blocks(&page, language));
-        assert!(of_them.iter().any(|block| theirs.contains(block)) && of_both.iter().any(|block| ours.contains(block)));
-        let stray = of_them.iter().chain(&of_both).find(|block| !theirs.contains(*block) && !ours.contains(*block));
-        assert_eq!(stray, None, "a block of {page_of} is of neither program");
-        assert_eq!(
-            page.matches("```").count(),
-            2 * page.matches("\n```go\n").count() + 2 * blocks(&page, "rust,ignore").len()
-        );
-    }
+    const OURS: &str = "runtime-smol/examples/sample-controller.rs";
+    let controller_runtime = page("runtime-smol/src/coming_from/controller_runtime.md");
+    let theirs = "tests/peers/controller-runtime-sample/main.go";
+    assert_eq!(strays(&controller_runtime, &["go", "rust,ignore"], &[OURS, theirs]), [""; 0]);
+    let kube = page("runtime-smol/src/coming_from/kube.md");
+    assert_eq!(strays(&kube, &["rust,ignore"], &[OURS, "tests/peers/kube-rs/src/main.rs"]), [""; 0]);
+}
+
+#[test]
+fn each_block_on_the_way_to_production_is_of_the_operator_that_is_made() {
+    let files = ["src/controller.rs", "src/definition.rs", "src/main.rs", "tests/explore.rs"];
+    let files = files.map(|file| format!("runtime-smol/cli/src/commands/new/template/{file}"));
+    let production = page("runtime-smol/src/guide/production.md");
+    assert_eq!(strays(&production, &["rust,ignore"], &files.each_ref().map(String::as_str)), [""; 0]);
 }
 
 #[test]

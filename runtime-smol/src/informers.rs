@@ -117,7 +117,9 @@ pub use world::DumpError;
 pub use world::World;
 pub(crate) use world::WorldId;
 #[cfg(feature = "file")]
-pub(crate) use world::{DumpCause, FlightRecorder};
+pub(crate) use world::DumpCause;
+#[cfg(all(feature = "endpoint", feature = "file"))]
+pub(crate) use world::FlightRecorder;
 
 use crate::client::Client;
 use crate::clock::Clock;

@@ -92,7 +92,7 @@ fn dumps_at_any_time_with_any_window_replay_as_it_was_also_behind_lists_that_wer
         folder.names().iter().for_each(|name| _ = read(&folder.0.join(name)));
         all += reconciles;
     }
-    assert!(all > 1_000, "{all}");
+    assert!(all > 200, "{all}");
 }
 
 #[test]

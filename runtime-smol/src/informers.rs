@@ -115,11 +115,13 @@ pub(crate) use wait::{WhenDenied, events_of_one};
 #[cfg(feature = "metrics")]
 pub(crate) use world::Asked;
 #[cfg(feature = "file")]
+pub(crate) use world::DumpCause;
+#[cfg(feature = "file")]
 pub use world::DumpError;
+#[cfg(all(feature = "endpoint", feature = "file"))]
+pub(crate) use world::FlightRecorder;
 pub use world::World;
 pub(crate) use world::WorldId;
-#[cfg(feature = "file")]
-pub(crate) use world::{DumpCause, FlightRecorder};
 
 use crate::client::Client;
 use crate::clock::Clock;

@@ -138,7 +138,7 @@ impl Aged {
         if self.held() > most {
             self.open.clear();
             self.calls.clear();
-            self.streams.values_mut().for_each(|stream| stream.pages = None);
+            self.streams.values_mut().for_each(Stream::forget);
         }
     }
 

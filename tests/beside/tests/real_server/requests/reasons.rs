@@ -263,7 +263,7 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.codes().0 != 404
                 && case.codes().1 == 404
                 && !case.is_unchecked()
-                && !case.is_untyped()
+                && !case.server_says("failed to create typed patch object")
         },
         why: "a server takes the status of an absent Service for its creation",
     },

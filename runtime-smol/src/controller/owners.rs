@@ -31,8 +31,12 @@ pub(super) struct OwnKind {
     any_key: Box<dyn Fn() -> Option<Key> + Send + Sync>,
     synced: Box<dyn Fn() -> HandleSynced + Send + Sync>,
     #[cfg(feature = "shards")]
-    uid_of: Box<dyn Fn(&Key) -> Option<Uid> + Send + Sync>,
+    uid_of: UidOf,
 }
+
+/// The uid of the object of a key.
+#[cfg(feature = "shards")]
+type UidOf = Box<dyn Fn(&Key) -> Option<Uid> + Send + Sync>;
 
 impl OwnKind {
     pub(super) fn of<T: Send + Sync + 'static>(

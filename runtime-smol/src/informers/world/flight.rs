@@ -39,8 +39,11 @@ struct Shared {
     folder: Mutex<PathBuf>,
     /// When the last dump of each cause was.
     dumped: Mutex<BTreeMap<DumpCause, Instant>>,
-    tell: Mutex<Box<dyn Fn(&str) + Send>>,
+    tell: Mutex<Tell>,
 }
+
+/// Takes a line for operators.
+type Tell = Box<dyn Fn(&str) + Send>;
 
 struct Order {
     cause: DumpCause,

@@ -494,15 +494,20 @@ enum Field {
 }
 
 /// Reads the names of the fields of a value.
+///
+/// An event of a watch has no metadata of its own. An object has them and its type, and then any other field, such as the
+/// `type` of a Secret.
 fn read_fields(text: &[u8]) -> serde_json::Result<Shape> {
     let fields: BTreeMap<Field, IgnoredAny> = serde_json::from_slice(text)?;
     let has = |names: &[Field]| names.iter().all(|name| fields.contains_key(name));
+    let is_object = has(&[Field::Kind, Field::Metadata]);
     match () {
+        () if is_object && has(&[Field::Items]) => Ok(Shape::List),
+        () if is_object => Ok(Shape::Object),
         () if has(&[Field::Type, Field::Object]) => Ok(Shape::Event),
         () if has(&[Field::Type]) => Err(Error::missing_field("object")),
         () if has(&[Field::Object]) => Err(Error::missing_field("type")),
         () if has(&[Field::Items]) => Ok(Shape::List),
-        () if has(&[Field::Kind, Field::Metadata]) => Ok(Shape::Object),
         () if has(&[Field::Event, Field::Key, Field::Rv]) => Ok(Shape::Notification),
         () if has(&[Field::Store]) => Ok(Shape::Store),
         () => Err(Error::missing_field("type")),

@@ -126,7 +126,9 @@ struct Found {
 impl Keys {
     fn kind(&self) -> Result<FileKind, Found> {
         let found = |what, advice, is_object| Err(Found { what, advice, is_object });
-        match self.first.as_deref() {
+        // kubectl sorts the keys of an object, so that `action` of an Event comes first.
+        let first = self.first.as_deref().map(|first| if self.is_named() { "kind" } else { first });
+        match first {
             Some("t" | "id" | "capture" | "started") => Ok(FileKind::Capture),
             Some("type" | "object" | "event") => Ok(FileKind::WatchLog),
             Some("kind" | "apiVersion" | "items" | "metadata") => match self.kind.as_deref() {
@@ -146,10 +148,16 @@ impl Keys {
         self.api_version.as_deref().is_some_and(|version| version.starts_with("audit.k8s.io/"))
     }
 
+    /// Whether it is an object that says its type.
+    fn is_named(&self) -> bool {
+        self.kind.is_some() && self.api_version.is_some()
+    }
+
     /// Whether no later key can change the kind.
     fn is_decided(&self) -> bool {
-        let is_named = self.kind.is_some() && self.api_version.is_some();
-        self.items || is_named || !matches!(self.first.as_deref(), Some("kind" | "apiVersion" | "metadata"))
+        let is_told_by_first =
+            matches!(self.first.as_deref(), Some("t" | "id" | "capture" | "started" | "type" | "object" | "event"));
+        self.items || self.is_named() || is_told_by_first
     }
 }
 

@@ -350,6 +350,46 @@ fn objects_one_behind_the_other_are_their_states() {
 }
 
 #[test]
+fn the_fields_of_an_object_do_not_make_it_an_event_of_a_watch() {
+    let of_type = |kind: &str, version: u64, fields: Value| {
+        let mut object = object("a", version);
+        (object["kind"], object["apiVersion"]) = (kind.into(), "v1".into());
+        object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        object
+    };
+    let objects = [
+        of_type("Secret", 5, serde_json::json!({ "type": "Opaque", "data": { "type": "ADDED", "object": "eA==" } })),
+        // kubectl sorts the fields of an Event, so that this one is the first.
+        of_type("Event", 6, serde_json::json!({ "action": "Binding", "type": "Normal", "reason": "Scheduled" })),
+        of_type("PersistentVolume", 7, serde_json::json!({ "spec": { "type": "x", "object": {} } })),
+        of_type("Service", 8, serde_json::json!({ "spec": { "type": "ClusterIP" } })),
+        of_type(
+            "Policy",
+            9,
+            serde_json::json!({ "type": "DELETED", "object": { "kind": "Pod" }, "event": "", "key": "", "rv": "" }),
+        ),
+        of_type("Rule", 10, serde_json::json!({ "object": { "items": [] } })),
+    ];
+    for first in 0..objects.len() {
+        let prints: [fn(&Value) -> String; 2] = [|object| format!("{object}\n"), |object| format!("{object:#}\n")];
+        for print in prints {
+            let mut log: Vec<String> = objects.iter().map(print).collect();
+            log.rotate_left(first);
+            let mut saved = of(&log.concat()).unwrap();
+            let told = told(&mut saved.history).concat();
+            assert!(saved.history.error().is_none(), "{:?}", saved.history.error());
+            for version in 5..11 {
+                assert!(told.contains(&format!("web/a {version}")), "version {version}: {told}");
+            }
+            let mut gone = objects[first].clone();
+            gone["metadata"]["resourceVersion"] = "20".into();
+            let mixed = log.concat() + &serde_json::json!({ "type": "DELETED", "object": gone }).to_string();
+            assert!(told_by(&mixed).concat().contains("deleted web/a"), "{mixed}");
+        }
+    }
+}
+
+#[test]
 fn a_log_of_notifications_tells_the_keys_and_versions_of_objects() {
     let log = r#"{"event":"add","initial":true,"key":"web/a","rv":"4"}
 {"event":"update","key":"web/a","old_rv":"4","rv":"5"}

@@ -10,6 +10,7 @@
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
 //! | read a file as what happened, with requests, answers and reconciles | [`Timeline`], which gives [`Moment`]s |
 //! | read an audit log of API servers, as a capture | [`AuditLog`], which tells an [`AuditSummary`] |
+//! | read exported Events, as a capture | [`ExportedEvents`], which tells an [`ExportSummary`] |
 //! | compare the values of Secrets by hashes alone | [`hash_values`], [`HashedBy`] |
 //! | name the kinds that Kubernetes has | [`kinds`] |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
@@ -62,6 +63,7 @@
 // The public API.
 mod audit;
 mod error;
+mod exported;
 mod history;
 pub mod kinds;
 mod playback;
@@ -79,6 +81,7 @@ mod object;
 pub use audit::{AuditLog, AuditSummary};
 pub use capture::{Call, CallEnd, LateWrite, Note, NoteKind, Position, Positions, SentCall, TapeStart, Target};
 pub use error::{CaptureError, CaptureErrorKind};
+pub use exported::{ExportSummary, ExportedEvents};
 pub use history::{Change as RecordedChange, History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
 #[doc(hidden)]
 pub use memory::weight;

@@ -1,7 +1,6 @@
 //! A log, file by file, and what each of its events becomes.
 
 use super::event::Event;
-use super::output::Output;
 use super::records::{Entry, Records};
 use super::states::States;
 use super::summary::AuditSummary;
@@ -9,6 +8,7 @@ use crate::capture::Target;
 use crate::capture::format::{End, RequestBody, RequestRecord, Text};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::Source;
+use crate::recording::CaptureOutput;
 use listwatch_core::time::WallTime;
 use memchr::memmem;
 use serde_json::value::RawValue;
@@ -121,7 +121,7 @@ impl AuditLog {
     pub fn write_capture(&self, path: impl AsRef<Path>) -> Result<AuditSummary, CaptureError> {
         let (path, mut survey) = (path.as_ref(), Conversion::default());
         self.read(&mut survey)?;
-        let out = Output::create(path, survey.summary.first)?;
+        let out = CaptureOutput::create(path, survey.summary.first)?;
         let states = survey.states.again(out);
         let states = states.map_err(|fault| CaptureError::new(path, None, fault))?;
         let mut conversion = Conversion { states, open: survey.open, ..Conversion::default() };

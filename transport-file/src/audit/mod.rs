@@ -2,7 +2,6 @@
 
 mod event;
 mod log;
-mod output;
 mod records;
 mod states;
 mod summary;

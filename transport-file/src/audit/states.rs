@@ -1,13 +1,13 @@
 //! The states of objects that answers tell, as the lists and watches of a capture.
 
 use super::event::Event;
-use super::output::Output;
 use crate::capture::Target;
 use crate::capture::format::{End, RequestRecord};
 use crate::error::{CaptureErrorKind, Fault};
 use crate::kinds::is_foreign;
 use crate::memory::{OBJECT_LIMIT, weight_of_key};
 use crate::object::{key_of, version_of};
+use crate::recording::CaptureOutput;
 use listwatch_core::{Key, Resource};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The resources of a log.
 #[derive(Default)]
 pub(super) struct States {
-    pub(super) out: Output,
+    pub(super) out: CaptureOutput,
     /// By the names of their collections.
     streams: BTreeMap<String, Stream>,
     /// The memory of the keys and of the states.
@@ -61,7 +61,7 @@ const MOST_VERSION: u64 = 1 << 62;
 
 impl States {
     /// Those of another reading, which begins with the lists of all resources.
-    pub(super) fn again(self, out: Output) -> Result<Self, Fault> {
+    pub(super) fn again(self, out: CaptureOutput) -> Result<Self, Fault> {
         let mut again = Self { out, streams: self.streams, ..Self::default() };
         again.streams.retain(|_, stream| stream.first > 0);
         for stream in again.streams.values_mut() {
@@ -227,7 +227,7 @@ impl States {
 
 impl Stream {
     /// Writes the list and the head of the watch. The states that are older than the first change are in the list.
-    fn open(&mut self, out: &mut Output) -> Result<u64, Fault> {
+    fn open(&mut self, out: &mut CaptureOutput) -> Result<u64, Fault> {
         let later = self.earlier.split_off(&self.first);
         let first = core::mem::replace(&mut self.earlier, later);
         self.shown.extend(first.into_iter().map(|(version, (key, text))| (key, (version, text))));

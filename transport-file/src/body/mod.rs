@@ -9,6 +9,6 @@ pub(crate) use dates::{Dates, written_at};
 pub(crate) use survey::{BodySurvey, INITIAL_EVENTS_END, Logged, LoggedKind, Relist};
 
 pub(crate) use list::ListBody;
-pub(crate) use watch_log::{WatchEvent, WatchLog, ends_watch};
+pub(crate) use watch_log::{WatchEvent, WatchLog, ends_watch, typed_event};
 
 pub(crate) const JSON: &str = "application/json";

@@ -433,7 +433,7 @@ fn check(text: &[u8]) -> Result<Shape, EventFault> {
 }
 
 /// The event by which a list tells of an item. An item that does not say its type has that of the list.
-fn typed_event(item: &str, type_meta: Option<&TypeMeta<'_>>) -> Vec<u8> {
+pub(crate) fn typed_event(item: &str, type_meta: Option<&TypeMeta<'_>>) -> Vec<u8> {
     let own: TypeMeta<'_> = serde_json::from_str(item).unwrap_or_default();
     let fields = item.trim_start().strip_prefix('{').filter(|_| own.kind.is_empty());
     let object = match (type_meta, fields) {

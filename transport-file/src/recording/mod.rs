@@ -7,6 +7,7 @@
 mod calls;
 mod config;
 mod hashes;
+mod output;
 mod recorder;
 mod tape;
 mod writer;
@@ -14,6 +15,6 @@ mod writer;
 pub use calls::RecordedCalls;
 pub use config::RecorderConfig;
 pub use hashes::{HashedBy, hash_values};
+pub(crate) use output::CaptureOutput;
 pub use recorder::Recorder;
 pub use tape::Tape;
-pub(crate) use writer::CaptureWriter;

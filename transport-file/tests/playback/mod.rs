@@ -5,6 +5,7 @@ mod calls;
 mod captures;
 mod chunks;
 mod errors;
+mod exported;
 mod files;
 mod given_up;
 mod matching;

@@ -4,23 +4,23 @@ use super::bundle::Bundle;
 use super::yaml::{to_json, yaml_of};
 use crate::error::CommandError;
 use crate::output::messages;
-use listwatch::file::{AuditLog, CaptureError};
+use listwatch::file::{AuditLog, CaptureError, ExportedEvents};
 use listwatch::text::Counted;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file that is read: the one that was named, or what its YAML, its objects or its audit log were converted to, which goes
-/// with this.
+/// A file that is read: the one that was named, or what its YAML, its objects, its Events or its audit log were converted to,
+/// which goes with this.
 pub(super) struct Input {
     named: PathBuf,
     converted: Option<PathBuf>,
 }
 
 impl Input {
-    /// Converts an audit log, a folder of them, a folder or an archive of objects, or a file of YAML whose documents have
-    /// kinds. Any other file stays as it is, and so does YAML that cannot be converted: its reader says what it is.
+    /// Converts an audit log, a folder of them, a folder or an archive of objects, a file of Events alone, or one of YAML whose
+    /// documents have kinds. Any other file stays as it is, and so does YAML that cannot be converted: its reader says what it is.
     pub(super) fn of(named: &Path) -> Result<Self, CommandError> {
         let mut input = Self { named: named.into(), converted: None };
         if let Some((log, others)) = audit_log(named) {
@@ -34,6 +34,12 @@ impl Input {
                 write(&json, file, named).map_err(CommandError::NoRoom)?;
             }
         }
+        // Opening a pipe takes what its reader would read.
+        if input.path().is_file()
+            && let Ok(Some(events)) = ExportedEvents::open(input.path())
+        {
+            input.events(&events)?;
+        }
         Ok(input)
     }
 
@@ -46,6 +52,21 @@ impl Input {
             messages::print(format_args!("{others}, and left out"));
         }
         Ok(())
+    }
+
+    /// Makes a capture of a file that has Events alone, and says which.
+    fn events(&mut self, events: &ExportedEvents) -> Result<(), CommandError> {
+        let path = temporary("jsonl.zst");
+        let written = events.write_capture(&path);
+        let gone = match &written {
+            Ok(Some(summary)) => {
+                messages::print(format_args!("Events at their own times: {summary}"));
+                self.converted.replace(path)
+            }
+            Ok(None) | Err(_) => Some(path),
+        };
+        let _may_be_gone = gone.map(std::fs::remove_file);
+        written.map_or_else(|error| Err(error.into()), |_| Ok(()))
     }
 
     /// Makes one list of a folder or an archive of objects.

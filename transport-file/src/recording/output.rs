@@ -1,36 +1,36 @@
-//! The capture that is written.
+//! A capture that other files are converted to.
 
+use super::writer::CaptureWriter;
 use crate::capture::format::{End, Line, MOST_TIME, Payload, Record, RequestRecord, ResponseRecord, Text};
 use crate::capture::{Data, TapeStart};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::recording::CaptureWriter;
 use listwatch_core::time::WallTime;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A capture, line by line; or nothing, for a reading that only looks.
 #[derive(Default)]
-pub(super) struct Output {
+pub(crate) struct CaptureOutput {
     writer: Option<CaptureWriter>,
     start: Option<WallTime>,
     t: u64,
     requests: u64,
 }
 
-impl Output {
+impl CaptureOutput {
     /// Begins a file. The end of its name decides on its compression.
-    pub(super) fn create(path: &Path, start: Option<WallTime>) -> Result<Self, CaptureError> {
+    pub(crate) fn create(path: &Path, start: Option<WallTime>) -> Result<Self, CaptureError> {
         let mut writer = CaptureWriter::create(path)?;
         writer.write(Line::Start(1, TapeStart { started: start, ..TapeStart::default() }))?;
         Ok(Self { writer: Some(writer), start, ..Self::default() })
     }
 
-    pub(super) fn is_written(&self) -> bool {
+    pub(crate) fn is_written(&self) -> bool {
         self.writer.is_some()
     }
 
     /// Goes on to a date, unless it has passed.
-    pub(super) fn pass_to(&mut self, date: Option<WallTime>) -> Result<(), Fault> {
+    pub(crate) fn pass_to(&mut self, date: Option<WallTime>) -> Result<(), Fault> {
         let since = self.start.zip(date).map_or(0, |(start, date)| date.saturating_since(start).as_millis());
         self.t = self.t.max(u64::try_from(since).unwrap_or(u64::MAX));
         let message = "the dates of the log are more than a hundred years apart; correct or delete the line";
@@ -38,26 +38,26 @@ impl Output {
     }
 
     /// Begins a request, and returns its id.
-    pub(super) fn request(&mut self, request: RequestRecord<'_>) -> Result<u64, Fault> {
+    pub(crate) fn request(&mut self, request: RequestRecord<'_>) -> Result<u64, Fault> {
         self.requests += 1;
         self.write(self.requests, Payload::Request(request)).map(|()| self.requests)
     }
 
-    pub(super) fn answer(&mut self, id: u64, status: u16, body: Option<&str>) -> Result<(), Fault> {
+    pub(crate) fn answer(&mut self, id: u64, status: u16, body: Option<&str>) -> Result<(), Fault> {
         let headers = BTreeMap::from([("content-type".into(), Text("application/json".into()))]);
         self.write(id, Payload::Response(ResponseRecord { status, headers }))?;
         body.map_or(Ok(()), |body| self.data(id, body))
     }
 
-    pub(super) fn data(&mut self, id: u64, text: &str) -> Result<(), Fault> {
+    pub(crate) fn data(&mut self, id: u64, text: &str) -> Result<(), Fault> {
         self.write(id, Payload::Data(Data::new(text.as_bytes(), false)))
     }
 
-    pub(super) fn end(&mut self, id: u64, end: End<'_>) -> Result<(), Fault> {
+    pub(crate) fn end(&mut self, id: u64, end: End<'_>) -> Result<(), Fault> {
         self.write(id, Payload::End(end))
     }
 
-    pub(super) fn finish(&mut self) -> Result<(), Fault> {
+    pub(crate) fn finish(&mut self) -> Result<(), Fault> {
         let finished = self.writer.as_mut().map_or(Ok(()), CaptureWriter::finish);
         finished.map_err(|error| Fault::new(error.kind(), error.to_string()))
     }

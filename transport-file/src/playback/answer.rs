@@ -12,6 +12,7 @@ use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A part of a response.
 #[derive(Clone, Debug)]
@@ -92,6 +93,9 @@ pub(crate) struct LoggedWatch {
     pub(crate) kind: Option<usize>,
     /// Before how many events the log lists its objects anew.
     pub(crate) until: Option<u64>,
+    /// Up to how many events an error does not end the watch. How many were passed over so.
+    pub(crate) patient_until: u64,
+    pub(crate) passed_errors: Arc<AtomicU64>,
     /// Whether each event comes at its time.
     pub(crate) is_dated: bool,
     /// Whether the server ended the watch by its last event.
@@ -225,7 +229,12 @@ impl LoggedWatch {
             let Some(event) = self.log.next_event(cursor)? else {
                 return self.survey.fault.clone().map_or(Ok(None), Err);
             };
-            self.is_over = ends_watch(&event);
+            let is_error = ends_watch(&event);
+            if is_error && self.log.events() < self.patient_until {
+                self.passed_errors.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            self.is_over = is_error;
             if self.is_over || self.is_told(&event) {
                 return Ok(Some(event));
             }

@@ -84,6 +84,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A watch of a log ends by an error of its server, and where the log lists its objects anew: a list, or `ADDED` events of
 /// objects that are there, as if `kubectl get --watch` was run again. Then a list shows the objects, without those that
 /// are gone, and the next watch goes on behind it.
+///
+/// Such a list reads the log from its beginning. So behind 16 of them, an error ends a watch only where the log has grown by
+/// an eighth. Other errors are passed over, and counted in the [`Summary`].
 pub struct Playback {
     config: PlaybackConfig,
     content: AnswerSource,

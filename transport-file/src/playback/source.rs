@@ -13,6 +13,7 @@ use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The responses in a file.
 #[expect(clippy::large_enum_variant, reason = "a playback has one")]
@@ -36,6 +37,10 @@ pub(crate) struct Bodies {
     /// The relist that comes next.
     next: usize,
     was_listed: bool,
+    /// How many lists showed the objects up to some event, and up to which the last one did.
+    states: u32,
+    listed: u64,
+    passed_errors: Arc<AtomicU64>,
     resources: Arc<[Resource]>,
 }
 
@@ -57,7 +62,20 @@ impl AnswerSource {
         let root = |version: &str| if version.contains('/') { "/apis" } else { "/api" };
         let resources =
             named.map(|kind| Resource::new(&format!("{}/{}", root(&kind.api_version), kind.collection()))).collect();
-        Self::Bodies(Bodies { survey, is_list, rest: begin.clone(), begin, next: 0, was_listed: false, resources })
+        let (rest, next, was_listed) = (begin.clone(), 0, false);
+        let (states, listed, passed_errors) = Default::default();
+        Self::Bodies(Bodies {
+            survey,
+            is_list,
+            rest,
+            begin,
+            next,
+            was_listed,
+            states,
+            listed,
+            passed_errors,
+            resources,
+        })
     }
 
     /// The same for another transport: a capture goes on, and a body begins anew.
@@ -117,6 +135,11 @@ impl AnswerSource {
 }
 
 impl Bodies {
+    /// How many errors did not end their watch.
+    pub(crate) fn passed_errors(&self) -> u64 {
+        self.passed_errors.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn survey(&self) -> &BodySurvey {
         &self.survey
     }
@@ -153,6 +176,7 @@ impl Bodies {
         {
             return Lookup::Answered(Answer::state(LoggedState::next_of(rest, &self.survey, relist, kind), at));
         }
+        (self.states, self.listed) = (self.states + 1, events);
         match LoggedState::of(begin, &self.survey, (events, due, kind), cursor) {
             Ok(state) => Lookup::Answered(Answer::state(state, at)),
             Err(error) => Lookup::Refusal(error),
@@ -168,7 +192,10 @@ impl Bodies {
         let rest = self.rest.take_if(|rest| self.survey.has_more(rest.events()));
         rest.map_or(Lookup::Nothing, |log| {
             let (survey, is_dated) = (Arc::clone(&self.survey), config.is_dated());
-            Lookup::Answered(Answer::watch_log(LoggedWatch { log, survey, kind, until, is_dated, is_over: false }))
+            let (patient_until, passed_errors) = (self.patient_until(), Arc::clone(&self.passed_errors));
+            let is_over = false;
+            let watch = LoggedWatch { log, survey, kind, until, patient_until, passed_errors, is_dated, is_over };
+            Lookup::Answered(Answer::watch_log(watch))
         })
     }
 
@@ -200,6 +227,12 @@ impl Bodies {
     fn due(&self, kind: Option<usize>) -> Option<usize> {
         let next = self.survey.next_relist(self.next, kind)?;
         (self.survey.relists[next].from <= self.events()).then_some(next)
+    }
+
+    /// Up to how many events an error does not end a watch. A list behind it reads the log from its beginning. So behind the
+    /// first ones the log has to grow by an eighth, and all of them together read a few times the log.
+    fn patient_until(&self) -> u64 {
+        if self.states <= FREE_STATES { 0 } else { self.listed + self.listed / 8 }
     }
 
     fn events(&self) -> u64 {
@@ -238,6 +271,9 @@ impl Bodies {
         Some(CaptureError::new(cursor.path(), None, Fault::new(CaptureErrorKind::NothingToPlay, message)))
     }
 }
+
+/// How many lists read the log from its beginning, whatever is between them.
+const FREE_STATES: u32 = 16;
 
 /// How many kinds are named.
 const NAMED: usize = 8;

@@ -20,6 +20,11 @@ pub struct Summary {
     pub unrecorded: u64,
     /// Bad lines that were skipped.
     pub bad_lines: u64,
+    /// Events of a log to which several watches wrote at once that are there twice, and count once. What was deleted between
+    /// two watches is not known then.
+    pub told_twice: u64,
+    /// Errors of a log that did not end their watch, because the log has too many of them.
+    pub passed_errors: u64,
     /// Bytes of bodies that were delivered.
     pub body_bytes: u64,
     /// The size of the file in bytes.

@@ -140,6 +140,30 @@ fn a_watch_log_is_an_empty_list_and_a_watch_with_the_bytes_of_the_file() {
 }
 
 #[test]
+fn a_log_with_thousands_of_errors_is_played_in_a_few_times_its_length() {
+    let event = |version: u32| {
+        let metadata = format!(r#"{{"name":"{version}","resourceVersion":"{version}"}}"#);
+        format!(r#"{{"type":"ADDED","object":{{"metadata":{metadata}}}}}"#) + "\n"
+    };
+    let error = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n";
+    let all_behind: String = (1..2000).map(event).chain((1..2000).map(|_| error.to_owned())).collect();
+    let between: String = (1..2000).map(|version| event(version) + error).collect();
+    for log in [all_behind, between] {
+        let mut player = Player::new(file(&log));
+        let (mut told, mut errors) = (0, 0);
+        while !player.playback.is_complete() {
+            let (list, watch) = (player.ask(PODS), player.ask(WATCH));
+            told += list.body.len() + watch.body.len();
+            errors += watch.text().matches("ERROR").count() as u64;
+        }
+        let summary = player.playback.summary();
+        assert!(told < 40 * log.len(), "{told} bytes of {}", log.len());
+        assert_eq!(errors + summary.passed_errors, 1999);
+        assert!(errors >= 16 && summary.passed_errors > 1000, "{errors}");
+    }
+}
+
+#[test]
 fn a_watch_log_goes_on_with_a_new_watch_behind_each_error() {
     let event = |kind: &str, name: &str, version: u32| {
         let metadata = format!(r#"{{"name":"{name}","resourceVersion":"{version}"}}"#);

@@ -2,6 +2,7 @@
 
 mod dates;
 mod list;
+mod marks;
 mod survey;
 mod watch_log;
 

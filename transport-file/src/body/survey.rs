@@ -2,6 +2,7 @@
 
 use super::dates::{Dates, written_at};
 use super::list::ListBody;
+use super::marks::Marks;
 use super::watch_log::{Entry, ListHead, WatchEvent, WatchLog, ends_watch};
 use crate::error::{CaptureError, Fault};
 use crate::file::{FileCursor, FileKind};
@@ -14,6 +15,7 @@ use listwatch_core::framing::{Frame, Framer, Framing};
 use listwatch_core::time::WallTime;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// What the first reading of a file found that is a list or a log.
 ///
@@ -21,6 +23,10 @@ use std::collections::{BTreeSet, HashMap};
 /// object was added only if it was not there. So a run of additions lists its kinds anew, if one of them tells of an object
 /// that is there, with the same uid or in an old state, or behind an error. Objects of these kinds that it leaves out were
 /// deleted between two watches. A list says so of its kinds, and so does a watch-list whose initial events end.
+///
+/// Several watches may write to one file at once. Then a change of the same version is told twice, or an addition is told
+/// again and most of the objects that are there are not. Of such a log, additions list nothing anew, and an event is passed
+/// over whose object has its version or a later one.
 #[derive(Debug)]
 pub(crate) struct BodySurvey {
     /// In the order of the file.
@@ -38,6 +44,8 @@ pub(crate) struct BodySurvey {
     pub(crate) newest: u64,
     /// How many first events are good lines.
     pub(crate) good: u64,
+    /// The events that another watch has told before; `None` if there is one watch at a time.
+    pub(crate) twice: Option<Arc<Marks>>,
     /// How many events are before some moments, and when these are, in milliseconds.
     moments: Vec<(u64, u64)>,
 }
@@ -78,14 +86,27 @@ pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 impl BodySurvey {
     /// Reads a file to its end, or to its first fault.
     pub(crate) fn read(file: FileKind, cursor: &mut FileCursor, skip_bad_lines: bool) -> Self {
+        let survey = Self::read_as(file, cursor, skip_bad_lines, false);
+        match survey.twice {
+            Some(_) => {
+                let mut again = FileCursor::new(Arc::clone(cursor.path()), cursor.line_limit());
+                Self::read_as(file, &mut again, skip_bad_lines, true)
+            }
+            None => survey,
+        }
+    }
+
+    /// Reads a file, to which several watches wrote at once, or of which that is to be found out.
+    fn read_as(file: FileKind, cursor: &mut FileCursor, skip_bad_lines: bool, is_mixed: bool) -> Self {
         let saved = written_at(cursor.path());
-        let mut reading = Reading::new(saved);
+        let mut reading = Reading::new(saved, is_mixed);
         let fault = match file {
             FileKind::List => reading.list(cursor),
             FileKind::Capture | FileKind::WatchLog => reading.log(cursor, skip_bad_lines),
         };
         reading.end_run(reading.survey.events);
-        let Reading { mut survey, dates, newest, .. } = reading;
+        let Reading { mut survey, dates, newest, twice, is_mixed, .. } = reading;
+        survey.twice = is_mixed.then(|| Arc::new(twice));
         (survey.fault, survey.newest) = (fault.err(), newest);
         let end = Duration::from_millis(survey.end());
         survey.date = dates.newest().or_else(|| saved.map(|saved| saved - end));
@@ -108,6 +129,11 @@ impl BodySurvey {
     pub(crate) fn next_relist(&self, from: usize, kind: Option<usize>) -> Option<usize> {
         let is_of = |it: &usize| kind.is_none_or(|kind| self.relists[*it].kinds.contains(&kind));
         (from..self.relists.len()).find(is_of)
+    }
+
+    /// How many events of several watches are there twice; zero for a log of one watch at a time.
+    pub(crate) fn told_twice(&self) -> u64 {
+        self.twice.as_ref().map_or(0, |twice| twice.count())
     }
 
     /// Whether something is behind so many events: another event, or the fault.
@@ -160,10 +186,17 @@ struct Reading {
     is_behind_error: bool,
     /// Whether all events up to here tell of the first state.
     is_first: bool,
+    /// Whether several watches wrote to the file at once, as a reading before has found, or this one.
+    is_mixed: bool,
+    /// Whether this reading marks what is there twice. The versions of the objects that were deleted.
+    marks: bool,
+    twice: Marks,
+    gone: HashMap<(usize, Key), u64>,
 }
 
 struct Seen {
     uid: Option<Box<str>>,
+    version: u64,
     /// How many events were before it.
     at: u64,
 }
@@ -175,8 +208,8 @@ struct Run {
     ascending: Relist,
     last: Option<(usize, Key)>,
     is_behind_error: bool,
-    /// Whether it tells again of what is there.
-    repeats: bool,
+    /// How many of them tell again of what is there.
+    repeats: usize,
 }
 
 struct OpenList {
@@ -186,7 +219,7 @@ struct OpenList {
 }
 
 impl Reading {
-    fn new(saved: Option<WallTime>) -> Self {
+    fn new(saved: Option<WallTime>, is_mixed: bool) -> Self {
         let survey = BodySurvey {
             kinds: Vec::new(),
             places: HashMap::new(),
@@ -197,6 +230,7 @@ impl Reading {
             fault: None,
             newest: 0,
             good: 0,
+            twice: None,
             moments: Vec::new(),
         };
         Self {
@@ -209,6 +243,10 @@ impl Reading {
             listed: BTreeSet::new(),
             is_behind_error: false,
             is_first: true,
+            is_mixed,
+            marks: is_mixed,
+            twice: Marks::default(),
+            gone: HashMap::new(),
         }
     }
 
@@ -253,7 +291,7 @@ impl Reading {
             match entry {
                 Entry::List(head) => self.head(&head),
                 Entry::Event(event) if self.is_listing() => self.item(&event),
-                Entry::Event(event) => self.event(&event),
+                Entry::Event(event) => self.event(&event, log.is_bare()),
             }
             self.end_list();
         }
@@ -312,7 +350,7 @@ impl Reading {
         self.relist(relist, since.unwrap_or_default());
     }
 
-    fn event(&mut self, event: &[u8]) {
+    fn event(&mut self, event: &[u8], is_bare: bool) {
         let at = self.survey.events;
         self.survey.events += 1;
         let Some((event, object)) = object_of(event) else {
@@ -321,6 +359,13 @@ impl Reading {
         };
         let kind = self.kind(&object.type_meta);
         let known = (kind, object.key.clone());
+        if self.marks && self.is_old(&known, &object) {
+            self.twice.set(at);
+            return;
+        }
+        // A watch tells each version once, and none behind a later one.
+        let is_again = |seen: &Seen| object.version > 0 && object.version <= seen.version;
+        self.is_mixed |= !is_bare && event.r#type == "MODIFIED" && self.seen(&known).is_some_and(is_again);
         if event.r#type == "ADDED" {
             self.add(&known, &object, at);
         } else {
@@ -336,6 +381,9 @@ impl Reading {
             "DELETED" => {
                 self.newest = self.newest.max(object.version);
                 self.there.entry(kind).or_default().remove(&object.key);
+                if self.marks {
+                    self.gone.insert(known, object.version);
+                }
             }
             _ => self.see(kind, &object, at),
         }
@@ -377,7 +425,7 @@ impl Reading {
             ascending: begin(),
             last: None,
             is_behind_error,
-            repeats: false,
+            repeats: 0,
         });
         if run.last.as_ref().is_some_and(|last| *last >= *known) {
             run.ascending = begin();
@@ -389,11 +437,12 @@ impl Reading {
             if seen.at >= run.all.from {
                 // It is told twice in this run, so that a list begins within it.
                 let all = std::mem::replace(&mut run.all, run.ascending.clone());
-                if run.repeats {
-                    self.relist(Relist { until: run.all.from, ..all }, Duration::ZERO);
+                if run.repeats > 0 {
+                    self.listed_anew(Relist { until: run.all.from, ..all }, run.repeats, run.is_behind_error);
                 }
+                run.repeats = 0;
             }
-            run.repeats = true;
+            run.repeats += 1;
         }
         run.all.kinds.insert(known.0);
         run.ascending.kinds.insert(known.0);
@@ -403,9 +452,27 @@ impl Reading {
     /// Ends a run of additions before so many events.
     fn end_run(&mut self, until: u64) {
         self.is_behind_error = false;
-        if let Some(Run { all, repeats: true, .. }) = self.run.take() {
-            self.relist(Relist { until, ..all }, Duration::ZERO);
+        if let Some(Run { all, repeats: repeats @ 1.., is_behind_error, .. }) = self.run.take() {
+            self.listed_anew(Relist { until, ..all }, repeats, is_behind_error);
         }
+    }
+
+    /// A run of additions tells again so many objects that are there. It lists them anew, unless it leaves most of them out.
+    fn listed_anew(&mut self, relist: Relist, repeats: usize, is_behind_error: bool) {
+        let there: usize = relist.kinds.iter().filter_map(|kind| self.there.get(kind)).map(HashMap::len).sum();
+        let added = usize::try_from(relist.until - relist.from).unwrap_or(usize::MAX).saturating_sub(repeats);
+        let is_list = is_behind_error || repeats * 2 >= there.saturating_sub(added);
+        self.is_mixed |= !is_list;
+        if !self.is_mixed {
+            self.relist(relist, Duration::ZERO);
+        }
+    }
+
+    /// Whether another watch has told the version of an object, or a later one.
+    fn is_old(&self, known: &(usize, Key), object: &Outline<'_>) -> bool {
+        let there = self.seen(known).map(|seen| seen.version);
+        let told = there.or_else(|| self.gone.get(known).copied());
+        object.version > 0 && told.is_some_and(|told| object.version <= told)
     }
 
     /// What a relist leaves out is gone. It is one step, not before a time since the beginning.
@@ -426,10 +493,10 @@ impl Reading {
 
     fn see(&mut self, kind: usize, object: &Outline<'_>, at: u64) {
         self.newest = self.newest.max(object.version);
-        self.there
-            .entry(kind)
-            .or_default()
-            .insert(object.key.clone(), Seen { uid: object.uid.as_deref().map(Into::into), at });
+        self.there.entry(kind).or_default().insert(
+            object.key.clone(),
+            Seen { uid: object.uid.as_deref().map(Into::into), version: object.version, at },
+        );
     }
 
     fn kind(&mut self, type_meta: &TypeMeta<'_>) -> usize {

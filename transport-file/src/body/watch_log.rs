@@ -1,6 +1,7 @@
 //! Logs: one value per line, or concatenated JSON in any layout. A value is an event of a watch, an object, a list, or a
 //! notification that `listwatch` printed. Each is told as events of a watch.
 
+use super::marks::Marks;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::fields::{plain, values};
 use crate::file::{BYTE_ORDER_MARK, FileCursor};
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
+use std::sync::Arc;
 
 /// A watch log that is read forward. Each event is checked, and one at a time is in memory.
 #[derive(Clone)]
@@ -38,6 +40,10 @@ pub(crate) struct WatchLog {
     found_good: u64,
     /// Whether all values were, and no line was bad.
     is_good: bool,
+    /// Whether the last value was an object, and no event.
+    is_bare: bool,
+    /// The events that another watch of the same log has told before.
+    twice: Arc<Marks>,
 }
 
 /// What a log tells next.
@@ -141,12 +147,24 @@ impl WatchLog {
             good: 0,
             found_good: 0,
             is_good: true,
+            is_bare: false,
+            twice: Arc::default(),
         })
     }
 
     /// The same log, of which so many first events are known to be good lines. They are not checked again.
     pub(crate) fn with_good(self, good: u64) -> Self {
         Self { good, ..self }
+    }
+
+    /// The same log, of which these events are passed over.
+    pub(crate) fn without(self, twice: Arc<Marks>) -> Self {
+        Self { twice, ..self }
+    }
+
+    /// Whether the last event stands for an object that came by itself.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.is_bare
     }
 
     /// How many first values were good events, each of them a line.
@@ -161,12 +179,17 @@ impl WatchLog {
 
     /// Takes what comes next; `None` at the end.
     pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Entry>, CaptureError> {
-        let entry = match self.items.pop_front() {
-            Some(event) => Some(Entry::Event(event)),
-            None => self.read(cursor)?,
-        };
-        self.events += u64::from(matches!(entry, Some(Entry::Event(_))));
-        Ok(entry)
+        loop {
+            let entry = match self.items.pop_front() {
+                Some(event) => Some(Entry::Event(event)),
+                None => self.read(cursor)?,
+            };
+            let is_event = matches!(entry, Some(Entry::Event(_)));
+            self.events += u64::from(is_event);
+            if !is_event || !self.twice.has(self.events - 1) {
+                return Ok(entry);
+            }
+        }
     }
 
     /// Gives the event back that was taken last.
@@ -204,6 +227,7 @@ impl WatchLog {
     /// A value as events of a watch.
     fn entry(&mut self, shape: Shape, text: Vec<u8>) -> Entry {
         self.is_good &= matches!(shape, Shape::Event);
+        self.is_bare = matches!(shape, Shape::Object);
         self.found_good += u64::from(self.is_good);
         match shape {
             Shape::Event => Entry::Event(text),

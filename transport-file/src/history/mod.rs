@@ -89,6 +89,8 @@ pub struct History {
     started: Option<WallTime>,
     /// When it began, as the dates in its objects tell.
     seen: Option<WallTime>,
+    /// How many events of several watches are there twice.
+    told_twice: u64,
     fault: Option<CaptureError>,
     unreadable: Option<Unreadable>,
     cut: Option<CaptureError>,
@@ -174,6 +176,13 @@ impl History {
     #[must_use]
     pub fn error(&self) -> Option<&CaptureError> {
         self.fault.as_ref()
+    }
+
+    /// How many events of a log are there twice, because several watches wrote to it at once. They count once, and what was
+    /// deleted between two watches is not known.
+    #[must_use]
+    pub fn told_twice(&self) -> u64 {
+        self.told_twice
     }
 
     /// The states that were left out up to here. The object keeps its last readable state, or is absent if the state was
@@ -272,6 +281,7 @@ impl History {
         }
         let mut cursor = FileCursor::new(Arc::clone(path), LINE_LIMIT);
         let mut log = WatchLog::new(&mut cursor, false)?.with_good(survey.good);
+        log = log.without(survey.twice.clone().unwrap_or_default());
         let (mut objects, mut fault) = (Vec::new(), None);
         while let Some(told) = next_event(&mut log, &mut cursor, survey.first)? {
             let Told::Set(object) = told else { continue };
@@ -284,7 +294,7 @@ impl History {
         let memory = memory.anew();
         let mut scopes = KindScopes::new(unnamed, &memory);
         let firsts = firsts_of(objects, &mut scopes).map_err(bad)?;
-        let (end, seen) = (Duration::from_millis(survey.end()), survey.date);
+        let (end, seen, told_twice) = (Duration::from_millis(survey.end()), survey.date, survey.told_twice());
         let next = usize::from(survey.relists.first().is_some_and(|relist| relist.from == 0));
         let too_new = check_version(survey.newest).map_err(bad).err();
         let known = fault.clone().or_else(|| survey.fault.clone()).or(too_new);
@@ -293,7 +303,7 @@ impl History {
             Some(_) => Source::Over,
         };
         let history = Self::fixed(Arc::clone(path), firsts, source, memory);
-        Ok(Self { end, seen, fault: known.or(history.fault), ..history })
+        Ok(Self { end, seen, told_twice, fault: known.or(history.fault), ..history })
     }
 
     /// A history that begins with these states.
@@ -311,6 +321,7 @@ impl History {
             end: origin,
             started: None,
             seen: None,
+            told_twice: 0,
             fault: None,
             unreadable: None,
             cut: None,

@@ -281,6 +281,31 @@ fn additions_of_what_is_there_list_a_kind_anew_and_what_they_leave_out_is_gone()
 }
 
 #[test]
+fn events_of_two_watches_that_write_to_one_file_delete_nothing_and_count_once() {
+    let event = |kind: &str, name: &str, version: u64| event(kind, object(name, version));
+    let first: String = ["a", "b", "c", "d"].map(|name| event("ADDED", name, 4)).concat();
+    let told = |log: &str| {
+        let mut saved = of(log).unwrap();
+        (told(&mut saved.history)[1..].to_vec(), saved.history.told_twice())
+    };
+    // Each tells its changes behind the other.
+    let both = |kind, name, version| event(kind, name, version).repeat(2);
+    let log = [&*first, &both("MODIFIED", "a", 10), &both("ADDED", "e", 11), &both("DELETED", "b", 12)].concat();
+    let expected = ["@1000 modified web/a 10", "@3000 added web/e 11", "@5000 deleted web/b 12"];
+    assert_eq!(told(&log), (expected.map(str::to_owned).to_vec(), 3));
+    // One is behind.
+    let late = [event("MODIFIED", "a", 10), event("DELETED", "b", 12), event("MODIFIED", "a", 13)].concat();
+    let (told_once, twice) = told(&[&*first, &late, &late].concat());
+    assert_eq!((told_once.len(), twice), (3, 3), "{told_once:?}");
+    // One of a part begins anew, and tells one of four objects.
+    let restarted = [&*first, &event("MODIFIED", "a", 10), &event("ADDED", "c", 4)].concat();
+    assert_eq!(told(&restarted), (vec!["@1000 modified web/a 10".to_owned()], 1));
+    // One behind the other, they tell three of four.
+    let second: String = ["a", "b", "c"].map(|name| event("ADDED", name, 4)).concat();
+    assert_eq!(told(&(first.clone() + &second)), (vec!["@1000 relisted  -web/d at 4".to_owned()], 0));
+}
+
+#[test]
 fn additions_of_what_is_not_there_leave_all_others_there() {
     let log = [
         EXPIRED.to_owned(),

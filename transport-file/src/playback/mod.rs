@@ -291,6 +291,8 @@ impl Playback {
         let mut summary = Summary {
             bad_lines: self.cursor.bad_lines(),
             file_bytes_played: self.cursor.position(),
+            told_twice: self.content.body().map_or(0, |body| body.survey().told_twice()),
+            passed_errors: self.content.body().map_or(0, Bodies::passed_errors),
             complete: self.complete,
             ..self.summary
         };
@@ -367,7 +369,7 @@ fn bodies(
     let begin = WatchLog::new(&mut cursor(), config.skip_bad_lines)?;
     let survey =
         if is_list { BodySurvey::read(FileKind::WatchLog, &mut cursor(), config.skip_bad_lines) } else { survey };
-    let begin = begin.with_good(survey.good);
+    let begin = begin.with_good(survey.good).without(survey.twice.clone().unwrap_or_default());
     Ok(AnswerSource::bodies(Arc::new(survey), is_list, Some(begin)))
 }
 

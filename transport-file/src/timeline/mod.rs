@@ -168,6 +168,15 @@ impl Timeline {
         }
     }
 
+    /// How many events of a log are there twice, as of its [`History`].
+    #[must_use]
+    pub fn told_twice(&self) -> u64 {
+        match &self.source {
+            Source::Capture(_) => 0,
+            Source::Saved(history, _) => history.told_twice(),
+        }
+    }
+
     /// How many pieces of watches were passed over, because they do not have the text of [`naming`](Self::naming).
     #[must_use]
     pub fn passed_over(&self) -> u64 {

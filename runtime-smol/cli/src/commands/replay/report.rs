@@ -3,7 +3,7 @@
 use crate::output::seconds::Seconds;
 use crate::report::changed::{Changed, MostChanged};
 use crate::report::counts::Counts;
-use crate::report::summary::{lines, peak_memory};
+use crate::report::summary::{lines, mixed, peak_memory};
 use listwatch::file::{Summary, Tally};
 use listwatch::queue::QueueStats;
 use listwatch::text::{Counted, Printable};
@@ -88,6 +88,10 @@ impl fmt::Display for Report {
         counts.fmt(f)?;
         MostChanged { changed, names }.fmt(f)?;
         lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
+        lines(f, "mixed", mixed(playback.told_twice))?;
+        let passed = Counted(playback.passed_errors, "error", "errors");
+        let passed = (passed.0 > 0).then(|| format!("{passed} of the server among so many that no list follows each"));
+        lines(f, "passed over", passed)?;
         lines(f, "cache", [Counted(self.objects, "object", "objects").to_string()])?;
         lines(f, "indexes", self.indexes.iter().cloned())?;
         if *is_verbose || !self.is_complete() {

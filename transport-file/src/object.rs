@@ -131,14 +131,34 @@ impl ObjectText {
     /// The text is JSON, but no value: a number is out of range, it has half of a surrogate pair, or more than 127
     /// levels.
     pub fn value(&self) -> Result<Value, Unreadable> {
+        self.read(&self.text)
+    }
+
+    fn read(&self, text: &str) -> Result<Value, Unreadable> {
         let mut object: Value =
-            serde_json::from_str(&self.text).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
+            serde_json::from_str(text).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
         if let (Some(page), Some(fields)) = (&self.page, object.as_object_mut()) {
             for (name, text) in page.fields() {
                 fields.entry(name).or_insert_with(|| text.into());
             }
         }
         Ok(object)
+    }
+
+    /// The object without its `managedFields`, which are often half of the text.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn unmanaged_value(&self) -> Result<Value, Unreadable> {
+        let unmanaged = || {
+            let [metadata] = values(&self.text, ["metadata"])?;
+            let [managed] = values(metadata, ["managedFields"])?;
+            // It is a part of the text.
+            let start = (managed.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
+            let (before, behind) = (self.text.get(..start)?, self.text.get(start + managed.len()..)?);
+            (!managed.is_empty()).then(|| [before, "[]", behind].concat())
+        };
+        unmanaged().map_or_else(|| self.value(), |text| self.read(&text))
     }
 
     /// How many bytes the text has.
@@ -288,5 +308,18 @@ mod tests {
             assert_eq!(seen.as_ref().map(|seen| seen.version), seen.as_ref().map(|_| version_of(&value)), "{text}");
             assert!(seen.is_none_or(|seen| seen.value().is_ok_and(|it| it == value)), "{text}");
         }
+    }
+
+    #[test]
+    fn an_object_is_read_without_its_managed_fields() {
+        let read = |managed: &str| {
+            let metadata = format!(r#"{{"name":"a"{managed},"labels":{{"managedFields":"x"}}}}"#);
+            let text = format!(r#"{{"kind":"Pod","metadata":{metadata},"spec":{{"managedFields":[1]}}}}"#);
+            ObjectText::of(&text).unwrap().unmanaged_value().unwrap()
+        };
+        let (mut without, plain) = (read(r#","managedFields":[{"manager":"]","fieldsV1":{"f:a":{}}}]"#), read(""));
+        assert_eq!(without["metadata"]["managedFields"].take(), json!([]));
+        without["metadata"].as_object_mut().unwrap().remove("managedFields");
+        assert_eq!(without, plain);
     }
 }

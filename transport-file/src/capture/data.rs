@@ -39,6 +39,11 @@ impl<'a> Data<'a> {
         bytes
     }
 
+    /// The text of a whole line, without its newline.
+    pub(crate) fn line(&self) -> Option<&[u8]> {
+        self.newline.then_some(&*self.text)
+    }
+
     /// The bytes, without a copy where no newline belongs to them.
     pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
         if self.newline { Cow::Owned([&*self.text, b"\n"].concat()) } else { Cow::Borrowed(&self.text) }

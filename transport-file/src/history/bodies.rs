@@ -76,9 +76,7 @@ impl BodyReader {
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
     pub(super) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
-        if self.is_between_events()
-            && let Some(event) = event_in_line(bytes)
-        {
+        if let Some(event) = bytes.strip_suffix(b"\n").and_then(|line| self.event(line)) {
             told.push(event);
             return Ok(());
         }
@@ -105,6 +103,11 @@ impl BodyReader {
         }
         self.buffer.drain(..self.framer.reclaim());
         Ok(())
+    }
+
+    /// What a line tells, without its end, that is an event of an object as servers write it.
+    pub(super) fn event(&self, line: &[u8]) -> Option<Told> {
+        if self.is_between_events() { event_in_line(line) } else { None }
     }
 
     fn on_event(&mut self, news: Told) -> Option<Told> {
@@ -179,9 +182,10 @@ impl Page {
 /// The status of a watch whose version is too old.
 pub(super) const EXPIRED: u16 = 410;
 
-/// What a line tells that is an event of an object as servers write it. Its JSON is read once; `None` for any other text.
+/// What a line tells, without its end, that is an event of an object as servers write it. Its JSON is read once; `None` for
+/// any other text.
 fn event_in_line(line: &[u8]) -> Option<Told> {
-    let rest = line.strip_suffix(b"}\n").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
+    let rest = line.strip_suffix(b"}").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
     let (name, object) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
     let object = str::from_utf8(object.strip_prefix(b"\",\"object\":")?).ok()?;
     change_of(str::from_utf8(name).ok()?, object)
@@ -222,7 +226,7 @@ mod tests {
     #[test]
     fn a_line_is_told_as_its_value_is() {
         let object = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
-        let told = |line: &str| format!("{:?}", event_in_line(line.as_bytes()));
+        let told = |line: &str| format!("{:?}", event_in_line(line.trim_end().as_bytes()));
         for name in ["ADDED", "MODIFIED", "DELETED"] {
             let line = format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
             assert_eq!(

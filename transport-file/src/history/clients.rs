@@ -155,7 +155,10 @@ impl Clients {
         }
         if let Answer::Body(body) = &mut exchange.answer {
             let mut news = Vec::new();
-            body.read(&data.bytes(), &self.memory, &mut news)?;
+            match data.line().and_then(|line| body.event(line)) {
+                Some(event) => news.push(event),
+                None => body.read(&data.bytes(), &self.memory, &mut news)?,
+            }
             told.extend(news.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
         }
         self.memory.take(exchange.answer.weight())

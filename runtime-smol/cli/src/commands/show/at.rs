@@ -117,7 +117,7 @@ impl Row {
         meta.set_name(object.key().name());
         object.key().namespace().into_iter().for_each(|namespace| meta.set_namespace(namespace));
         meta.set_resource_version(&object.version().to_string());
-        let value = value_of(&object);
+        let value = object.unmanaged_value().unwrap_or_else(|_| known::value(object.text()));
         if !filter.is_labelled(&value) {
             return None;
         }

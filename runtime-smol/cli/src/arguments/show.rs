@@ -11,6 +11,7 @@ use strsim::levenshtein;
 
 const EXAMPLES: &str = "\
 Examples:
+  listwatch show tape.jsonl.zst --summary               # what stands out, and whose doing that is
   listwatch show tape.jsonl.zst                         # everything, in its order
   listwatch show tape.jsonl.zst web/c500                # all that concerns one key
   listwatch show tape.jsonl.zst failures --since 02:00 --until 02:10
@@ -113,6 +114,11 @@ pub(crate) struct ShowOptions {
         help_heading = "Time"
     )]
     pub(crate) at: Option<Moment>,
+
+    /// Print what stands out, the most important first, each with its culprit and the command that shows more:
+    /// loops, refusals, what was undone, watches that lag, definitions that were deleted
+    #[arg(long, conflicts_with_all = ["at", "limit"], help_heading = "Output")]
+    pub(crate) summary: bool,
 
     /// Print times since the beginning of the recording in place of dates
     #[arg(long, help_heading = "Output")]

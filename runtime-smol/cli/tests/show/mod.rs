@@ -5,6 +5,7 @@ mod hostile;
 mod incident;
 pub(crate) mod recorded;
 mod report;
+mod summary;
 #[cfg(unix)]
 mod terminal;
 

@@ -43,12 +43,31 @@ impl Capture {
 
     /// A request with its answer. The fields are those of the request.
     pub(crate) fn call(&mut self, method: &str, path: &str, fields: &Value, (status, answer): (u16, &Value)) {
+        self.slow(method, path, fields, (status, answer), 7);
+    }
+
+    /// The same with an answer that ends after so many milliseconds.
+    pub(crate) fn slow(
+        &mut self,
+        method: &str,
+        path: &str,
+        fields: &Value,
+        (status, answer): (u16, &Value),
+        millis: u64,
+    ) {
         let mut request = json!({ "method": method, "path": path });
         request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         self.lines.push(json!({ "t": self.t, "id": 1, "request": request }));
-        self.lines.push(json!({ "t": self.t + 5, "id": 1, "response": { "status": status } }));
-        self.lines.push(json!({ "t": self.t + 5, "id": 1, "data": answer.to_string() }));
-        self.line(json!({ "t": self.t + 7, "id": 1, "end": "eof" }));
+        self.t += millis;
+        self.lines.push(json!({ "t": self.t - 2, "id": 1, "response": { "status": status } }));
+        self.lines.push(json!({ "t": self.t - 2, "id": 1, "data": answer.to_string() }));
+        self.line(json!({ "t": self.t, "id": 1, "end": "eof" }));
+        self.t -= millis;
+    }
+
+    /// Nothing happens for so many milliseconds.
+    pub(crate) fn pause(&mut self, millis: u64) {
+        self.t += millis;
     }
 
     pub(crate) fn file(&self) -> Scratch {

@@ -59,6 +59,9 @@ fn objects_that_go_back_and_forth_conflicts_and_writers_are_told() {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "reason": "Conflict", "code": 409 });
     capture.call("PUT", "/api/v1/namespaces/web/configmaps/a", &request, (409, &status));
     let (page, _) = page(capture.file(), "");
+    assert!(
+        page.contains("<h2>Findings</h2>") && page.contains("loop: configmaps web/a: goes back to an earlier state")
+    );
     let row = |title: &str| page.split(title).nth(1).unwrap_or_default().split("</table>").next().unwrap().to_owned();
     assert!(
         row("<h2>Loops</h2>").contains("<td>configmaps web/a</td><td class=\"n\">20</td><td class=\"n\">19</td>"),

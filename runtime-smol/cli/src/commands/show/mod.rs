@@ -3,16 +3,20 @@
 mod at;
 pub(super) mod diff;
 mod entry;
+mod event;
 mod filter;
+mod findings;
 mod known;
 mod lease;
 mod lines;
 mod pager;
+mod reading;
 mod recording;
 pub(super) mod report;
 mod resource;
 mod sequence;
 mod state;
+mod summary;
 mod teller;
 mod write;
 
@@ -22,6 +26,7 @@ use crate::error::CommandError;
 use crate::output::changes::{Look, Members};
 use crate::output::messages;
 use crate::output::text::write_json;
+use crate::report::summary::mixed;
 use entry::{Entry, Sort};
 use filter::Filter;
 use lines::Layout;
@@ -51,6 +56,7 @@ pub(super) fn show(options: &ShowOptions) -> Result<(), CommandError> {
     let input = Input::of(&options.file)?;
     let shown = match &options.at {
         Some(moment) => at::show_at(options, *moment, input.path()),
+        None if options.summary => summary::show_summary(options, &input),
         None => Show::of(options, &input).and_then(Show::run),
     };
     shown.map_err(|error| input.command_error(error))
@@ -81,6 +87,8 @@ struct Counts {
     /// The changes of other objects, parts or times, which were not even compared.
     passed_over: u64,
     bad_lines: u64,
+    /// The events of several watches that are there twice, and count once.
+    told_twice: u64,
     /// Whether the limit ended it before the end of the recording.
     limited: bool,
     /// Whether the recording was read to its end, and has one.
@@ -197,6 +205,7 @@ impl<'a> Show<'a> {
         let counts = &mut self.summary.summary;
         (counts.passed_over, counts.bad_lines) =
             (self.teller.passed_over + self.timeline.passed_over(), self.timeline.bad_lines());
+        counts.told_twice = self.timeline.told_twice();
         counts.whole &= fault.is_none();
         match self.options.format {
             Format::Json => write_json(&mut self.pages.out(), &self.summary)?,
@@ -239,6 +248,7 @@ impl Summary {
             let states = Counted(dropped, "state", "states");
             format!("of {states} of objects, what changed next is not told field by field, for want of memory; give a key or --kind")
         }));
+        lines.extend(mixed(self.summary.told_twice));
         lines.extend(self.ends.iter().map(|end| format!("the recording breaks off: {end}")));
         lines
     }

@@ -1,6 +1,7 @@
 //! From the moments of a recording to the entries of its time line.
 
 use super::entry::{By, Entry, ReadState, Reconcile, Sort};
+use super::event;
 use super::filter::Filter;
 use super::known::{self, Known};
 use super::lease::{Leases, Seen, are_leases};
@@ -361,8 +362,12 @@ impl Teller {
                     entry.message = Some("no field but those of the server's own bookkeeping".to_owned());
                 }
             }
+            _ if event::are_events(&resource.collection) => {}
             ("MODIFIED", None) => entry.message = Some("the state before it is not known".to_owned()),
             _ => {}
+        }
+        if event::are_events(&resource.collection) {
+            entry.message = Some(event::told(&value));
         }
         let effect =
             Effect { place: 0, managers: managers(before.as_ref(), &value, event), uid: text(&value, "uid"), entry };

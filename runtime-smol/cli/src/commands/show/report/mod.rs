@@ -5,14 +5,18 @@ mod plots;
 mod series;
 mod tally;
 
+use super::findings::Findings;
+use super::reading::{Read, read};
 use super::recording::{Recording, moments};
+use super::summary::Summary;
 use super::teller::Teller;
 use super::{Filter, look};
 use crate::arguments::ReportOptions;
 use crate::commands::input::Input;
 use crate::error::CommandError;
 use crate::output::messages;
-use listwatch::file::{CaptureError, Timeline};
+use crate::report::summary::mixed;
+use listwatch::file::Timeline;
 use listwatch::text::{Counted, Printable};
 use listwatch::time::WallTime;
 use page::Page;
@@ -37,6 +41,7 @@ struct Report<'a> {
     began: Option<WallTime>,
     teller: Teller,
     tally: Tally,
+    findings: Findings,
 }
 
 impl<'a> Report<'a> {
@@ -45,11 +50,18 @@ impl<'a> Report<'a> {
         let (since, until) = moments(&options.selection, began)?;
         let filter = Filter::of(&options.selection, since, until);
         let teller = Teller::new(filter, look(&options.selection, false));
-        Ok(Self { options, timeline, began, teller, tally: Tally::default() })
+        Ok(Self { options, timeline, began, teller, tally: Tally::default(), findings: Findings::default() })
     }
 
     fn write(mut self) -> Result<(), CommandError> {
-        let fault = self.read();
+        let (tally, findings) = (&mut self.tally, &mut self.findings);
+        let fault = read(&mut self.timeline, &mut self.teller, |read| match read {
+            Read::Moment(moment) => tally.stream(moment),
+            Read::Entry(entry) => {
+                tally.take(entry);
+                findings.take(entry);
+            }
+        });
         let mut notes: Vec<String> = fault.iter().map(ToString::to_string).collect();
         notes.extend(self.timeline.cut().map(ToString::to_string));
         if self.timeline.breaks_off() {
@@ -64,44 +76,13 @@ impl<'a> Report<'a> {
         let file = &self.options.selection.file;
         let file =
             file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned());
-        let page = Page { file: &file, began: self.began, tally: &self.tally, notes: &notes };
+        notes.extend(mixed(self.timeline.told_twice()));
+        let summary = Summary { file: &self.options.selection.file, began: self.began, told: self.findings.told() };
+        notes.extend(summary.told.left_out.iter().cloned());
+        let page = Page { file: &file, began: self.began, tally: &self.tally, summary: &summary, notes: &notes };
         self.save(&page).map_err(|error| CommandError::Page(self.options.output.clone(), error))?;
         messages::print(format_args!("{} is the page of {file}", Printable::new(self.options.output.display())));
         fault.map_or(Ok(()), |fault| Err(fault.into()))
-    }
-
-    /// Reads the time line, up to a fault of the recording.
-    fn read(&mut self) -> Option<CaptureError> {
-        while let Some(moment) = self.timeline.next() {
-            match moment {
-                Ok(moment) => {
-                    self.tally.stream(&moment);
-                    self.teller.take(moment);
-                }
-                Err(error) => {
-                    self.take_all();
-                    return Some(error);
-                }
-            }
-            while let Some(entries) = self.teller.sequence.next() {
-                self.take(entries);
-            }
-        }
-        self.take_all();
-        None
-    }
-
-    fn take_all(&mut self) {
-        self.teller.end();
-        while let Some(entries) = self.teller.sequence.pop() {
-            self.take(entries);
-        }
-    }
-
-    fn take(&mut self, entries: Vec<super::Entry>) {
-        for entry in entries {
-            self.teller.filter.selected(entry).iter().for_each(|entry| self.tally.take(entry));
-        }
     }
 
     /// A page that is there already is replaced.

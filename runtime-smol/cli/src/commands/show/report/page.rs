@@ -1,5 +1,7 @@
 //! The page: HTML without a script, in light and dark, which loads nothing.
 
+use super::super::findings::Finding;
+use super::super::summary::Summary;
 use super::plots;
 use super::tally::{Mark, Object, Slow, Stream, Tally, Touched};
 use listwatch::text::Printable;
@@ -25,6 +27,7 @@ pub(super) struct Page<'p> {
     pub(super) file: &'p str,
     pub(super) began: Option<WallTime>,
     pub(super) tally: &'p Tally,
+    pub(super) summary: &'p Summary<'p>,
     /// What was left out, and what cuts the recording.
     pub(super) notes: &'p [String],
 }
@@ -58,6 +61,7 @@ impl Display for Page<'_> {
              <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body><h1>{title}</h1>"
         )?;
         self.head(f)?;
+        self.findings(f)?;
         self.plots(f)?;
         self.troubles(f)?;
         self.gaps(f)?;
@@ -98,6 +102,23 @@ impl Page<'_> {
             write!(f, "<p class=\"bad\">{} more were not counted one by one</p>", totals.uncounted)?;
         }
         Ok(())
+    }
+
+    /// What an operator has to know first.
+    fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let findings = &self.summary.told.findings;
+        section(f, "Findings", "the most important first; each opens whose doing that is", findings.is_empty())?;
+        findings.iter().try_for_each(|finding| self.finding(f, finding))
+    }
+
+    fn finding(&self, f: &mut fmt::Formatter<'_>, finding: &Finding) -> fmt::Result {
+        let (title, when) = (finding.title(), self.summary.when(finding));
+        write!(f, "<details><summary>{}, {}</summary><ul>", Text(title), Text(when))?;
+        let texts = [("field", &finding.fields), ("by", &finding.culprits), ("", &finding.notes)];
+        for (name, texts) in texts {
+            texts.iter().try_for_each(|text| write!(f, "<li>{name} {}</li>", Text(text)))?;
+        }
+        write!(f, "<li><code>{}</code></li></ul></details>", Text(self.summary.look(finding)))
     }
 
     fn plots(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

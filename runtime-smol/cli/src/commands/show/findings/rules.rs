@@ -1,0 +1,51 @@
+//! Changes of roles and bindings, which may take a permission.
+
+use super::super::entry::{Entry, Sort};
+use super::super::lines::details;
+use crate::output::changes::Held;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The most changes that are kept, the newest.
+const MOST: usize = 256;
+/// A server needs some time to obey a rule, and clocks differ.
+const SLACK: Duration = Duration::from_secs(5);
+
+#[derive(Default)]
+pub(super) struct Rules(VecDeque<Changed>);
+
+struct Changed {
+    at: Duration,
+    text: String,
+    takes: bool,
+}
+
+impl Rules {
+    pub(super) fn take(&mut self, entry: &Entry) {
+        let is_rule = entry.collection.as_deref().is_some_and(|name| name.starts_with("rbac.authorization.k8s.io/"));
+        let is_news = !entry.failed && matches!(entry.what, Sort::Change | Sort::Write);
+        let (Some(resource), Some(key), true) = (&entry.resource, &entry.key, is_rule && is_news) else { return };
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        let text = format!("{} of {resource} {key}: {}", entry.event, details(entry, true));
+        self.0.push_back(Changed { at: entry.at, text, takes: takes(entry) });
+    }
+
+    /// The change before a refusal that most probably took the permission: one that names what the refusal does, else the
+    /// last that took anything.
+    pub(super) fn before(&self, at: Duration, refusal: &str) -> Option<String> {
+        let earlier = || self.0.iter().rev().filter(|change| change.takes && change.at <= at + SLACK);
+        let words = || refusal.split(['"', ' ', ':', '/', '.']).filter(|word| word.len() > 3);
+        let named = |change: &&Changed| words().filter(|word| change.text.contains(*word)).count();
+        // Of several that name as much, the newest.
+        let found = earlier().rev().max_by_key(named)?;
+        Some(format!("before it, {} s earlier: {}", at.saturating_sub(found.at).as_secs(), found.text))
+    }
+}
+
+/// Whether a change may take a permission: it deletes, removes or replaces.
+fn takes(entry: &Entry) -> bool {
+    let is_deletion = matches!(&*entry.event, "DELETE" | "DELETED" | "VANISHED");
+    is_deletion || entry.changes.iter().any(|change| !matches!(change.held(), [Held::Nothing, _]))
+}

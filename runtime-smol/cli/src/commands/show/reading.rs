@@ -1,0 +1,43 @@
+//! The reading of a whole recording, moment by moment and entry by entry.
+
+use super::entry::Entry;
+use super::teller::Teller;
+use listwatch::file::{CaptureError, Moment, Timeline};
+
+/// What a reading finds.
+pub(super) enum Read<'r> {
+    Moment(&'r Moment),
+    /// An entry that the options select.
+    Entry(&'r Entry),
+}
+
+/// Reads a time line to its end, or up to a fault of the recording.
+pub(super) fn read(
+    timeline: &mut Timeline,
+    teller: &mut Teller,
+    mut take: impl FnMut(Read<'_>),
+) -> Option<CaptureError> {
+    let mut fault = None;
+    for moment in timeline {
+        match moment {
+            Ok(moment) => {
+                take(Read::Moment(&moment));
+                teller.take(moment);
+            }
+            Err(error) => fault = Some(error),
+        }
+        while let Some(entries) = teller.sequence.next() {
+            pass_on(teller, entries, &mut take);
+        }
+    }
+    teller.end();
+    while let Some(entries) = teller.sequence.pop() {
+        pass_on(teller, entries, &mut take);
+    }
+    fault
+}
+
+fn pass_on(teller: &Teller, entries: Vec<Entry>, take: &mut impl FnMut(Read<'_>)) {
+    let selected = entries.into_iter().flat_map(|entry| teller.filter.selected(entry));
+    selected.for_each(|entry| take(Read::Entry(&entry)));
+}

@@ -4,6 +4,7 @@ use super::super::entry::Entry;
 use super::finding::{Group, Kind, Span};
 use super::objects::name;
 use crate::report::changed::within;
+use listwatch::text::Counted;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -85,8 +86,8 @@ impl Lag {
         }
         let stopped = lost.iter().map(|(resource, late)| {
             let what = format!(
-                "{} objects were written, and no watch told of it up to the end, {:.0} s later",
-                late.count,
+                "{} written, and no watch told of it up to the end, {:.0} s later",
+                Counted(late.count, "object was", "objects were"),
                 late.longest.as_secs_f64()
             );
             late.group(Kind::Stopped, resource, what)

@@ -228,7 +228,7 @@ fn a_child_that_is_deleted_wakes_the_replica_of_its_owner() {
 #[test]
 fn a_controller_has_no_election_beside_shards() {
     let it = Stage::new(0, Sharding::by_uid);
-    let controller = Controller::new("pages", it.world.clone());
+    let controller = Controller::new("pages", it.world);
     let pages = controller.informer_of::<Value>(PAGES).with_kind("Page");
     let election = listwatch::election::Election::new("pages").namespace("web");
     let controller = controller.reconciles(&pages).lead_by(election).shards(Sharding::by_uid("pages").namespace("web"));

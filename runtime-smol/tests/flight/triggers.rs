@@ -74,7 +74,7 @@ fn an_audit_that_finds_a_drift_dumps_the_recorder() {
     let (folder, stage) = (Folder::named("drift"), Stage::with(&["web/a"]));
     let (on_line, lines) = kept();
     let world = stage.world.clone().flight_recorder(5, 8).dumps_to(&folder.0).on_report_line(on_line);
-    let it = stage.clone();
+    let it = stage;
     let world = world.until(async move {
         it.pass(60).await;
         it.lose(&["a"]);

@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_program_that_records_itself_goes_on_when_its_disk_is_full_and_is_told_once() {
-        let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
         for name in ["itself.jsonl", "itself.jsonl.gz", "itself.jsonl.zst"] {
             let writer = CaptureWriter::new(name.as_ref(), Box::new(Disk(3_000))).unwrap();
             let tape = Tape::on(writer, RecorderConfig::new()).unwrap();

@@ -184,7 +184,7 @@ fn a_definition_that_was_deleted_is_told_with_what_came_of_it() {
     let (found, _) = findings(&file, "");
     let it = &found[0];
     assert_eq!((text(it, "kind"), text(it, "key")), ("definition_deleted", "widgets.x.io"), "{found:?}");
-    assert!(has(it, "culprits", "joe") && has(it, "notes", "7 requests for widgets.x.io were answered by 404"), "{it}");
+    assert!(has(it, "culprits", "joe") && has(it, "notes", "7 requests for its objects were answered by 404"), "{it}");
     assert!(found.iter().all(|it| text(it, "kind") != "missing"), "it is told once: {found:?}");
     assert!(looked_at(&file, it).contains("DELETE"), "{it}");
 }

@@ -19,6 +19,7 @@ const REPLICA: &str = "LISTWATCH_REPLICA";
 
 const OBJECTS: usize = 200;
 
+#[expect(clippy::disallowed_methods, reason = "processes have one clock")]
 fn micros() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros()
 }
@@ -138,6 +139,7 @@ impl Drop for Replica {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a real server keeps real time")]
 fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_while_some_are_killed() {
     let Some(mut plane) = own_plane() else { return };
     let namespace = plane.namespace("shards");

@@ -63,7 +63,10 @@ pub(super) fn show_summary(options: &ShowOptions, input: &Input) -> Result<(), C
     let mut teller = Teller::new(Filter::of(options, since, until), look(options, false));
     let (mut findings, mut counts) = (Findings::default(), Counts::default());
     let fault = read(&mut timeline, &mut teller, |read| match read {
-        Read::Moment(moment) => counts.last = counts.last.max(moment.at),
+        Read::Moment(moment) => {
+            counts.last = counts.last.max(moment.at);
+            findings.reach(moment.at);
+        }
         Read::Entry(entry) => {
             findings.take(entry);
             *counts.found.entry(entry.what).or_default() += 1;

@@ -3,6 +3,7 @@
 use super::super::entry::{Entry, Sort};
 use super::super::lines::author;
 use super::finding::{Group, Kind, Span};
+use listwatch::text::Counted;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -75,10 +76,13 @@ impl Definitions {
             |(name, it): (&String, &Deleted)| {
                 let mut notes = Vec::new();
                 if it.gone > 0 {
-                    notes.push(format!("{} objects of {name} went with it", it.gone));
+                    notes.push(format!("{} of {name} went with it", Counted(it.gone, "object", "objects")));
                 }
                 if it.refused > 0 {
-                    notes.push(format!("{} requests for {name} were answered by 404 behind it", it.refused));
+                    notes.push(format!(
+                        "{} answered by 404 behind it",
+                        Counted(it.refused, "request for its objects was", "requests for its objects were")
+                    ));
                 }
                 notes.extend(it.again.map(|again| {
                     format!("it was there again {:.0} s later", again.saturating_sub(it.at).as_secs_f64())

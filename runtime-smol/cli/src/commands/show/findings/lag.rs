@@ -4,6 +4,7 @@ use super::super::entry::Entry;
 use super::finding::{Group, Kind, Span};
 use super::objects::name;
 use crate::report::changed::within;
+use listwatch::text::Counted;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ impl Lag {
         }
         let Some(late) = within(&mut self.late, entry.resource.clone().unwrap_or_default(), MOST) else { return };
         late.count += 1;
-        late.span.get_or_insert(Span::at(answered)).note(entry.at);
+        late.span.get_or_insert_with(|| Span::at(answered)).note(entry.at);
         if lag > late.longest {
             (late.longest, late.key) = (lag, entry.key.clone());
         }
@@ -78,15 +79,15 @@ impl Lag {
             let Some((_, answered)) = state.awaited.filter(|(_, answered)| *answered + LOST <= end) else { continue };
             let late = lost.entry(resource.as_str()).or_default();
             late.count += 1;
-            late.span.get_or_insert(Span::at(answered)).note(answered);
+            late.span.get_or_insert_with(|| Span::at(answered)).note(answered);
             if end.saturating_sub(answered) > late.longest {
                 (late.longest, late.key) = (end.saturating_sub(answered), Some(key.clone()));
             }
         }
         let stopped = lost.iter().map(|(resource, late)| {
             let what = format!(
-                "{} objects were written, and no watch told of it up to the end, {:.0} s later",
-                late.count,
+                "{} written, and no watch told of it up to the end, {:.0} s later",
+                Counted(late.count, "object was", "objects were"),
                 late.longest.as_secs_f64()
             );
             late.group(Kind::Stopped, resource, what)

@@ -47,6 +47,11 @@ pub(super) struct Told {
 }
 
 impl Findings {
+    /// The recording goes on up to here.
+    pub(super) fn reach(&mut self, at: Duration) {
+        self.end = self.end.max(at);
+    }
+
     /// Takes the next entry.
     pub(super) fn take(&mut self, entry: &Entry) {
         let until = entry.until();

@@ -116,7 +116,7 @@ impl Objects {
 impl Times {
     fn note(&mut self, at: Duration, author: Author) {
         self.count += 1;
-        self.span.get_or_insert(Span::at(at)).note(at);
+        self.span.get_or_insert_with(|| Span::at(at)).note(at);
         if let Some((_, count)) = self.by.iter_mut().find(|(known, _)| *known == author) {
             *count += 1;
         } else if self.by.len() < AUTHORS {
@@ -172,7 +172,7 @@ impl Touched {
             culprits: times.names(authors),
             notes: Vec::new(),
             count: times.count,
-            span: times.span.unwrap_or(Span::at(end)),
+            span: times.span.unwrap_or_else(|| Span::at(end)),
             alike: what.to_owned(),
             parts: "changes writes",
         };

@@ -145,7 +145,7 @@ impl Seen {
             _ => {}
         }
         self.count += 1;
-        self.span.get_or_insert(Span::at(entry.at)).note(entry.at);
+        self.span.get_or_insert_with(|| Span::at(entry.at)).note(entry.at);
         self.longest = self.longest.max(entry.millis.unwrap_or_default());
         if let Some(message) = message {
             self.message.clone_from(message);

@@ -56,7 +56,10 @@ impl<'a> Report<'a> {
     fn write(mut self) -> Result<(), CommandError> {
         let (tally, findings) = (&mut self.tally, &mut self.findings);
         let fault = read(&mut self.timeline, &mut self.teller, |read| match read {
-            Read::Moment(moment) => tally.stream(moment),
+            Read::Moment(moment) => {
+                tally.stream(moment);
+                findings.reach(moment.at);
+            }
             Read::Entry(entry) => {
                 tally.take(entry);
                 findings.take(entry);

@@ -6,7 +6,6 @@ use crate::election::{ElectionConfig, ElectionEvent, LeaderElector};
 use crate::random::Random;
 use crate::request::RequestId;
 use crate::time::{Instant, WallTime};
-use crate::transport::{TransportError, TransportErrorKind};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};

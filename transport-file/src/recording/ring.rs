@@ -270,11 +270,11 @@ mod tests {
 
     #[test]
     fn no_more_than_the_bytes_is_held_under_a_flood_and_the_newest_states_are_kept() {
-        for most in [256 << 10, 1 << 20, 4 << 20] {
+        for most in [256 << 10, 1 << 20] {
             let mut told = Told::within(most);
             told.list(20, 1, 2_000);
             told.open(Query::Watch, "/api/v1/pods?watch=1&resourceVersion=1");
-            for version in 2..4_002 {
+            for version in 2..2_002 {
                 told.t += 1;
                 told.modify(version % 20, version, 2_000);
             }

@@ -1,6 +1,7 @@
 //! Lists: of a version, by pages.
 
 use super::cache::Cache;
+use super::events;
 use super::form::Form;
 use super::options;
 use super::refusal::Refusal;
@@ -30,7 +31,7 @@ pub(super) fn list(cache: &Cache<'_>, kind: &ServedKind, target: &Target, form: 
     let prefix = prefix(target);
     let relative = |key: &str| key.strip_prefix(&*prefix).unwrap_or(key).to_owned();
     let state = cache.collection.state(revision).map_err(|_| expired(&relative(&start)))?;
-    let (items, rest) = cut(&state, &selection, &start, limit(target)?);
+    let (items, rest) = cut(&state, &selection, &start, limit(target, kind)?);
     let rest = rest.map(|(start, count)| {
         let remaining = (!selection.is_filtered()).then_some(count);
         (Page { version: Some(revision), start: relative(&start) }.token(), remaining)
@@ -43,9 +44,11 @@ fn prefix(target: &Target) -> String {
     if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) }
 }
 
-/// The most items of a page. A list of any version has one page.
-fn limit(target: &Target) -> Result<usize, Refusal> {
-    let is_any_version = target.parameter("resourceVersion") == Some("0") && target.parameter("continue").is_none();
+/// The most items of a page. A list of any version has one page, but for Events, of which a server has no cache.
+fn limit(target: &Target, kind: &ServedKind) -> Result<usize, Refusal> {
+    let has_cache = kind.name() != events::STORED;
+    let is_any_version =
+        has_cache && target.parameter("resourceVersion") == Some("0") && target.parameter("continue").is_none();
     let limit = options::number(target, "limit")?.filter(|limit| *limit > 0 && !is_any_version);
     Ok(limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX))
 }

@@ -327,6 +327,10 @@ impl Server {
         after: &Value,
     ) {
         managers.on_update(&manager(asked, place, asked.manager()), place.object_type(), before, after);
+        if !place.kind.is_custom() {
+            // A spec of Kubernetes' own kinds is always there, so an empty one is nobody's.
+            managers.release(&vec![Step::Field("spec".to_owned())]);
+        }
         self.set_managers(place, managers);
     }
 

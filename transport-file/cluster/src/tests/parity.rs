@@ -674,3 +674,28 @@ fn a_whole_number_with_a_fraction_counts_as_another_one_and_is_stored_without() 
     assert_eq!(seen(send(&cluster, &format!("PATCH {FOOS}/a"), &foo(json!(1.0)))), (json!(2), "1".to_owned()));
     assert_eq!(seen(apply(&cluster, &format!("{FOOS}/a"), &foo(json!(1.0)))), (json!(2), "1".to_owned()));
 }
+
+#[test]
+fn an_empty_spec_is_nobodys() {
+    let cluster = SimulatedCluster::new();
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/web/leases";
+    let lease = |spec: Value| json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "a" }, "spec": spec });
+    send(&cluster, &format!("POST {leases}"), &lease(json!({})));
+    send(&cluster, &format!("PATCH {leases}/a"), &lease(json!({ "holderIdentity": "x" })));
+    let (code, said) = message(apply(&cluster, &format!("{leases}/a"), &lease(json!({ "holderIdentity": "y" }))));
+    assert!(code == 409 && said.contains("with \"before-first-apply\""), "{said}");
+}
+
+#[test]
+fn a_list_of_events_of_any_version_has_pages() {
+    let cluster = SimulatedCluster::new();
+    for name in ["a", "b"] {
+        send(&cluster, "POST /api/v1/namespaces/web/events", &named(name));
+        send(&cluster, &format!("POST {MAPS}"), &named(name));
+    }
+    let count = |path: &str| {
+        let (_, list) = send(&cluster, &format!("GET {path}?resourceVersion=0&limit=1"), &Value::Null);
+        list["items"].as_array().map(Vec::len)
+    };
+    assert_eq!([count("/api/v1/namespaces/web/events"), count(MAPS)], [Some(1), Some(2)]);
+}

@@ -302,7 +302,7 @@ fn events_of_two_watches_that_write_to_one_file_delete_nothing_and_count_once() 
     assert_eq!(told(&restarted), (vec!["@1000 modified web/a 10".to_owned()], 1));
     // One behind the other, they tell three of four.
     let second: String = ["a", "b", "c"].map(|name| event("ADDED", name, 4)).concat();
-    assert_eq!(told(&(first.clone() + &second)), (vec!["@1000 relisted  -web/d at 4".to_owned()], 0));
+    assert_eq!(told(&(first + &second)), (vec!["@1000 relisted  -web/d at 4".to_owned()], 0));
 }
 
 #[test]

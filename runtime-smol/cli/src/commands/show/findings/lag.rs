@@ -69,7 +69,7 @@ impl Lag {
             return;
         }
         if let Some(state) = self.objects.get_mut(&name).filter(|state| state.told < version) {
-            state.awaited.get_or_insert((version, entry.until()));
+            state.awaited.get_or_insert_with(|| (version, entry.until()));
         }
     }
 

@@ -6,6 +6,7 @@ use crate::election::{ElectionConfig, ElectionEvent, LeaderElector};
 use crate::random::Random;
 use crate::request::RequestId;
 use crate::time::{Instant, WallTime};
+use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};

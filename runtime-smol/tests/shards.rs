@@ -168,6 +168,7 @@ fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_and_a
     run(&clock, &executor, async {
         (0..3).for_each(|_| it.start(&executor));
         it.settled().await;
+        it.pass(30).await;
         it.shares(1, 2_000).await;
         // Work goes on while they join, and while they are killed.
         it.change_all(2);

@@ -98,7 +98,7 @@ fn what_does_not_fit_makes_no_folder() {
             "../shop",
             "NAME ../shop: the name of an operator has small letters, digits and single dashes, 63 at most, and begins with a letter",
         ),
-        ("shop --kind Deployment", "--kind Deployment: Kubernetes has the kind Deployment itself"),
+        ("shop --kind CronJob", "--kind CronJob: Kubernetes has the kind CronJob itself"),
         ("shop --kind Result", "--kind Result: the program that is made uses Result otherwise"),
         (
             "shop --group apps.k8s.io",

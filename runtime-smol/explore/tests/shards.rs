@@ -109,7 +109,7 @@ fn exploration(sharding: fn(&str) -> Sharding) -> Exploration<Replicas> {
 
 /// The runs: `LISTWATCH_RUNS=10000` for all.
 fn runs() -> usize {
-    std::env::var("LISTWATCH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(100)
+    std::env::var("LISTWATCH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(40)
 }
 
 #[test]

@@ -181,7 +181,7 @@ mod tests {
             for (path, text) in &made {
                 let lower = text.to_lowercase();
                 assert!(!lower.contains("widget") && !lower.contains("example.com"), "{path}");
-                let marks = ["{listwatch", "{explore", "{stand", "{context", "{checkout", "{ci}", "{rust"];
+                let marks = ["{listwatch}", "{explore}", "{stand_ins}", "{context}", "{checkout}", "{ci}", "{rust}"];
                 assert!(!marks.iter().any(|mark| text.contains(mark)), "{path}");
             }
         }

@@ -43,6 +43,13 @@ impl Drop for At {
     }
 }
 
+/// A uid as servers draw it. Those of the simulated cluster count, so their hashes have few first digits.
+fn uid(n: usize) -> String {
+    let mixed = (n as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let [one, two] = [mixed >> 32, mixed & 0xFFFF_FFFF];
+    format!("{one:08x}-{:04x}-4{:03x}-8{:03x}-{two:012x}", two >> 16, one & 0xFFF, two & 0xFFF)
+}
+
 type Replica = (smol::Task<Result<(), RunError>>, ControllerHandle);
 
 struct Stage {
@@ -59,7 +66,8 @@ impl Stage {
     fn new(objects: usize, sharding: fn(&str) -> Sharding) -> Self {
         let cluster = SimulatedCluster::new().with_kind("example.com/v1", "Page", "pages", true);
         for n in 0..objects {
-            let metadata = json!({ "namespace": format!("team-{}", n % 40), "name": format!("page-{n}") });
+            let metadata =
+                json!({ "namespace": format!("team-{}", n % 40), "name": format!("page-{n}"), "uid": uid(n) });
             let page =
                 json!({ "apiVersion": "example.com/v1", "kind": "Page", "metadata": metadata, "spec": { "n": 0 } });
             cluster.create(page).unwrap();

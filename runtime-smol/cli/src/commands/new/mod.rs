@@ -2,6 +2,7 @@
 
 mod names;
 mod template;
+mod texts;
 
 use crate::arguments::NewOptions;
 use crate::error::CommandError;

@@ -1,6 +1,6 @@
 //! The names of a new operator. They have to fit Kubernetes, cargo and the program that is made.
 
-use super::template;
+use super::texts;
 use crate::arguments::NewOptions;
 use crate::error::CommandError;
 use listwatch::file::kinds::guessed_plural;
@@ -104,7 +104,7 @@ fn check_kind(kind: &str) -> Result<(), String> {
         return Err("Kubernetes or YAML reads this word otherwise".to_owned());
     }
     let types = ["", "Spec", "Status"].map(|end| format!("{kind}{end}"));
-    match types.into_iter().find(|type_| kind == "Self" || template::has_word(type_)) {
+    match types.into_iter().find(|type_| kind == "Self" || texts::has_word(type_)) {
         Some(type_) => Err(format!("the program that is made uses {type_} otherwise")),
         None => Ok(()),
     }

@@ -14,12 +14,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Of the operator, its namespace and its account.
 const NAME: &str = "shop-operator";
-/// From nothing to an object that has what it wants.
-const LIMIT: Duration = Duration::from_secs(300);
 
 /// A package in a folder that is always the same, so that cargo builds it once. There is one at a time.
 struct Made {
@@ -135,7 +133,7 @@ impl Drop for Operator {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it measures")]
-fn an_operator_is_made_and_runs_within_five_minutes() {
+fn an_operator_is_made_and_runs() {
     let Some(kubectl) = kubectl() else { return };
     let began = Instant::now();
     let made = Made::new();
@@ -167,7 +165,6 @@ fn an_operator_is_made_and_runs_within_five_minutes() {
         (built + ran).as_secs_f64(),
         built.as_secs_f64()
     );
-    assert!(built + ran < LIMIT, "{built:?} to build, {ran:?} to run");
     assert_eq!(get(&maps)["data"], json!({ "color": "blue" }));
     assert_eq!(get(&deployments)["spec"]["replicas"], 2);
     until(|| operator.probe("/readyz") == Some(200));

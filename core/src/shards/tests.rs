@@ -66,7 +66,7 @@ impl Server {
             None => _ = self.leases.remove(name),
         }
         self.log.push((name.to_owned(), stored.clone()));
-        ApiResponse::new(code, stored.unwrap_or(json!({})).to_string())
+        ApiResponse::new(code, stored.unwrap_or_else(|| json!({})).to_string())
     }
 }
 
@@ -297,7 +297,7 @@ impl Model {
                 if self.happens(20) {
                     // It is late, or lost before or after the server.
                     lands += self.seconds(30);
-                    returns = Some(lands).filter(|_| self.random.next() % 2 == 0);
+                    returns = Some(lands).filter(|_| self.random.next().is_multiple_of(2));
                 }
                 if self.happens(40) {
                     lands += Duration::from_secs(1 << 30);

@@ -4,9 +4,10 @@ use crate::body::{ListBody, WatchEvent, WatchLog, typed_event};
 use crate::capture::format::{End, RequestRecord};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source, detect};
+use crate::kinds::root_of;
 use crate::memory::OBJECT_LIMIT;
 use crate::object::{TypeMeta, key_of, version_of};
-use crate::recording::CaptureOutput;
+use crate::recording::{CaptureOutput, new_file};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::framing::{Frame, Framer, Framing};
@@ -187,7 +188,6 @@ impl ExportedEvents {
         while let Some(bytes) = body.next(&mut cursor)? {
             buffer.extend_from_slice(&bytes);
             while let Some(frame) = framer.next_frame(&buffer) {
-                let text = |value| serde_json::from_slice::<String>(value).unwrap_or_default();
                 match frame {
                     Frame::Item(item) => {
                         let event = typed_event(str::from_utf8(item).unwrap_or_default(), Some(&list));
@@ -195,10 +195,7 @@ impl ExportedEvents {
                             return Ok(0);
                         }
                     }
-                    Frame::Field { name: b"kind", value } => {
-                        list.kind = text(value).strip_suffix("List").unwrap_or_default().to_owned().into();
-                    }
-                    Frame::Field { name: b"apiVersion", value } => list.api_version = text(value).into(),
+                    Frame::Field { name, value } => list.take_of_list(name, value),
                     _ => {}
                 }
             }
@@ -292,8 +289,7 @@ impl Collected {
 impl Stream {
     /// Writes an empty list, and the head of a watch.
     fn open(out: &mut CaptureOutput, api_version: &str, version: u64) -> Result<Self, Fault> {
-        let root = if api_version.contains('/') { "/apis" } else { "/api" };
-        let path = format!("{root}/{api_version}/events");
+        let path = format!("{}/{api_version}/events", root_of(api_version));
         let metadata = json!({ "resourceVersion": version.to_string() });
         let list = json!({ "kind": "EventList", "apiVersion": api_version, "metadata": metadata, "items": [] });
         let id = out.request(RequestRecord::new("GET", path.clone()))?;
@@ -327,11 +323,7 @@ impl Kept {
         let mut name = path.as_os_str().to_owned();
         name.push(".states");
         let path = PathBuf::from(name);
-        let mut options = File::options();
-        options.read(true).write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let out = BufWriter::new(options.open(&path)?);
+        let out = BufWriter::new(new_file(&path)?);
         Ok(Self { path, out, length: 0 })
     }
 

@@ -29,6 +29,11 @@ pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
+/// Where a server has the objects of a version.
+pub(crate) fn root_of(api_version: &str) -> &'static str {
+    if api_version.contains('/') { "/apis" } else { "/api" }
+}
+
 /// Whether all kinds of a version are known, because its group is Kubernetes' own. No custom resource has a group without
 /// a dot.
 #[must_use]

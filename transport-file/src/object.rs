@@ -245,6 +245,16 @@ impl<'a> TypeMeta<'a> {
         TypeMeta { api_version: self.api_version.into_owned().into(), kind: self.kind.into_owned().into() }
     }
 
+    /// Takes a field of a list, if it says the type of the items.
+    pub(crate) fn take_of_list(&mut self, name: &[u8], value: &[u8]) {
+        let text = || serde_json::from_slice::<String>(value).unwrap_or_default();
+        match name {
+            b"kind" => self.kind = text().strip_suffix("List").unwrap_or_default().to_owned().into(),
+            b"apiVersion" => self.api_version = text().into(),
+            _ => {}
+        }
+    }
+
     /// Its fields that say something.
     fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let fields = [("apiVersion", &*self.api_version), ("kind", &*self.kind)];

@@ -21,7 +21,7 @@ pub(crate) struct Record {
 
 impl Record {
     /// Reads a lease. A field of another type counts as absent.
-    pub(crate) fn read(lease: &Value) -> Self {
+    pub(super) fn read(lease: &Value) -> Self {
         let spec = &lease["spec"];
         let text = |name: &str| spec[name].as_str().filter(|text| !text.is_empty());
         let number = |name: &str| spec[name].as_u64().filter(|number| *number > 0);
@@ -48,7 +48,7 @@ impl Record {
 }
 
 /// Both numbers are an `int32`.
-pub(crate) const MAX_INT32: u64 = i32::MAX as u64;
+pub(super) const MAX_INT32: u64 = i32::MAX as u64;
 
 /// A lease that does not exist yet.
 pub(crate) fn created(namespace: &str, name: &str) -> Value {
@@ -71,7 +71,7 @@ pub(crate) fn label(lease: &mut Value, ours: &[(String, String)]) {
 }
 
 /// The resource version of a lease. Without one, a write would not notice another candidate's.
-pub(crate) fn version(lease: &Value) -> Option<Version> {
+pub(super) fn version(lease: &Value) -> Option<Version> {
     lease["metadata"]["resourceVersion"].as_str().filter(|text| !text.is_empty()).and_then(Version::copied)
 }
 
@@ -133,7 +133,7 @@ impl Known {
 
 /// When writes were sent, by the `renewTime` in them.
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub(super) struct Sent {
     writes: VecDeque<(WallTime, Instant)>,
     last: Option<WallTime>,
 }
@@ -143,7 +143,7 @@ const LATEST: WallTime = WallTime::from_unix_seconds(WallTime::MAX.as_unix_secon
 
 impl Sent {
     /// Notes a write. No two have one `renewTime`, whatever the wall clock says.
-    pub(crate) fn note(&mut self, at: Instant, wall: WallTime) -> WallTime {
+    pub(super) fn note(&mut self, at: Instant, wall: WallTime) -> WallTime {
         let wall = wall.min(LATEST);
         let next = self.last.map(|last| last + Duration::from_micros(1));
         let time = next.map_or(wall, |next| wall.max(next));
@@ -153,22 +153,22 @@ impl Sent {
     }
 
     /// Forgets the last write, which the server has refused: a lease with its `renewTime` is another candidate's.
-    pub(crate) fn take_back(&mut self) {
+    pub(super) fn take_back(&mut self) {
         self.writes.pop_back();
     }
 
     /// Forgets the writes that were sent before `oldest`, but for the one with this `renewTime`.
-    pub(crate) fn forget(&mut self, oldest: Instant, but: Option<WallTime>) {
+    pub(super) fn forget(&mut self, oldest: Instant, but: Option<WallTime>) {
         self.writes.retain(|(time, at)| *at >= oldest || Some(*time) == but);
     }
 
     /// When the write with this `renewTime` was sent.
-    pub(crate) fn at(&self, renewed: Option<WallTime>) -> Option<Instant> {
+    pub(super) fn at(&self, renewed: Option<WallTime>) -> Option<Instant> {
         self.writes.iter().find(|(time, _)| Some(*time) == renewed).map(|(_, at)| *at)
     }
 
     /// Whether there never was a write.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.last.is_none()
     }
 }

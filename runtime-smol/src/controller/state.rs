@@ -149,7 +149,7 @@ impl ControllerState {
     pub(super) fn client_of(&self, informers: &Informers, gate: Option<&PlaceGate>) -> Client {
         let client = informers.client();
         let client = self.leadership.as_ref().map_or_else(|| client.clone(), |leadership| leadership.guarded(client));
-        gate.map_or_else(|| client.clone(), |gate| client.behind(gate.gate()))
+        if let Some(gate) = gate { client.behind(gate.gate()) } else { client }
     }
 
     /// Waits until this controller leads or ends, if it has an election.

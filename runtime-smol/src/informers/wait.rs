@@ -200,7 +200,7 @@ pub async fn wait_for<T: DeserializeOwned>(
 ) -> Result<Option<ObjectHandle<T>>, WaitError> {
     let resource = only(resource, name);
     let (clock, board) = (world.clock(), Board::new(StreamName::new(resource.clone()), world.clock().clone()));
-    let mut events = events::<T>(world, resource);
+    let mut events = events_of::<T>(world, resource);
     let found = async {
         loop {
             let event = events.next().await;
@@ -230,16 +230,11 @@ pub(crate) fn events_of_one<T: DeserializeOwned>(
     resource: Resource,
     name: &str,
 ) -> Events<T, StreamTransport> {
-    events(world, only(resource, name))
+    events_of(world, only(resource, name))
 }
 
 /// The events of all objects of a resource.
-#[cfg(feature = "shards")]
 pub(crate) fn events_of<T: DeserializeOwned>(world: &World, resource: Resource) -> Events<T, StreamTransport> {
-    events(world, resource)
-}
-
-fn events<T: DeserializeOwned>(world: &World, resource: Resource) -> Events<T, StreamTransport> {
     let transport = StreamTransport::new(world, resource.clone(), None);
     let informer = Informer::<T>::new(resource, InformerConfig::default());
     Events::start(Driver::new(informer, transport), world.clock().clone())

@@ -258,7 +258,6 @@ impl Reading {
         while let Some(bytes) = body.next(cursor)? {
             buffer.extend_from_slice(&bytes);
             while let Some(frame) = framer.next_frame(&buffer) {
-                let text = |value| serde_json::from_slice::<String>(value).unwrap_or_default();
                 match frame {
                     Frame::Item(item) => {
                         let item = str::from_utf8(item).unwrap_or_default();
@@ -269,10 +268,7 @@ impl Reading {
                         }
                         self.dates.note(item);
                     }
-                    Frame::Field { name: b"kind", value } => {
-                        list.kind = text(value).strip_suffix("List").unwrap_or_default().to_owned().into();
-                    }
-                    Frame::Field { name: b"apiVersion", value } => list.api_version = text(value).into(),
+                    Frame::Field { name, value } => list.take_of_list(name, value),
                     _ => {}
                 }
             }

@@ -200,15 +200,11 @@ impl BodyReader {
 
 impl Page {
     fn on_frame(&mut self, frame: Frame<'_>) {
-        let text = |value| serde_json::from_slice::<String>(value).unwrap_or_default();
         match frame {
-            Frame::Field { name: b"kind", value } => {
-                self.type_meta.kind = text(value).strip_suffix("List").unwrap_or_default().to_owned().into();
-            }
-            Frame::Field { name: b"apiVersion", value } => self.type_meta.api_version = text(value).into(),
             Frame::Field { name: b"metadata", value } => {
                 self.metadata = serde_json::from_slice(value).unwrap_or_default();
             }
+            Frame::Field { name, value } => self.type_meta.take_of_list(name, value),
             Frame::ListEnd => self.is_complete = true,
             _ => {}
         }

@@ -7,7 +7,7 @@ use crate::body::{BodySurvey, ListBody, LoggedKind, Relist, WatchLog};
 use crate::capture::{Collection, Index, Taken};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
-use crate::kinds::{group_of, is_foreign};
+use crate::kinds::{group_of, is_foreign, root_of};
 use core::time::Duration;
 use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
@@ -59,9 +59,8 @@ impl AnswerSource {
     /// A file of one list, or of a log that is read from its beginning.
     pub(crate) fn bodies(survey: Arc<BodySurvey>, is_list: bool, begin: Option<WatchLog>) -> Self {
         let named = survey.kinds.iter().filter(|kind| kind.is_named());
-        let root = |version: &str| if version.contains('/') { "/apis" } else { "/api" };
         let resources =
-            named.map(|kind| Resource::new(&format!("{}/{}", root(&kind.api_version), kind.collection()))).collect();
+            named.map(|kind| Resource::new(&format!("{}/{}", root_of(&kind.api_version), kind.collection()))).collect();
         let (rest, next, was_listed) = (begin.clone(), 0, false);
         let (states, listed, passed_errors) = Default::default();
         Self::Bodies(Bodies {

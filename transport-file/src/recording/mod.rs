@@ -25,3 +25,4 @@ pub use hashes::{HashedBy, hash_values};
 pub(crate) use output::CaptureOutput;
 pub use recorder::Recorder;
 pub use tape::Tape;
+pub(crate) use writer::new_file;

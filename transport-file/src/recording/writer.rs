@@ -233,9 +233,10 @@ impl Member {
 
 listwatch_core::summary!("CaptureWriter" for CaptureWriter, |it| { path: it.path });
 
-fn new_file(path: &Path) -> io::Result<File> {
+/// A new file, which only its owner may read.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)

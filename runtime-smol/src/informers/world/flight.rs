@@ -149,7 +149,7 @@ impl World {
         }
         let (window, bytes) = (Duration::from_secs(60 * u64::from(minutes.max(1))), u64::from(megabytes.max(1)) << 20);
         let tape = Tape::in_memory(window, usize::try_from(bytes).unwrap_or(usize::MAX), self.recorder_config());
-        let tell: Box<dyn Fn(&str) + Send> = Box::new(self.teller());
+        let tell: Tell = Box::new(self.teller());
         let shared = Shared {
             tape: tape.clone(),
             clock: self.clock.clone(),

@@ -55,11 +55,7 @@ impl Lag {
             return;
         }
         let Some(late) = within(&mut self.late, entry.resource.clone().unwrap_or_default(), MOST) else { return };
-        late.count += 1;
-        late.span.get_or_insert_with(|| Span::at(answered)).note(entry.at);
-        if lag > late.longest {
-            (late.longest, late.key) = (lag, entry.key.clone());
-        }
+        late.note([answered, entry.at], lag, entry.key.as_deref());
     }
 
     /// A write was answered. Only the objects of which a watch has told are waited for.
@@ -78,11 +74,7 @@ impl Lag {
         for ((resource, key), state) in &self.objects {
             let Some((_, answered)) = state.awaited.filter(|(_, answered)| *answered + LOST <= end) else { continue };
             let late = lost.entry(resource.as_str()).or_default();
-            late.count += 1;
-            late.span.get_or_insert_with(|| Span::at(answered)).note(answered);
-            if end.saturating_sub(answered) > late.longest {
-                (late.longest, late.key) = (end.saturating_sub(answered), Some(key.clone()));
-            }
+            late.note([answered; 2], end.saturating_sub(answered), Some(key));
         }
         let stopped = lost.iter().map(|(resource, late)| {
             let what = format!(
@@ -101,6 +93,15 @@ impl Lag {
 }
 
 impl Late {
+    /// Counts an object whose event has not come for so long.
+    fn note(&mut self, [from, until]: [Duration; 2], lag: Duration, key: Option<&str>) {
+        self.count += 1;
+        self.span.get_or_insert_with(|| Span::at(from)).note(until);
+        if lag > self.longest {
+            (self.longest, self.key) = (lag, key.map(str::to_owned));
+        }
+    }
+
     fn group(&self, kind: Kind, resource: &str, what: String) -> Group {
         Group {
             kind,

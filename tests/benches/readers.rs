@@ -3,7 +3,7 @@
 //! ways run by turns, and of several turns the median counts. client-go's `peers readers` does the same.
 //!
 //! ```text
-//! cargo bench -p listwatch-beside --bench readers
+//! cargo bench -p listwatch-benches --bench readers
 //! ```
 
 use core::hint::black_box;

@@ -39,7 +39,7 @@ pub(crate) fn table(settings: &Settings) -> String {
 
 /// Followed twice: by this program, and by one that counts what it allocates, which takes time and memory.
 fn followed(settings: &Settings, mode: &str, load: Load, pages: bool) -> Took {
-    let cargo = ["cargo", "bench", "--quiet", "--package", "listwatch-beside", "--bench", "counted", "--"];
+    let cargo = ["cargo", "bench", "--quiet", "--package", "listwatch-benches", "--bench", "counted", "--"];
     let [took, counted] = [[settings.ours.as_str()].as_slice(), &cargo].map(|program| {
         let (server, versions) = (Server::start(&settings.peers, load, false), load.versions());
         let mut arguments = [&program[1..], &["follow", mode, &server.url]].concat();

@@ -11,7 +11,7 @@ const ROWS: [(&str, &str, &str); 2] = [
 
 /// Each side gives the medians of its own turns.
 pub(crate) fn table(settings: &Settings) -> String {
-    let cargo = ["bench", "--quiet", "--package", "listwatch-beside", "--bench", "readers"];
+    let cargo = ["bench", "--quiet", "--package", "listwatch-benches", "--bench", "readers"];
     let (ours, theirs) = (output("cargo", &cargo), output(&settings.peers, &["readers"]));
     let rows = ROWS.iter().map(|(title, our, their)| {
         let ([writes, lists], [their_writes, their_lists]) = (figures(&ours, our), figures(&theirs, their));

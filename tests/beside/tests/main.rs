@@ -1,4 +1,4 @@
-//! listwatch beside a real kube-apiserver, client-go, kube-rs, kubectl and Prometheus, and with the types of others.
+//! listwatch beside a real kube-apiserver, client-go, kube-rs, kubectl and Prometheus.
 //!
 //! A test that lacks its program says so on standard error, and fails where the variable `CI` is set.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -10,7 +10,6 @@ mod command;
 #[expect(dead_code, reason = "the suite of webhooks uses the rest")]
 mod foos;
 mod handlers;
-mod kinds;
 #[cfg(unix)]
 mod kubeconfigs;
 mod kubectl;

@@ -186,6 +186,11 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
             "listwatch-tests",
         ],
     ),
+    (
+        "listwatch-benches",
+        "tests/benches",
+        &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch", "listwatch-tests"],
+    ),
     ("widget-operator", "tests/operator", &["listwatch", "listwatch-stand-ins", "listwatch-explore"]),
     ("listwatch-fuzz", "fuzz", &["listwatch-tests"]),
     ("listwatch-bare-metal", "tests/bare-metal", &["listwatch-core", "listwatch-transport-http"]),

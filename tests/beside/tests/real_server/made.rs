@@ -137,6 +137,8 @@ fn an_operator_is_made_and_runs() {
     let Some(kubectl) = kubectl() else { return };
     let began = Instant::now();
     let made = Made::new();
+    // Another name makes longer lines.
+    made.cargo("fmt --check");
     made.cargo("build --quiet --offline");
     let built = began.elapsed();
 
@@ -182,10 +184,11 @@ fn an_operator_is_made_and_runs() {
     apply(&["delete", "--wait=false", "-f", "deploy/crd.yaml", "-f", "deploy/operator.yaml"]);
 }
 
+/// On demand: its template is linted and tested as a member of the workspace.
 #[test]
+#[ignore = "on demand: it builds everything once more"]
 fn the_checks_of_a_made_operator_pass() {
     let made = Made::new();
-    made.cargo("fmt --check");
     made.cargo("clippy --quiet --offline --all-targets -- -D warnings");
     let tested = made.cargo("test --offline");
     assert!(tested.contains("test result: ok. 2 passed") && tested.contains("test result: ok. 1 passed"), "{tested}");

@@ -1,4 +1,5 @@
 //! Types from anywhere are kinds: those of k8s-openapi as they are, a program's own and those of kube's derive in one line.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::time::Duration;
 use flate2::read::GzDecoder;

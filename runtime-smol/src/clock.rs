@@ -93,7 +93,7 @@ impl Clock {
     /// machine's date may be set back.
     ///
     /// A real clock tells the machine's. A scaled one starts with the machine's, and goes on at its speed. A simulated
-    /// one starts with its origin.
+    /// one starts with its origin; [`set_date`](Self::set_date) changes it.
     pub fn wall(&self) -> WallTime {
         let date = self.unwitnessed_wall();
         if let Some(witness) = crate::witness::present() {
@@ -150,6 +150,23 @@ impl Clock {
     /// ```
     pub fn jump(&self, time: Duration) {
         self.simulation().into_iter().for_each(|simulated| simulated.jump(time));
+    }
+
+    /// Sets the [date](Self::wall) of a simulated clock, as somebody sets that of a machine which was ahead or behind. The
+    /// time and what sleeps take no notice. A real clock tells the machine's date, and takes no notice either.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch::Clock;
+    ///
+    /// let clock = Clock::simulated();
+    /// clock.set_date("2026-11-22T11:34:48Z".parse()?);
+    /// clock.jump(Duration::from_secs(2));
+    /// assert_eq!(clock.wall().to_string(), "2026-11-22T11:34:50Z");
+    /// # Ok::<(), listwatch::time::ParseWallTimeError>(())
+    /// ```
+    pub fn set_date(&self, date: WallTime) {
+        self.0.set_date(date);
     }
 
     /// Stops simulated time until the guard is dropped, for a task that waits for a socket or another thread. A real

@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::leases::Leases;
 use crate::ongoing::{Behind, Ongoing};
 use crate::place::{Place, is_lease, is_work};
-use crate::plan::{Back, FORBIDDEN, LONG, Plan, SHORT, Trouble};
+use crate::plan::{APART, Apart, Back, FORBIDDEN, LONG, Plan, SHORT, Trouble};
 use crate::story::Story;
 use crate::writes::Writes;
 use core::panic::Location;
@@ -77,6 +77,8 @@ struct State {
     writes: Writes,
     leases: Leases,
     failing: Failing,
+    /// A clock whose date is wrong, and until when.
+    apart: Option<(Clock, Instant)>,
     stage: Stage,
     /// How many steps the scenario has made.
     steps: u32,
@@ -156,6 +158,7 @@ impl Course {
             writes: Writes::default(),
             leases: Leases::default(),
             failing: Failing::default(),
+            apart: None,
             stage: Stage::Scenario,
             steps: 0,
             stepped_at: None,
@@ -198,6 +201,7 @@ impl Course {
     pub(crate) fn restart(&self) {
         let mut state = self.lock();
         state.leases.withdraw();
+        state.apart = None;
         match core::mem::replace(&mut state.process, Process::First) {
             Process::Killed(Back::Behind(changes)) => state.reach_older(changes, None),
             Process::Killed(Back::BehindOf(changes, resource)) => state.reach_older(changes, Some(resource)),
@@ -305,6 +309,7 @@ impl Course {
                 return self.lock().story.forget_recent();
             }
             Trouble::Compacted => self.cluster.compact(),
+            Trouble::Apart(apart) => return self.set_apart(*apart),
             // The cluster asks for the lag under its lock.
             Trouble::Older(changes) => self.lock().reach_older(*changes, None),
             _ => {}
@@ -321,6 +326,28 @@ impl Course {
             Trouble::Slow => state.ongoing.hold(now + SHORT),
             Trouble::Forbidden => state.ongoing.forbid(place.resource(), now + FORBIDDEN),
             _ => {}
+        }
+    }
+
+    /// The date of the present process is wrong for a while.
+    fn set_apart(&self, apart: Apart) {
+        let date = self.cluster.date();
+        let mut state = self.lock();
+        let until = state.now() + LONG;
+        state.ongoing.hold_long(until);
+        state.clock.set_date(if apart == Apart::Ahead { date + APART } else { date - APART });
+        state.apart = Some((state.clock.clone(), until));
+    }
+
+    /// Sets a date right that was wrong for long enough.
+    pub(crate) fn set_right(&self) {
+        let mut state = self.lock();
+        let Some((clock, until)) = state.apart.clone() else { return };
+        if state.until(until).is_ok() {
+            state.apart = None;
+            state.tell("the date of the program is right again");
+            drop(state);
+            clock.set_date(self.cluster.date());
         }
     }
 

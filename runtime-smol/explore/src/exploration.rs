@@ -22,6 +22,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 use std::{env, thread};
 
 /// So many runs are planned at a time. Their results are merged in the order of their numbers.
@@ -179,8 +180,21 @@ impl<S: Send + Sync + 'static> Exploration<S> {
     /// The first failure by the numbers of the runs, with the smallest plan that shows it. [`Fault::Setup`] if a name is
     /// that of no trouble, if no run has what [may vary](Self::may_vary), or if a file is not read or written.
     pub fn run(self, runs: usize) -> Result<Explored, Box<Failure>> {
+        self.run_until(&Until::Runs(runs))
+    }
+
+    /// Explores for so long by the machine's clock, by at least 64 disturbed runs, and ends those that have begun by then. How
+    /// many there are depends on the machine; what each of them does follows the seed. Otherwise as [`run`](Self::run).
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_for(self, time: Duration) -> Result<Explored, Box<Failure>> {
+        self.run_until(&Until::passed(time))
+    }
+
+    fn run_until(self, until: &Until) -> Result<Explored, Box<Failure>> {
         let (plans, seed) = (self.settings.plans.clone(), self.settings.seed);
-        let mut explored = self.explore(runs);
+        let mut explored = self.explore(until);
         if let (Some(path), Err(failure)) = (plans, &mut explored)
             && failure.run > 0
             && let Err(error) = kept::append(&path, &failure.plan, &failure.fault.to_string())
@@ -193,15 +207,14 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         }
     }
 
-    fn explore(self, runs: usize) -> Result<Explored, Box<Failure>> {
+    fn explore(self, until: &Until) -> Result<Explored, Box<Failure>> {
         let mut explored = Explored::default();
         let mut learned = self.learn(&mut explored)?;
         let seed = learned.settings.seed;
         explored.seed = seed;
         run_kept(&learned, &mut explored)?;
         let mut planned = learned.alone().into_iter();
-        while explored.runs < runs {
-            let count = BATCH.min(runs - explored.runs);
+        while let count @ 1.. = until.left(explored.runs) {
             let mut batch: Vec<Plan> = planned.by_ref().take(count * 3 / 4).collect();
             let drawn = explored.runs + batch.len()..explored.runs + count;
             batch.extend(drawn.map(|number| learned.troubles.draw(seed.wrapping_mul(0x9e37_79b9) ^ number as u64)));
@@ -270,6 +283,30 @@ impl<S: Send + Sync + 'static> Exploration<S> {
         }
         self.parts.seed = self.settings.seed;
         Learned::of(&Arc::new(self.parts), self.settings, None, explored)
+    }
+}
+
+/// When an exploration ends that finds no fault.
+enum Until {
+    /// After so many runs.
+    Runs(usize),
+    /// After so long.
+    Passed { began: Instant, time: Duration },
+}
+
+#[expect(clippy::disallowed_methods, reason = "its limit is one of real time")]
+impl Until {
+    fn passed(time: Duration) -> Self {
+        Self::Passed { began: Instant::now(), time }
+    }
+
+    /// How many runs are planned next, after so many.
+    fn left(&self, runs: usize) -> usize {
+        match self {
+            Self::Runs(most) => BATCH.min(most.saturating_sub(runs)),
+            Self::Passed { began, time } if runs == 0 || began.elapsed() < *time => BATCH,
+            Self::Passed { .. } => 0,
+        }
     }
 }
 

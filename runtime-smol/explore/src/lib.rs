@@ -155,7 +155,7 @@
 //! in what its function makes, or [`Outside`]. A process of the system for each life is not offered: the cluster and the
 //! clock, which it shares with the test, would have to be served to it.
 //!
-//! All processes have one date, so no two clocks are apart. What a program saves to files outlives its processes, and is
+//! What a program saves to files outlives its processes, and is
 //! not disturbed by itself. [`Exploration::beside`] lets a test make a folder for each run.
 //!
 //! What a program does outside of the cluster is disturbed if it goes by [`Outside::call`]. The end of a process is a stop
@@ -196,4 +196,4 @@ pub use fault::Fault;
 pub use it::It;
 pub use outside::{NoAnswer, Outside};
 pub use place::Place;
-pub use plan::{Back, Disturbance, Plan, Trouble};
+pub use plan::{Apart, Back, Disturbance, Plan, Trouble};

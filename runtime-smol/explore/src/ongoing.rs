@@ -42,6 +42,11 @@ impl Ongoing {
     /// The watches of a resource stand still, while the scenario goes on.
     pub(crate) fn stall_long(&mut self, resource: &str, until: Instant) {
         self.stalls.push((resource.to_owned(), until));
+        self.hold_long(until);
+    }
+
+    /// The end is held up until this time, while the scenario goes on.
+    pub(crate) fn hold_long(&mut self, until: Instant) {
         self.over_long = self.over_long.max(until);
     }
 

@@ -72,6 +72,17 @@ pub enum Trouble {
     Older(u32),
     /// All requests of this resource are refused with 403 for 20 s.
     Forbidden,
+    /// The date of the process is half a minute ahead of the cluster's for 25 s, or behind it.
+    Apart(Apart),
+}
+
+/// How the date of a process differs from the cluster's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Apart {
+    /// It is later.
+    Ahead,
+    /// It is earlier.
+    Behind,
 }
 
 /// How a process is back after its death.
@@ -108,6 +119,8 @@ impl Plan {
 pub(crate) const SHORT: Duration = Duration::from_secs(10);
 pub(crate) const LONG: Duration = Duration::from_secs(25);
 pub(crate) const FORBIDDEN: Duration = Duration::from_secs(20);
+/// How far the dates of two clocks are apart. A program that waits by its date has done so before the end is judged.
+pub(crate) const APART: Duration = Duration::from_secs(30);
 
 impl Trouble {
     /// Which simpler troubles may do the same.
@@ -154,7 +167,7 @@ impl Trouble {
         let is_step = place.verb() == "STEP";
         match self {
             Self::KilledBefore(_) | Self::KilledAfter(_) | Self::Paused | Self::PausedLong => has_process,
-            Self::Cut | Self::Older(_) => has_process,
+            Self::Cut | Self::Older(_) | Self::Apart(_) => has_process,
             Self::Stalled(_) | Self::StalledLong(_) | Self::Late(..) | Self::Compacted => true,
             Self::Refused(_) | Self::Lost => !is_step,
             Self::Failed => place.verb() == "CALL",
@@ -204,6 +217,7 @@ impl Trouble {
                 format!("all connections break at {at}, and the program reaches {}", lagging(*changes))
             }
             Self::Forbidden => format!("the server forbids {} for 20 s from {at} on", place.resource()),
+            Self::Apart(apart) => format!("the date of the program is 30 s {apart} for 25 s from {at} on"),
         }
     }
 }
@@ -282,7 +296,17 @@ impl fmt::Display for Trouble {
             Self::Compacted => f.write_str("compacted"),
             Self::Older(changes) => write!(f, "older {changes}"),
             Self::Forbidden => f.write_str("forbidden"),
+            Self::Apart(apart) => write!(f, "apart {apart}"),
         }
+    }
+}
+
+impl fmt::Display for Apart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ahead => "ahead",
+            Self::Behind => "behind",
+        })
     }
 }
 
@@ -344,6 +368,8 @@ impl FromStr for Trouble {
             ["compacted"] => Self::Compacted,
             ["older", changes] => Self::Older(number(changes)?),
             ["forbidden"] => Self::Forbidden,
+            ["apart", "ahead"] => Self::Apart(Apart::Ahead),
+            ["apart", "behind"] => Self::Apart(Apart::Behind),
             _ => return Err(format!("{text:?} is no trouble")),
         })
     }
@@ -389,6 +415,8 @@ mod tests {
             Trouble::Compacted,
             Trouble::Older(2),
             Trouble::Forbidden,
+            Trouble::Apart(Apart::Ahead),
+            Trouble::Apart(Apart::Behind),
         ] {
             let place = Place { at: "PATCH v1/pods web/a/status".into(), nth: 2 };
             let plan = Plan { disturbances: vec![Disturbance { place, trouble }] };

@@ -279,6 +279,7 @@ impl<S: Send + Sync + 'static> Run<S> {
                 }
                 let is_quiet = matches!(life, Life::Second { steps: 0, .. } | Life::BackOff(_));
                 let has_stepped = !is_quiet && self.go_on(wire, cx);
+                self.course().set_right();
                 if self.is_over(life) {
                     return Poll::Ready(());
                 }

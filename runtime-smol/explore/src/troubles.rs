@@ -1,7 +1,7 @@
 //! Which troubles a place can have, and how plans of several are drawn.
 
 use crate::place::{Place, is_lease};
-use crate::plan::{Back, Disturbance, Plan, Trouble};
+use crate::plan::{Apart, Back, Disturbance, Plan, Trouble};
 use std::collections::BTreeSet;
 
 /// The most often that the same place is disturbed, in one run after the other.
@@ -26,7 +26,8 @@ pub(crate) struct Troubles {
 }
 
 /// The names of all troubles, as a test leaves them out.
-pub(crate) const NAMES: [&str; 21] = [
+pub(crate) const NAMES: [&str; 22] = [
+    "apart",
     "behind",
     "compacted",
     "cut",
@@ -124,6 +125,7 @@ impl Troubles {
         }
         troubles.extend(backs.into_iter().map(Trouble::KilledAfter));
         troubles.extend([Trouble::Older(1), Trouble::Older(3), Trouble::Cut, Trouble::Compacted, Trouble::Paused]);
+        troubles.extend([Apart::Ahead, Apart::Behind].map(Trouble::Apart));
         troubles
     }
 

@@ -4,7 +4,7 @@ use crate::faults::{MAPS, SECRETS, fixture, informers};
 use listwatch::api::{Api, Patch};
 use listwatch::controller::{Controller, Outcome, RunError};
 use listwatch::testing::{Commit, SimulatedCluster};
-use listwatch::time::Instant;
+use listwatch::time::{Instant, WallTime};
 use listwatch::{Resource, World};
 use listwatch_explore::{Exploration, Failure, Fault, Plan};
 use serde_json::{Value, json};
@@ -192,7 +192,7 @@ fn runs_do_not_share_a_cluster() {
 
 #[test]
 fn a_name_of_no_trouble_is_an_error() {
-    assert!(why(exploration(keep).without("kiled")).starts_with("\"kiled\" is no trouble; there are behind, "));
+    assert!(why(exploration(keep).without("kiled")).starts_with("\"kiled\" is no trouble; there are apart, "));
     assert!(exploration(keep).without("killed stored").run(50).is_ok());
 }
 
@@ -234,4 +234,46 @@ fn a_step_that_lacks_its_object_is_a_fault_unless_the_plan_may_have_taken_it() {
     labels(keep).replay(&refused).unwrap();
     let found = labels(keep_or_give_up).replay(&refused).expect_err("nobody else has taken the Secret");
     assert!(matches!(&found.fault, Fault::Scenario(_)), "{found}");
+}
+
+const EXPIRES: Duration = Duration::from_secs(20);
+
+fn created(map: &Value) -> WallTime {
+    map["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap()
+}
+
+/// Notes on the ConfigMap that it is old, by the date of its machine.
+fn expire(world: World) -> Result<(), RunError> {
+    let clock = world.clock().clone();
+    let controller = Controller::new("expire", world);
+    let (maps, _) = informers(&controller);
+    controller.reconciles(&maps).run(async |cx, key| {
+        let Some(map) = maps.get(&key).filter(|map| map["data"]["old"] != "yes") else { return Ok(Outcome::Done) };
+        let age = clock.wall().saturating_since(created(&map));
+        if age < EXPIRES {
+            return Ok(Outcome::RequeueAfter(EXPIRES - age));
+        }
+        cx.change(&map, |map| map["data"]["old"] = json!("yes")).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+#[test]
+fn a_program_that_measures_by_dates_is_early_on_a_machine_that_is_ahead() {
+    let expiring = || {
+        exploration(expire).always("nothing is old before 20 s", |it| {
+            let map = it.get(MAPS, "default/a").map_err(|error| error.to_string())?;
+            let age = it.date().saturating_since(created(&map));
+            if map["data"]["old"] == "yes" && age < EXPIRES { Err(format!("it is, after {age:?}")) } else { Ok(()) }
+        })
+    };
+    let failure = failure(expiring());
+    assert_eq!(failure.plan, plan("STEP 1: apart ahead"), "{failure}");
+    assert!(failure.to_string().contains("the date of the program is 30 s ahead for 25 s"), "{failure}");
+    expiring().without("apart").run(300).unwrap();
+}
+
+#[test]
+fn an_exploration_for_a_time_ends_with_the_runs_that_have_begun() {
+    assert_eq!(exploration(keep).run_for(Duration::ZERO).unwrap().runs, 64);
 }

@@ -1,4 +1,5 @@
 use super::simulated::SimulatedTime;
+use crate::mutex::Mutex;
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
@@ -18,7 +19,8 @@ pub(super) enum Source {
     },
     Simulated {
         time: SimulatedTime,
-        origin: WallTime,
+        /// A date, and when it was.
+        date: Mutex<(WallTime, Instant)>,
     },
 }
 
@@ -32,7 +34,7 @@ impl Source {
     }
 
     pub(super) fn simulated_at(origin: WallTime) -> Self {
-        Self::Simulated { time: SimulatedTime::default(), origin }
+        Self::Simulated { time: SimulatedTime::default(), date: Mutex::new((origin, Instant::ZERO)) }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -48,9 +50,17 @@ impl Source {
     pub(super) fn wall(&self) -> WallTime {
         match self {
             Self::Real { speed: NonZeroU32::MIN, .. } => SystemTime::now().into(),
-            Self::Real { origin, .. } | Self::Simulated { origin, .. } => {
-                *origin + self.now().saturating_since(Instant::ZERO)
+            Self::Real { origin, .. } => *origin + self.now().saturating_since(Instant::ZERO),
+            Self::Simulated { time, date } => {
+                let (date, at) = *date.lock();
+                date + time.now().saturating_since(at)
             }
+        }
+    }
+
+    pub(super) fn set_date(&self, to: WallTime) {
+        if let Self::Simulated { time, date } = self {
+            *date.lock() = (to, time.now());
         }
     }
 

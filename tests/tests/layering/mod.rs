@@ -191,6 +191,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
         "tests/benches",
         &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch", "listwatch-tests"],
     ),
+    ("listwatch-kinds", "tests/kinds", &["listwatch"]),
     ("widget-operator", "tests/operator", &["listwatch", "listwatch-stand-ins", "listwatch-explore"]),
     ("listwatch-fuzz", "fuzz", &["listwatch-tests"]),
     ("listwatch-bare-metal", "tests/bare-metal", &["listwatch-core", "listwatch-transport-http"]),

@@ -10,7 +10,7 @@ use std::{env, fs, process};
 /// How many seeds run over TLS unless it is said otherwise.
 const SEEDS: u64 = 30;
 /// How many run over plain HTTP, which is the same without a layer.
-const PLAIN_SEEDS: u64 = 10;
+const PLAIN_SEEDS: u64 = 6;
 
 #[test]
 fn a_world_over_tls_comes_out_as_it_does_in_memory() {

@@ -28,11 +28,14 @@ fn line(run: &Run, file: impl AsRef<Path>) -> usize {
 
 #[test]
 fn a_file_that_is_not_there_or_no_file_is_named() {
-    for path in [Path::new("/nonexistent/capture.jsonl"), Path::new(env!("CARGO_TARGET_TMPDIR"))] {
+    let empty = Scratch::path("");
+    std::fs::create_dir(&empty).unwrap();
+    for path in [Path::new("/nonexistent/capture.jsonl"), empty.as_ref()] {
         let run = replay(path, "");
         complaint(&run, path);
         assert_eq!(run.stdout, "");
     }
+    std::fs::remove_dir(&empty).unwrap();
 }
 
 #[test]

@@ -158,7 +158,8 @@ fn write_deployment(writer: &Writer<'_>, plane: &Plane) {
         json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "web" }, "spec": spec });
     writer.json(Method::Post, "apps/v1/deployments", &deployment);
     let resource = |name: &str| Resource::named(name).unwrap().in_namespace(writer.namespace);
-    let (pods, sets) = (resource("v1/pods"), resource("apps/v1/replicasets"));
+    // Another pod comes and goes beside them.
+    let (pods, sets) = (resource("v1/pods").with_label_selector("app=web"), resource("apps/v1/replicasets"));
     assert!(wait_for(LONG, || plane.list(&pods).len() == 3));
     for pod in plane.list(&pods).keys() {
         let name = pod.rsplit('/').next().unwrap();
@@ -219,6 +220,8 @@ fn an_audit_log_tells_the_changes_and_the_ends_that_watches_tell_but_those_that_
     let (recorded, place) =
         ([&*shares, "v1/configmaps", "v1/pods", "apps/v1/deployments", "apps/v1/replicasets"], &namespace);
     std::thread::scope(|scope| {
+        // A test that fails here ends the recorder, too.
+        let end = end;
         scope.spawn(move || {
             let controller = Controller::new("recorder", world);
             let informers = recorded

@@ -1,7 +1,7 @@
 //! The control plane and the sample controller, as a reader of the README starts them.
 
-use crate::checkout;
 use crate::real_server::plane::own_plane;
+use crate::{checkout, target_folder};
 use listwatch_tests::cargo::without_package;
 use listwatch_tests::readme::{self, page, text};
 use std::fs;
@@ -11,6 +11,16 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 
 /// The folder of the control plane in the README.
 const FOLDER: &str = "/tmp/plane";
+
+/// How the README runs the example.
+const RUN: &str = "cargo run -p listwatch --example sample-controller";
+
+/// The same. Where `CI` is set, the example of all suites is as new: by itself, cargo would build everything once more.
+fn built() -> String {
+    let example = target_folder().join("debug/examples/sample-controller");
+    let is_new = std::env::var_os("CI").is_some() && example.is_file();
+    if is_new { example.to_str().unwrap().to_owned() } else { RUN.to_owned() }
+}
 
 /// The shell lines of a text, block by block, with another folder of the control plane.
 fn blocks(text: &str, folder: &Path) -> Vec<String> {
@@ -113,7 +123,7 @@ fn each_step_of_the_readme_to_a_controller_can_be_pasted() {
     assert!(exports.starts_with("export KUBECONFIG="), "{exports}");
     paste(&format!("{exports}\nkubectl version\nkubectl version | grep -q '^Server Version: v1[.]'"));
     // So that the signal reaches the controller itself.
-    let mut controller = Started::new(shell(&controller.replace("cargo run", "exec cargo run")));
+    let mut controller = Started::new(shell(&controller.replace(RUN, &format!("exec {}", built()))));
     assert!(readme.contains("When it prints `started`"));
     controller.await_error("sample-controller: started");
     paste(create);

@@ -1,6 +1,7 @@
 //! Audits of a cache in front of a real server, behind a proxy that loses events.
 
 use crate::real_server::plane::{Plane, filled, plane};
+use crate::real_server::sample_controller::stage::SetAtEnd;
 use core::task::Poll;
 use listwatch::audit::{AuditReport, StreamAudit, Verdict};
 use listwatch::decode::MetadataOnly;
@@ -89,6 +90,7 @@ fn a_cache_that_is_written_to_all_the_time_is_clean() {
     let (is_over, client) = (AtomicBool::new(false), HttpClient::from(&plane.cluster));
     let api = Api::<Value>::new(&maps);
     std::thread::scope(|scope| {
+        let _over = SetAtEnd(&is_over);
         scope.spawn(|| write_until(&is_over, &api, &client));
         follow(&plane, &maps, async |handle, _| {
             for _ in 0..5 {
@@ -96,7 +98,6 @@ fn a_cache_that_is_written_to_all_the_time_is_clean() {
                 assert!(audit.is_clean(), "{audit}");
             }
         });
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 

@@ -16,7 +16,7 @@ mod terms;
 mod user;
 
 use crate::real_server::plane::{Plane, plane_at, state_of};
-use crate::real_server::sample_controller::stage::{MANIFESTS, wait_for};
+use crate::real_server::sample_controller::stage::{MANIFESTS, SetAtEnd, wait_for};
 use chaos::{Kills, Life};
 use gauge::Gauge;
 use listwatch_core::Resource;
@@ -230,6 +230,7 @@ fn storm(stage: &Stage, control: &mut ControlPlane, lasting: &Lasting, dice: &mu
     let (of_servers, of_replicas, of_connections, mut of_user) = (dice(), dice(), dice(), dice());
     let connections = [&doors.steady, &doors.short, &doors.followers];
     thread::scope(|scope| {
+        let over = SetAtEnd(&is_over);
         let servers = scope.spawn(|| chaos::of_servers(control, of_servers, kills, &is_over));
         let replicas = scope.spawn(|| chaos::of_replicas(stage, of_replicas, &is_over));
         scope.spawn(|| chaos::of_connections(&connections, of_connections, &is_over));
@@ -254,7 +255,7 @@ fn storm(stage: &Stage, control: &mut ControlPlane, lasting: &Lasting, dice: &mu
                 lasting.measure(false);
             }
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         user.join().unwrap()
     })
 }

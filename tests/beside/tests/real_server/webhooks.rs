@@ -3,7 +3,7 @@
 
 use crate::foos::{FooV1, FooV2, definition, foo, webhooks};
 use crate::real_server::plane::{Plane, own_plane};
-use crate::real_server::sample_controller::stage::wait_for;
+use crate::real_server::sample_controller::stage::{SetAtEnd, wait_for};
 use listwatch::World;
 use listwatch::http::HttpClient;
 use listwatch_core::Resource;
@@ -195,6 +195,7 @@ fn rotations_under_load_fail_no_request() {
     let user = stage.user();
     let (is_over, begin) = (AtomicBool::new(false), Instant::now());
     thread::scope(|scope| {
+        let over = SetAtEnd(&is_over);
         let load = || {
             while !is_over.load(Ordering::Relaxed) {
                 let number = sent.fetch_add(1, Ordering::Relaxed);
@@ -213,7 +214,7 @@ fn rotations_under_load_fail_no_request() {
             }
             thread::sleep(Duration::from_millis(100));
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         clients.into_iter().for_each(|client| client.join().unwrap());
     });
     let sent = sent.into_inner();

@@ -14,6 +14,7 @@ use listwatch_transport_http::{Cluster, HttpClient, HttpTransport};
 use serde_json::{Value, json};
 use smol::channel::Sender;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -236,6 +237,15 @@ impl Drop for Stage {
         let control = self.plane.control();
         control.kill_controller_manager();
         control.start_controller_manager();
+    }
+}
+
+/// Sets a flag when it is dropped: a test that fails in a scope of threads ends those that go by the flag, too.
+pub(crate) struct SetAtEnd<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -5,7 +5,7 @@
 //! | module | content |
 //! |---|---|
 //! | `main` | start, exit status, end |
-//! | `commands` | one module a command: `watch`, `record`, `replay`, `show`, `diff`, `serve`, `audit`, `new`, `completions` |
+//! | `commands` | one module a command: `watch`, `record`, `replay`, `show`, `browse`, `report`, `diff`, `serve`, `audit`, `new`, `completions` |
 //! | `error` | the errors that end a command |
 //! | `resource` | from the name of a resource to its path, by discovery |
 //! | `report` | failures in few words, counts, summaries |

@@ -22,8 +22,8 @@ pub(crate) use field_path::FieldPath;
 pub(crate) use follow::{FollowOptions, RecordOptions, Scope, ServerOptions, WatchOptions};
 pub(crate) use new::NewOptions;
 pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
-pub(crate) use serve::{Moment, ServeOptions};
-pub(crate) use show::{ReportOptions, SelectionOptions, ShowOptions, What};
+pub(crate) use serve::{Moment, ServeOptions, moment};
+pub(crate) use show::{BrowseOptions, ReportOptions, SelectionOptions, ShowOptions, What};
 pub(crate) use values::{Format, Kind, Output, Print};
 
 use clap::error::ErrorKind;
@@ -40,6 +40,7 @@ Examples:
   listwatch record pods -o pods.jsonl.zst         # write the traffic to a file
   listwatch replay pods.jsonl.zst --print events  # print what a controller saw
   listwatch show pods.jsonl.zst web/a             # what happened to one pod, and whose doing it was
+  listwatch browse pods.jsonl.zst                 # the same on a terminal, with a cursor
   listwatch report pods.jsonl.zst -o pods.html    # plots and lanes in one page
   listwatch diff old.jsonl.zst new.jsonl.zst      # what differs between two recordings
   listwatch serve pods.jsonl.zst                  # be a cluster for kubectl
@@ -75,6 +76,7 @@ pub(crate) enum Command {
     Record(RecordOptions),
     Replay(ReplayOptions),
     Show(ShowOptions),
+    Browse(BrowseOptions),
     Report(ReportOptions),
     Diff(DiffOptions),
     Serve(ServeOptions),

@@ -95,7 +95,7 @@ fn until(date: WallTime, time: Duration) -> Duration {
     Duration::from_micros(rest.unsigned_abs())
 }
 
-pub(super) fn moment(text: &str) -> Result<Moment, &'static str> {
+pub(crate) fn moment(text: &str) -> Result<Moment, &'static str> {
     let time_of_day = || {
         let time: Time = text.parse().ok().filter(|_| text.contains(':') && !text.contains('-'))?;
         Duration::try_from(time.duration_since(Time::midnight())).ok().map(Moment::TimeOfDay)

@@ -163,6 +163,27 @@ pub(crate) struct ReportOptions {
     pub(crate) output: PathBuf,
 }
 
+const BROWSE_EXAMPLES: &str = "\
+Examples:
+  listwatch browse tape.jsonl.zst
+  listwatch browse audit.log --since 02:00 --until 02:30
+  listwatch browse tape.jsonl.zst -n web --kind deployments
+
+Keys: n and w go to the next failure and the next write, y to what made the row, enter opens its details, \
+/ filters, t goes to a time, ? lists all keys, q leaves. It has what `listwatch show` prints, up to 100,000 rows.";
+
+/// Look at the time line of a recording on a terminal, with a cursor
+#[derive(Args)]
+#[command(after_help = BROWSE_EXAMPLES)]
+pub(crate) struct BrowseOptions {
+    #[command(flatten)]
+    pub(crate) selection: SelectionOptions,
+
+    /// Show times since the beginning of the recording in place of dates
+    #[arg(long, help_heading = "Output")]
+    pub(crate) relative: bool,
+}
+
 /// What a time line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum What {

@@ -26,6 +26,7 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
         Command::Record(options) => record::record(options),
         Command::Replay(options) => replay::replay(options),
         Command::Show(options) => show::show(options),
+        Command::Browse(options) => show::browse::browse(options),
         Command::Report(options) => show::report::report(options),
         Command::Diff(options) => show::diff::diff(options),
         Command::Audit(options) => audit::audit(options),

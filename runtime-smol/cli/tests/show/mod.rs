@@ -1,5 +1,7 @@
 //! `listwatch show`.
 
+#[cfg(unix)]
+mod browse;
 mod captures;
 mod hostile;
 mod incident;

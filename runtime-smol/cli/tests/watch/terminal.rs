@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use unicode_width::UnicodeWidthStr;
 
-/// A terminal of so many columns: its screen, and the end that a program writes to.
+/// A terminal of so many columns: its screen, and the end of a program.
 pub(crate) fn terminal(columns: u16) -> (File, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
@@ -17,7 +17,7 @@ pub(crate) fn terminal(columns: u16) -> (File, File) {
     let size = Winsize { ws_row: 25, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&terminal, size).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
-    let stdout = File::options().write(true).open(name.to_str().unwrap()).unwrap();
+    let stdout = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     (File::from(terminal), stdout)
 }
 

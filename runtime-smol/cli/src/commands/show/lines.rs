@@ -30,8 +30,7 @@ impl Layout {
 
     /// The lines of an entry.
     pub(super) fn lines(self, entry: &Entry) -> Vec<String> {
-        let time = entry.time.clone().unwrap_or_else(|| format!("{:>11.3}s", entry.after));
-        let mut lines = self.laid_out(&time, "", entry);
+        let mut lines = self.laid_out(&time(entry), "", entry);
         if let Some(own) = &entry.reconcile {
             let below = |words: &str, texts: String| {
                 (!texts.is_empty()).then(|| self.cut(&format!("{INDENT}{words:EVENT$}  {texts}")))
@@ -70,7 +69,13 @@ impl Layout {
     }
 }
 
-fn name(entry: &Entry) -> String {
+/// The date of an entry, or the seconds since the recording began.
+pub(super) fn time(entry: &Entry) -> String {
+    entry.time.clone().unwrap_or_else(|| format!("{:>11.3}s", entry.after))
+}
+
+/// The resource and the key.
+pub(super) fn name(entry: &Entry) -> String {
     let parts = entry.resource.iter().chain(&entry.key).map(|part| shown(part));
     parts.collect::<Vec<_>>().join(" ")
 }
@@ -117,12 +122,13 @@ fn joined<const N: usize>(texts: [&str; N]) -> String {
 }
 
 /// The status of a request, and how long it took.
-fn answer(entry: &Entry) -> Option<String> {
+pub(super) fn answer(entry: &Entry) -> Option<String> {
     let millis = entry.millis.filter(|_| matches!(entry.what, Sort::Write | Sort::Failure))?;
     Some(entry.status.map_or_else(|| format!("after {millis} ms"), |status| format!("{status} in {millis} ms")))
 }
 
-fn reconciled(own: &Reconcile, entry: &Entry) -> String {
+/// The outcome of a reconcile.
+pub(super) fn reconciled(own: &Reconcile, entry: &Entry) -> String {
     let attempt = if own.attempt == 1 { String::new() } else { format!(", attempt {}", own.attempt) };
     let outcome = match (&own.outcome, &entry.message) {
         (Some(outcome), _) => shown(outcome),
@@ -133,7 +139,8 @@ fn reconciled(own: &Reconcile, entry: &Entry) -> String {
     format!("{} of {}{attempt}: {outcome}{millis}", own.number, shown(&own.of))
 }
 
-fn read(own: &Reconcile) -> String {
+/// The states of caches that a reconcile read.
+pub(super) fn read(own: &Reconcile) -> String {
     let states = own.read.iter().map(|state| {
         let version = state.version.as_ref().map(|version| format!(" at {}", shown(version))).unwrap_or_default();
         format!("{}{version}", shown(&state.cache))
@@ -167,7 +174,7 @@ pub(super) fn shown(text: &str) -> String {
     Printable::new(text).at_most(MOST).to_string()
 }
 
-fn colour(entry: &Entry) -> Color {
+pub(super) fn colour(entry: &Entry) -> Color {
     match (&*entry.event, entry.what) {
         _ if entry.failed => Color::Red,
         ("ADDED" | "POST", _) => Color::Green,

@@ -1,6 +1,7 @@
 //! `listwatch show`: what happened in a recording.
 
 mod at;
+pub(super) mod browse;
 pub(super) mod diff;
 mod entry;
 mod event;
@@ -38,6 +39,7 @@ use recording::Recording;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use teller::Teller;
 
 /// The fields of an object that are listed in a line for people, and for programs.
@@ -155,17 +157,8 @@ impl<'a> Show<'a> {
 
     /// Notes why the recording has no end.
     fn note_end(&mut self) {
-        let running = Counted(self.teller.running(), "reconcile has", "reconciles have");
-        let ends = &mut self.summary.ends;
-        if let Some(cut) = self.timeline.cut() {
-            ends.push(format!("{}: {}", self.options.file.display(), cut.message()));
-        }
-        if self.timeline.breaks_off() {
-            ends.push(format!(
-                "the tape has no last line, and {running} no outcome: its recorder was killed, or the file was cut"
-            ));
-        }
-        self.summary.summary.whole = ends.is_empty();
+        self.summary.ends = ends_of(&self.timeline, &self.options.file, self.teller.running());
+        self.summary.summary.whole = self.summary.ends.is_empty();
     }
 
     fn is_over(&mut self) -> bool {
@@ -252,6 +245,16 @@ impl Summary {
         lines.extend(self.ends.iter().map(|end| format!("the recording breaks off: {end}")));
         lines
     }
+}
+
+/// Why a recording has no end, in which so many reconciles run.
+fn ends_of(timeline: &Timeline, file: &Path, running: usize) -> Vec<String> {
+    let running = Counted(running, "reconcile has", "reconciles have");
+    let cut = timeline.cut().map(|cut| format!("{}: {}", file.display(), cut.message()));
+    let broken = timeline.breaks_off().then(|| {
+        format!("the tape has no last line, and {running} no outcome: its recorder was killed, or the file was cut")
+    });
+    cut.into_iter().chain(broken).collect()
 }
 
 /// How the fields that changed are told.

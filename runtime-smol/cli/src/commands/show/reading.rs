@@ -18,23 +18,33 @@ pub(super) fn read(
     mut take: impl FnMut(Read<'_>),
 ) -> Option<CaptureError> {
     let mut fault = None;
-    for moment in timeline {
-        match moment {
-            Ok(moment) => {
-                take(Read::Moment(&moment));
-                teller.take(moment);
-            }
-            Err(error) => fault = Some(error),
-        }
-        while let Some(entries) = teller.sequence.next() {
-            pass_on(teller, entries, &mut take);
-        }
-    }
-    teller.end();
-    while let Some(entries) = teller.sequence.pop() {
-        pass_on(teller, entries, &mut take);
+    while let Some(read) = read_next(timeline, teller, &mut take) {
+        fault = read.err().or(fault);
     }
     fault
+}
+
+/// Reads the next moment; `None` at the end, where what is not over is passed on, too.
+pub(super) fn read_next(
+    timeline: &mut Timeline,
+    teller: &mut Teller,
+    take: &mut impl FnMut(Read<'_>),
+) -> Option<Result<(), CaptureError>> {
+    let Some(moment) = timeline.next() else {
+        teller.end();
+        while let Some(entries) = teller.sequence.pop() {
+            pass_on(teller, entries, take);
+        }
+        return None;
+    };
+    let read = moment.map(|moment| {
+        take(Read::Moment(&moment));
+        teller.take(moment);
+    });
+    while let Some(entries) = teller.sequence.next() {
+        pass_on(teller, entries, take);
+    }
+    Some(read)
 }
 
 fn pass_on(teller: &Teller, entries: Vec<Entry>, take: &mut impl FnMut(Read<'_>)) {

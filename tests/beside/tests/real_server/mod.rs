@@ -14,6 +14,7 @@ mod election;
 mod follower;
 #[cfg(target_os = "linux")]
 mod hard_day;
+mod incidents;
 #[cfg(unix)]
 mod made;
 mod plane;

@@ -16,6 +16,9 @@ const SLOW: u64 = 1_000;
 /// So many of a kind are worth a word.
 const FEW: u64 = 3;
 
+/// What a list or a watch says that is answered by 404.
+const NOT_SERVED: &str = "the server does not serve this kind: its definition may have been deleted";
+
 #[derive(Default)]
 pub(super) struct Requests {
     kinds: HashMap<Of, Seen>,
@@ -79,7 +82,8 @@ impl Requests {
     }
 
     pub(super) fn groups(&self, authors: &Authors, rules: &Rules, definitions: &Definitions) -> Vec<Group> {
-        let kinds = self.kinds.iter().filter(|(of, seen)| seen.count >= FEW || of.kind == Kind::Refused);
+        let is_told = |of: &Of, seen: &Seen| seen.count >= FEW || of.kind == Kind::Refused || of.is_not_served();
+        let kinds = self.kinds.iter().filter(|(of, seen)| is_told(of, seen));
         // Those of a definition that was deleted are told with it.
         let kinds = kinds.filter(|(of, _)| of.kind != Kind::Missing || !definitions.is_deleted(&of.resource));
         let mut groups: Vec<Group> = kinds.map(|(of, seen)| of.group(seen, authors, rules)).collect();
@@ -119,6 +123,11 @@ fn kind_of(entry: &Entry) -> Option<Kind> {
 }
 
 impl Of {
+    /// Whether a list or a watch found no such kind.
+    fn is_not_served(&self) -> bool {
+        self.kind == Kind::Missing && (self.event.starts_with("WATCH ") || self.event.starts_with("LIST "))
+    }
+
     fn group(&self, seen: &Seen, authors: &Authors, rules: &Rules) -> Group {
         let Self { kind, event, resource, author } = self;
         let span = seen.span.unwrap_or_default();
@@ -128,6 +137,7 @@ impl Of {
         };
         let mut notes: Vec<String> =
             Some(seen.message.clone()).filter(|message| !message.is_empty()).into_iter().collect();
+        notes.extend(self.is_not_served().then(|| NOT_SERVED.to_owned()));
         if *kind == Kind::Refused {
             notes.extend(rules.before(span.from, &format!("{} {resource}", seen.message)));
         }

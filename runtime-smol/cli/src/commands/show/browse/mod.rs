@@ -45,7 +45,7 @@ pub(in crate::commands) fn browse(options: &BrowseOptions) -> Result<(), Command
     let view = View::new(recording.began);
     let mut stop = stop(&Clock::real(), None).map_err(CommandError::Signals)?;
     let file = options.selection.file.clone();
-    let mut browser = Browser { timeline: recording.timeline, teller, view, began, file };
+    let mut browser = Browser { timeline: recording.timeline, teller, view, began, file, ends: Vec::new() };
     let mut terminal = ratatui::try_init().map_err(CommandError::Output)?;
     let is_stopped = || smol::block_on(smol::future::poll_once(&mut stop)).is_some();
     let browsed = browser.run(&mut terminal, is_stopped);
@@ -60,6 +60,8 @@ struct Browser {
     /// The beginning, if rows have dates.
     began: Option<WallTime>,
     file: PathBuf,
+    /// The faults of the recording up to here.
+    ends: Vec<String>,
 }
 
 impl Browser {
@@ -91,26 +93,63 @@ impl Browser {
                 entries.push(entry.clone());
             }
         };
-        let mut faults = Vec::new();
         let mut is_over = false;
         for _ in 0..AT_ONCE {
-            match read_next(&mut self.timeline, &mut self.teller, &mut take) {
-                Some(Ok(())) => {}
-                Some(Err(fault)) => faults.push(fault.to_string()),
-                None => is_over = true,
-            }
-            if is_over {
+            let Some(read) = read_next(&mut self.timeline, &mut self.teller, &mut take) else {
+                is_over = true;
                 break;
-            }
+            };
+            self.ends.extend(read.err().map(|fault| fault.to_string()));
         }
         for mut entry in entries {
             entry.date(self.began);
             self.view.add(entry);
         }
         if is_over {
-            faults.extend(ends_of(&self.timeline, &self.file, self.teller.running()));
-            let faults = faults.iter().map(|fault| Printable::new(fault).to_string()).collect();
-            self.view.reading = Reading::Done(faults);
+            self.ends.extend(ends_of(&self.timeline, &self.file, self.teller.running()));
+            let ends = self.ends.iter().map(|end| Printable::new(end).to_string()).collect();
+            self.view.reading = Reading::Done(ends);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::filter::Filter;
+    use super::*;
+    use crate::arguments::{Command, parse};
+
+    /// How the reading of a capture ends, whose broken line stands behind so many events.
+    fn read_to_the_end(events: usize) -> Reading {
+        let path = std::env::temp_dir().join(format!("listwatch-browse-{}-{events}", std::process::id()));
+        let request = r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?watch=1&resourceVersion=1"}}"#;
+        let mut lines = vec!["{\"capture\":1}".to_owned(), request.to_owned()];
+        lines.push(r#"{"t":0,"id":1,"response":{"status":200}}"#.to_owned());
+        lines.extend((0..events).map(|number| {
+            let metadata = format!(r#"{{\"name\":\"a\",\"uid\":\"a\",\"resourceVersion\":\"{}\"}}"#, number + 2);
+            format!(r#"{{"t":1,"id":1,"data":"{{\"type\":\"MODIFIED\",\"object\":{{\"metadata\":{metadata}}}}}\n"}}"#)
+        }));
+        lines.extend(["broken".to_owned(), r#"{"t":2,"id":1,"end":"eof"}"#.to_owned()]);
+        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+        let arguments = ["listwatch".into(), "browse".into(), path.clone().into_os_string()];
+        let Ok(Command::Browse(options)) = parse(arguments) else { panic!("no command") };
+        let options = &options.selection;
+        let timeline = Recording::open(options, &path).unwrap().timeline;
+        let teller = Teller::new(Filter::of(options, Duration::ZERO, Duration::MAX), look(options, true));
+        let (view, file) = (View::default(), path.clone());
+        let mut browser = Browser { timeline, teller, view, began: None, file, ends: Vec::new() };
+        while browser.view.reading == Reading::Going {
+            browser.read();
+        }
+        std::fs::remove_file(path).unwrap();
+        browser.view.reading
+    }
+
+    #[test]
+    fn a_broken_line_is_told_wherever_it_stands_among_what_is_read_at_once() {
+        for events in [0, 1].into_iter().chain(AT_ONCE - 6..AT_ONCE + 3) {
+            let Reading::Done(ends) = read_to_the_end(events) else { panic!("{events}: not read to its end") };
+            assert!(ends.iter().any(|end| end.contains(&format!(":{}:", events + 4))), "{events}: {ends:?}");
         }
     }
 }

@@ -285,9 +285,8 @@ impl View {
     }
 
     fn is_shown(&self, row: &Row) -> bool {
-        let what = row.entry.what();
-        let is_failure = row.entry.failed && !self.hidden.contains(&What::Failures);
-        let is_part = !self.hidden.contains(&what) || (is_failure && what != What::Failures);
+        let shows = |part: What| !self.hidden.contains(&part);
+        let is_part = shows(row.entry.what()) || (row.entry.failed && shows(What::Failures));
         is_part && (self.filter.is_empty() || self.is_like(&row.entry))
     }
 

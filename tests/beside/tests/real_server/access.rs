@@ -1,7 +1,7 @@
 //! Who may do what, and for how long.
 
 use crate::real_server::follower::{Follower, config};
-use crate::real_server::plane::{Plane, own_plane, plane};
+use crate::real_server::plane::{BINDINGS, Plane, own_plane, plane};
 use listwatch_core::Resource;
 use listwatch_core::decode::Raw;
 use listwatch_core::informer::InformerStatus;
@@ -13,7 +13,6 @@ use std::path::Path;
 use std::time::Duration;
 
 const ROLES: &str = "rbac.authorization.k8s.io/v1/clusterroles";
-const BINDINGS: &str = "rbac.authorization.k8s.io/v1/clusterrolebindings";
 
 fn failing(follower: &Follower) -> Option<FailureClass> {
     match follower.status() {
@@ -24,11 +23,9 @@ fn failing(follower: &Follower) -> Option<FailureClass> {
 
 /// Lets a subject read ConfigMaps.
 fn allow(plane: &mut Plane, name: &str, subject: &Value) {
-    let metadata = json!({ "name": name });
     let rules = json!([{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"] }]);
-    plane.create_global(ROLES, &json!({ "metadata": metadata, "rules": rules }));
-    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name });
-    plane.create_global(BINDINGS, &json!({ "metadata": metadata, "roleRef": role, "subjects": [subject] }));
+    plane.create_global(ROLES, &json!({ "metadata": { "name": name }, "rules": rules }));
+    plane.bind(name, name, subject);
 }
 
 #[test]

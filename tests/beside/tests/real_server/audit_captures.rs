@@ -1,7 +1,7 @@
 //! What an audit log tells of the objects, beside what watches of the same minutes were told.
 
 use crate::real_server::audit::AuditLog;
-use crate::real_server::plane::{Plane, own_plane};
+use crate::real_server::plane::{Plane, own_plane, user as named_user};
 use crate::real_server::sample_controller::stage::wait_for;
 use listwatch::World;
 use listwatch::controller::{Controller, Outcome};
@@ -173,9 +173,8 @@ fn write_deployment(writer: &Writer<'_>, plane: &Plane) {
     assert!(wait_for(LONG, || plane.list(&pods).is_empty() && plane.list(&sets).is_empty()));
 }
 
-/// A kind of the test's own. Returns its collection.
-fn define(plane: &mut Plane) -> String {
-    let group = plane.name("audited") + ".example";
+/// A kind of the test's own, `Share`, in this group. Returns its collection.
+pub(crate) fn define(plane: &mut Plane, group: &str) -> String {
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let version = json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema },
         "subresources": { "status": {} } });
@@ -203,12 +202,10 @@ fn an_audit_log_tells_the_changes_and_the_ends_that_watches_tell_but_those_that_
     let Some(mut plane) = own_plane() else { return };
     let _log = AuditLog::begin(&mut plane);
     let namespace = plane.namespace("audit-captures");
-    let shares = define(&mut plane);
+    let group = plane.name("audited") + ".example";
+    let shares = define(&mut plane, &group);
     let user = plane.name("second");
-    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" });
-    let subject = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user });
-    let binding = json!({ "metadata": { "name": user }, "roleRef": role, "subjects": [subject] });
-    plane.create_global("rbac.authorization.k8s.io/v1/clusterrolebindings", &binding);
+    plane.bind(&user, "cluster-admin", &named_user(&user));
     let second = plane.cluster_of(&ClusterOptions::new().impersonate(&user)).client().unwrap();
     let folder = plane.control().folder().to_owned();
     let [tape, capture] = ["tape", "capture"].map(|name| folder.join(format!("audit-captures-{name}.jsonl.zst")));

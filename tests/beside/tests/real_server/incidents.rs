@@ -3,7 +3,8 @@
 
 use crate::command::{command, run};
 use crate::real_server::audit::AuditLog;
-use crate::real_server::plane::{Plane, own_plane};
+use crate::real_server::audit_captures::define;
+use crate::real_server::plane::{Plane, own_plane, user};
 use crate::real_server::sample_controller::stage::{until, wait_for};
 use listwatch::controller::{Context, Controller, Error, Outcome};
 use listwatch::http::{ClusterOptions, HttpClient, HttpTransport};
@@ -19,7 +20,6 @@ use std::thread;
 use std::time::Duration;
 
 const ROLES: &str = "rbac.authorization.k8s.io/v1/clusterroles";
-const BINDINGS: &str = "rbac.authorization.k8s.io/v1/clusterrolebindings";
 const DEFINITIONS: &str = "apiextensions.k8s.io/v1/customresourcedefinitions";
 /// How long an incident goes on.
 const WHILE: Duration = Duration::from_secs(4);
@@ -45,15 +45,7 @@ impl Scene {
 
     /// A kind with a status, and an object of it.
     fn define(&mut self) -> Resource {
-        let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-        let version = json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema },
-            "subresources": { "status": {} } });
-        let names = json!({ "plural": "shares", "singular": "share", "kind": "Share" });
-        let spec = json!({ "group": self.group, "scope": "Namespaced", "names": names, "versions": [version] });
-        let definition = json!({ "metadata": { "name": self.definition() }, "spec": spec });
-        self.plane.create_global(DEFINITIONS, &definition);
-        let shares = Resource::named(&format!("{}/v1/shares", self.group)).unwrap().in_namespace(&self.namespace);
-        until(|| self.plane.has(&shares));
+        let shares = Resource::named(&define(&mut self.plane, &self.group)).unwrap().in_namespace(&self.namespace);
         let share = json!({ "apiVersion": format!("{}/v1", self.group), "kind": "Share", "metadata": { "name": "a" } });
         self.plane.create(&shares, &share);
         shares
@@ -72,11 +64,7 @@ impl Scene {
 
     /// The cluster of a user who may do everything.
     fn user(&mut self, name: &str) -> Cluster {
-        let (namespace, api_group) = (&self.namespace, "rbac.authorization.k8s.io");
-        let role = json!({ "apiGroup": api_group, "kind": "ClusterRole", "name": "cluster-admin" });
-        let subject = json!({ "apiGroup": api_group, "kind": "User", "name": name });
-        let metadata = json!({ "name": format!("{namespace}-{name}") });
-        self.plane.create_global(BINDINGS, &json!({ "metadata": metadata, "roleRef": role, "subjects": [subject] }));
+        self.plane.bind(&format!("{}-{name}", self.namespace), "cluster-admin", &user(name));
         self.plane.cluster_of(&ClusterOptions::new().impersonate(name))
     }
 
@@ -206,16 +194,11 @@ fn the_user_that_deleted_a_definition_is_named_and_its_controller_says_what_is_n
 fn a_refusal_is_told_with_the_rule_that_was_taken_away_and_by_whom() {
     let Some(mut scene) = Scene::begin("permission") else { return };
     let (maps, jane, tape) = (scene.map(), scene.user("jane"), scene.tape("writer"));
-    let (namespace, api_group) = (scene.namespace.clone(), "rbac.authorization.k8s.io");
-    let name = format!("{namespace}-writer");
+    let name = format!("{}-writer", scene.namespace);
     let rule = |verbs: Value| json!([{ "apiGroups": [""], "resources": ["configmaps"], "verbs": verbs }]);
     let verbs = json!(["list", "watch", "patch"]);
     scene.plane.create_global(ROLES, &json!({ "metadata": { "name": name }, "rules": rule(verbs) }));
-    let role = json!({ "apiGroup": api_group, "kind": "ClusterRole", "name": name });
-    let subject = json!({ "apiGroup": api_group, "kind": "User", "name": "writer" });
-    scene
-        .plane
-        .create_global(BINDINGS, &json!({ "metadata": { "name": name }, "roleRef": role, "subjects": [subject] }));
+    scene.plane.bind(&name, &name, &user("writer"));
     let world = World::from(scene.plane.cluster_of(&ClusterOptions::new().impersonate("writer")));
     let own = maps.clone();
     let running = Running::start("writer", world, &tape, &maps, async move |cx, name| {

@@ -12,6 +12,8 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub(crate) const BINDINGS: &str = "rbac.authorization.k8s.io/v1/clusterrolebindings";
+
 type Turn = MutexGuard<'static, OnceCell<Option<ControlPlane>>>;
 
 /// A cluster, and an administrator in it.
@@ -95,6 +97,13 @@ impl Plane {
         self.created.push((resource, object["metadata"]["name"].as_str().unwrap().to_owned()));
     }
 
+    /// Gives a role to a user or an account, by a binding of this name.
+    pub(crate) fn bind(&mut self, name: &str, role: &str, subject: &Value) {
+        let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role });
+        let metadata = json!({ "name": name });
+        self.create_global(BINDINGS, &json!({ "metadata": metadata, "roleRef": role, "subjects": [subject] }));
+    }
+
     pub(crate) fn create(&self, resource: &Resource, object: &Value) -> Value {
         self.send(&Api::new(resource).create(object)).unwrap()
     }
@@ -174,6 +183,11 @@ impl Drop for Plane {
             }
         }
     }
+}
+
+/// A user, as a binding names it.
+pub(crate) fn user(name: &str) -> Value {
+    json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name })
 }
 
 /// Uid and version of each object.

@@ -17,6 +17,9 @@ pub mod deploy {}
 #[doc = include_str!("guide/offline.md")]
 pub mod offline {}
 #[doc = include_str!("guide/operate.md")]
+#[doc = "```rust,ignore"]
+#[doc = include_str!("guide/otlp.rs")]
+#[doc = "```"]
 pub mod operate {}
 #[doc = include_str!("guide/production.md")]
 pub mod production {}

@@ -27,6 +27,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) key: Key,
     pub(crate) version: u64,
     pub(crate) uid: Option<Cow<'a, str>>,
+    /// The text of `managedFields`, if it is as a server writes it; else empty.
+    managed: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -59,13 +61,14 @@ impl<'a> Outline<'a> {
         let Whole { metadata: Metadata { name, namespace, resource_version, uid } } =
             serde_json::from_str(text).ok()?;
         let (type_meta, key) = (TypeMeta::in_text(text), Key::new(namespace.as_deref(), &name));
-        Some(Self { type_meta, key, version: resource_version.as_deref().map_or(0, number), uid })
+        Some(Self { type_meta, key, version: resource_version.as_deref().map_or(0, number), uid, managed: "" })
     }
 
     /// That of an object whose text is as a server writes it.
     fn found(text: &'a str) -> Option<Self> {
         let [api_version, kind, metadata] = values(text, ["apiVersion", "kind", "metadata"])?;
-        let [name, namespace, version, uid] = values(metadata, ["name", "namespace", "resourceVersion", "uid"])?;
+        let names = ["name", "namespace", "resourceVersion", "uid", "managedFields"];
+        let [name, namespace, version, uid, managed] = values(metadata, names)?;
         let or_none = |value: &'a str| if matches!(value, "" | "null") { Some(None) } else { plain(value).map(Some) };
         let type_meta = TypeMeta {
             api_version: or_none(api_version)?.unwrap_or_default().into(),
@@ -73,7 +76,7 @@ impl<'a> Outline<'a> {
         };
         let key = Key::new(or_none(namespace)?, plain(name)?);
         let version = or_none(version)?.map_or(0, number);
-        Some(Self { type_meta, key, version, uid: or_none(uid)?.map(Cow::Borrowed) })
+        Some(Self { type_meta, key, version, uid: or_none(uid)?.map(Cow::Borrowed), managed })
     }
 
     /// That of an object with fields of other types, or of the same name.
@@ -81,7 +84,7 @@ impl<'a> Outline<'a> {
         let value: Value = serde_json::from_str(text).ok()?;
         let (key, version) = (key_of(&value)?, version_of(&value));
         let uid = value["metadata"]["uid"].as_str().map(|uid| uid.to_owned().into());
-        Some(Self { type_meta: TypeMeta::of(&value).into_owned(), key, version, uid })
+        Some(Self { type_meta: TypeMeta::of(&value).into_owned(), key, version, uid, managed: "" })
     }
 }
 
@@ -90,6 +93,13 @@ impl ObjectText {
     pub(crate) fn of(text: &str) -> Option<Self> {
         let Outline { key, version, .. } = Outline::of(text)?;
         Some(Self { key, version, text: text.into(), page: None })
+    }
+
+    /// The object without its `managedFields`, if it has a name.
+    pub(crate) fn unmanaged_of(text: &str) -> Option<Self> {
+        let Outline { key, version, managed, .. } = Outline::of(text)?;
+        let text = without_member(text, managed, "\"managedFields\"").unwrap_or_else(|| text.into());
+        Some(Self { key, version, text, page: None })
     }
 
     /// The object, if its text begins as a server sends objects of its own kinds. The rest is not looked at.
@@ -161,12 +171,8 @@ impl ObjectText {
     /// The text is JSON, but no value: a number is out of range, it has half of a surrogate pair, or more than 127
     /// levels.
     pub fn value(&self) -> Result<Value, Unreadable> {
-        self.read(&self.text)
-    }
-
-    fn read(&self, text: &str) -> Result<Value, Unreadable> {
         let mut object: Value =
-            serde_json::from_str(text).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
+            serde_json::from_str(&self.text).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
         if let (Some(page), Some(fields)) = (&self.page, object.as_object_mut()) {
             for (name, text) in page.fields() {
                 fields.entry(name).or_insert_with(|| text.into());
@@ -175,20 +181,13 @@ impl ObjectText {
         Ok(object)
     }
 
-    /// The object without its `managedFields`, which are often half of the text.
-    ///
-    /// # Errors
-    /// As [`value`](Self::value).
-    pub fn unmanaged_value(&self) -> Result<Value, Unreadable> {
-        let unmanaged = || {
-            let [metadata] = values(&self.text, ["metadata"])?;
-            let [managed] = values(metadata, ["managedFields"])?;
-            // It is a part of the text.
-            let start = (managed.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
-            let (before, behind) = (self.text.get(..start)?, self.text.get(start + managed.len()..)?);
-            (!managed.is_empty()).then(|| [before, "[]", behind].concat())
-        };
-        unmanaged().map_or_else(|| self.value(), |text| self.read(&text))
+    /// The object without its `managedFields`, which are often half of the text, if that is as a server writes it.
+    #[must_use]
+    pub fn unmanaged(self) -> Self {
+        match Self::unmanaged_of(&self.text) {
+            Some(unmanaged) => Self { page: self.page, ..unmanaged },
+            None => self,
+        }
     }
 
     /// How many bytes the text has.
@@ -264,6 +263,18 @@ impl<'a> TypeMeta<'a> {
     pub(crate) fn weight(&self) -> u64 {
         self.fields().map(|(_, text)| weight_of_text(text)).sum()
     }
+}
+
+/// A text without a member, of which `value` is the part with its value.
+fn without_member(text: &str, value: &str, name: &str) -> Option<Box<str>> {
+    let start = (value.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|_| !value.is_empty())?;
+    let (before, behind) = (text.get(..start)?, text.get(start + value.len()..)?);
+    let before = before.trim_ascii_end().strip_suffix(':')?.trim_ascii_end().strip_suffix(name)?.trim_ascii_end();
+    let rest = match before.strip_suffix(',') {
+        Some(before) => [before, behind],
+        None => [before, behind.trim_ascii_start().strip_prefix(',').unwrap_or(behind)],
+    };
+    Some(rest.concat().into())
 }
 
 /// The largest version of an API server.
@@ -373,15 +384,21 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_read_without_its_managed_fields() {
-        let read = |managed: &str| {
-            let metadata = format!(r#"{{"name":"a"{managed},"labels":{{"managedFields":"x"}}}}"#);
-            let text = format!(r#"{{"kind":"Pod","metadata":{metadata},"spec":{{"managedFields":[1]}}}}"#);
-            ObjectText::of(&text).unwrap().unmanaged_value().unwrap()
-        };
-        let (mut without, plain) = (read(r#","managedFields":[{"manager":"]","fieldsV1":{"f:a":{}}}]"#), read(""));
-        assert_eq!(without["metadata"]["managedFields"].take(), json!([]));
-        without["metadata"].as_object_mut().unwrap().remove("managedFields");
-        assert_eq!(without, plain);
+    fn an_object_goes_on_without_its_managed_fields_wherever_they_stand() {
+        let managed = r#""managedFields" : [{"manager":"],","fieldsV1":{"f:a":{}}}]"#;
+        for metadata in [
+            r#"{"name":"a",@,"labels":{"managedFields":"x"}}"#,
+            r#"{@,"name":"a"}"#,
+            r#"{ "name":"a" , @ }"#,
+            r#"{"name":"a"}"#,
+        ] {
+            let text = |managed: &str| {
+                let metadata = metadata.replace('@', managed);
+                format!(r#"{{"kind":"Pod","metadata":{metadata},"spec":{{"managedFields":[1]}}}}"#)
+            };
+            let mut expected: Value = serde_json::from_str(&text(r#""managedFields":[]"#)).unwrap();
+            expected["metadata"].as_object_mut().unwrap().remove("managedFields");
+            assert_eq!(ObjectText::of(&text(managed)).unwrap().unmanaged().value().unwrap(), expected, "{metadata}");
+        }
     }
 }

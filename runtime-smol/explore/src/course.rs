@@ -441,7 +441,12 @@ impl Course {
         let begun = calm.max(state.leases.taken());
         let (due, last, awaited) = match self.bounds.lasting {
             Some(lasting) => (calm + lasting, calm + lasting, None),
-            None => (begun.max(state.writes.last) + END, begun + ENDLESS, state.leases.awaited(state.now())),
+            None => {
+                let last = begun + ENDLESS;
+                let attempted = state.failing.attempted().map_or(begun, |attempt| (attempt + END).min(last));
+                let due = (begun.max(state.writes.last) + END).max(attempted);
+                (due, last, state.leases.awaited(state.now()))
+            }
         };
         let until = if state.failing.is_undecided() { last } else { due.min(last) };
         if state.until(awaited.map_or(until, |awaited| awaited.max(until))).is_err() {
@@ -568,6 +573,7 @@ impl Course {
             return state.failing.on_end(line);
         }
         let Some(key) = failed(line) else { return };
+        state.failing.await_attempt(now, line);
         if state.calm().is_some_and(|calm| now > calm) {
             state.failing.on_failure(key, line);
         }

@@ -1,5 +1,7 @@
 //! The keys that a program fails to reconcile, by its reports.
 
+use core::time::Duration;
+use listwatch::time::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A key that fails once may succeed at its next attempt.
@@ -12,9 +14,21 @@ pub(crate) struct Failing {
     counts: BTreeMap<String, u32>,
     /// Those that have not succeeded up to the end.
     for_ever: BTreeSet<String>,
+    /// When the last of the attempts is due that were told, also before the calm.
+    attempt: Option<Instant>,
 }
 
 impl Failing {
+    /// A controller tells when it tries a key again.
+    pub(crate) fn await_attempt(&mut self, now: Instant, line: &str) {
+        self.attempt = self.attempt.max(next_attempt(line).map(|wait| now + wait));
+    }
+
+    /// When no attempt is to come, as far as controllers have told.
+    pub(crate) fn attempted(&self) -> Option<Instant> {
+        self.attempt
+    }
+
     /// A controller tells in calm that a key has failed.
     pub(crate) fn on_failure(&mut self, key: &str, line: &str) {
         // A key that is parked has no next attempt.
@@ -55,6 +69,19 @@ pub(crate) fn failed(line: &str) -> Option<&str> {
     line.find(": failed").map(|end| &line[..end])
 }
 
+/// When the key is tried again that a line for operators tells as failed.
+fn next_attempt(line: &str) -> Option<Duration> {
+    let wait = line.split_once(", next attempt in ")?.1.split(':').next()?;
+    let digits = wait.len() - wait.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+    let (number, unit) = wait.split_at(digits);
+    let number = number.parse().ok()?;
+    match unit {
+        "s" => Some(Duration::from_secs(number)),
+        "ms" => Some(Duration::from_millis(number)),
+        _ => None,
+    }
+}
+
 /// Whether a line for operators tells of a panic.
 pub(crate) fn is_panic(line: &str) -> bool {
     line.contains(": the reconcile panicked: ") || line.contains(" panicked over ")
@@ -69,6 +96,15 @@ mod tests {
         (0..failures).for_each(|_| failing.on_failure("keep: default/a", "keep: default/a: failed: no"));
         failing.on_end(end);
         failing.for_ever().iter().cloned().collect()
+    }
+
+    #[test]
+    fn the_last_attempt_that_was_told_is_awaited() {
+        let (mut failing, now) = (Failing::default(), Instant::ZERO);
+        let lines = ["a: web/a: failed, next attempt in 82s: no", "a: web/b: failed, next attempt in 5ms: in 90s: no"];
+        lines.iter().for_each(|line| failing.await_attempt(now, line));
+        failing.await_attempt(now, "a: web/c: failed, parked until it changes: no");
+        assert_eq!(failing.attempted(), Some(now + Duration::from_secs(82)));
     }
 
     #[test]

@@ -15,12 +15,17 @@ use std::sync::Arc;
 pub(crate) struct BodyReader {
     framer: Framer,
     buffer: Vec<u8>,
+    /// Reads an object, whole or without a part.
+    reads: Reads,
     part: Part,
     /// The items of a list, or the initial events of a watch-list.
     objects: Vec<ObjectText>,
     /// The memory of the objects, and of what the pages say of them.
     weight: u64,
 }
+
+/// How an object is read from its text.
+pub(crate) type Reads = fn(&str) -> Option<ObjectText>;
 
 /// What the next frames are.
 #[derive(Clone, Debug)]
@@ -70,7 +75,12 @@ impl BodyReader {
 
     fn new(framing: Framing, part: Part) -> Self {
         let framer = Framer::new(framing, OBJECT_LIMIT);
-        Self { framer, buffer: Vec::new(), part, objects: Vec::new(), weight: 0 }
+        Self { framer, buffer: Vec::new(), reads: ObjectText::of, part, objects: Vec::new(), weight: 0 }
+    }
+
+    /// Reads each object so.
+    pub(super) fn reading(self, reads: Reads) -> Self {
+        Self { reads, ..self }
     }
 
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
@@ -92,12 +102,12 @@ impl BodyReader {
                 Frame::TooLong => return Err(object_too_long()),
                 // Nothing is known of one without a name.
                 Frame::Item(item) => {
-                    let object = str::from_utf8(item).ok().and_then(ObjectText::of);
+                    let object = str::from_utf8(item).ok().and_then(self.reads);
                     self.add(object);
                     memory.check(self.weight())?;
                 }
                 Frame::Value(event) => {
-                    let news = WatchEvent::parse(event).and_then(|event| told_by(&event));
+                    let news = WatchEvent::parse(event).and_then(|event| told_by(&event, self.reads));
                     told.extend(news.and_then(|news| self.on_event(news)));
                 }
                 frame => {
@@ -113,7 +123,7 @@ impl BodyReader {
 
     /// What a line tells, without its end, that is an event of an object as servers write it.
     pub(super) fn event(&self, line: &[u8]) -> Option<Told> {
-        if self.is_between_events() { event_in_line(line, ObjectText::of) } else { None }
+        if self.is_between_events() { event_in_line(line, self.reads) } else { None }
     }
 
     fn on_event(&mut self, news: Told) -> Option<Told> {
@@ -187,8 +197,8 @@ impl BodyReader {
         self.objects[first..].iter_mut().for_each(|item| item.page = Some(Arc::clone(&type_meta)));
         if !metadata.r#continue.is_empty() {
             let part = Part::Page(Page { first: self.objects.len(), ..Page::default() });
-            let (objects, weight) = (self.objects, self.weight);
-            let rest = Self { objects, weight, ..Self::new(Framing::List, part) };
+            let (objects, weight, reads) = (self.objects, self.weight, self.reads);
+            let rest = Self { objects, weight, reads, ..Self::new(Framing::List, part) };
             return PageEnd::Continued(metadata.r#continue, Box::new(rest));
         }
         // What kubectl saves has no version of its own.
@@ -216,28 +226,28 @@ pub(super) const EXPIRED: u16 = 410;
 
 /// What a line tells, without its end, that is an event of an object as servers write it. Its JSON is read once; `None` for
 /// any other text.
-fn event_in_line(line: &[u8], read: fn(&str) -> Option<ObjectText>) -> Option<Told> {
+fn event_in_line(line: &[u8], reads: Reads) -> Option<Told> {
     let rest = line.strip_suffix(b"}").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
     let (name, object) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
     let object = str::from_utf8(object.strip_prefix(b"\",\"object\":")?).ok()?;
-    change_of(str::from_utf8(name).ok()?, object, read)
+    change_of(str::from_utf8(name).ok()?, object, reads)
 }
 
 /// The change that an event of this type tells; `None` for an event of another type, or without an object in it.
-fn change_of(name: &str, object: &str, read: fn(&str) -> Option<ObjectText>) -> Option<Told> {
+fn change_of(name: &str, object: &str, reads: Reads) -> Option<Told> {
     let told: fn(ObjectText) -> Told = match name {
         "ADDED" | "MODIFIED" => Told::Set,
         "DELETED" => Told::Deleted,
         _ => return None,
     };
-    read(object).map(told)
+    reads(object).map(told)
 }
 
 /// What an event of a watch tells.
-pub(super) fn told_by(WatchEvent { r#type, object }: &WatchEvent<'_>) -> Option<Told> {
+pub(super) fn told_by(WatchEvent { r#type, object }: &WatchEvent<'_>, reads: Reads) -> Option<Told> {
     let value = || serde_json::from_str::<Value>(object).ok();
     match &**r#type {
-        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object, ObjectText::of),
+        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object, reads),
         "BOOKMARK" => {
             let metadata = &value()?["metadata"];
             let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";
@@ -263,7 +273,7 @@ mod tests {
             let line = format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
             assert_eq!(
                 told(&line),
-                format!("{:?}", WatchEvent::parse(line.as_bytes()).and_then(|event| told_by(&event))),
+                format!("{:?}", WatchEvent::parse(line.as_bytes()).and_then(|event| told_by(&event, ObjectText::of))),
                 "{line}"
             );
         }

@@ -1,13 +1,13 @@
 //! From the lines of a capture to what its clients were told.
 
-use super::bodies::{BodyReader, EXPIRED, PageEnd};
+use super::bodies::{BodyReader, EXPIRED, PageEnd, Reads};
 use super::change::{Observation, Told};
 use super::scope::Scope;
 use crate::capture::Data;
 use crate::capture::format::{Line, Payload, Record, RequestRecord, ResponseRecord};
 use crate::error::Fault;
 use crate::memory::Memory;
-use crate::object::number;
+use crate::object::{ObjectText, number};
 use listwatch_core::request::Verb;
 use memchr::memmem::Finder;
 use std::collections::{HashMap, HashSet};
@@ -28,6 +28,8 @@ pub(crate) struct Clients {
     pub(crate) memory: Memory,
     /// The text without which events of watches are passed over.
     pub(crate) naming: Option<Finder<'static>>,
+    /// How objects are read.
+    pub(crate) reads: Reads,
     /// How many pieces of bodies that was.
     pub(crate) passed_over: u64,
 }
@@ -60,6 +62,7 @@ impl Clients {
         Self {
             memory,
             naming: None,
+            reads: ObjectText::of,
             passed_over: 0,
             scopes: HashSet::new(),
             watched: HashSet::new(),
@@ -74,7 +77,8 @@ impl Clients {
         let memory = self.memory.anew();
         // They fitted before.
         let _fits = memory.take(self.scopes.iter().map(|scope| scope.weight()).sum());
-        Self { scopes: self.scopes, watched: self.watched, naming: self.naming, ignored, ..Self::new(memory) }
+        let Self { scopes, watched, naming, reads, .. } = self;
+        Self { scopes, watched, naming, reads, ignored, ..Self::new(memory) }
     }
 
     /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.
@@ -102,7 +106,7 @@ impl Clients {
         let answer = match &request.verb {
             Verb::List { continue_token: None, .. } => {
                 self.drop_pages(&scope);
-                Answer::Body(BodyReader::list().into())
+                Answer::Body(BodyReader::list().reading(self.reads).into())
             }
             Verb::List { continue_token: Some(token), .. } => match self.continued.remove(&scope) {
                 Some((expected, list)) if *expected == **token => Answer::Body(list.into()),
@@ -133,7 +137,7 @@ impl Clients {
             return;
         }
         if let Answer::Requested(version) = exchange.answer {
-            exchange.answer = Answer::Body(BodyReader::watch(version.is_none()).into());
+            exchange.answer = Answer::Body(BodyReader::watch(version.is_none()).reading(self.reads).into());
             let begun = version.map(|version| Told::Watching { version });
             told.extend(begun.map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
         }

@@ -9,7 +9,7 @@ use crate::capture::{Read, Reader};
 use crate::error::{CaptureError, Fault};
 use crate::file::FileCursor;
 use crate::memory::{OBJECT_LIMIT, object_too_long};
-use crate::object::TypeMeta;
+use crate::object::{ObjectText, TypeMeta};
 
 /// What clients were told, in the order of the file.
 pub(super) enum Source {
@@ -126,7 +126,7 @@ pub(super) fn next_event(
         if event.len() > OBJECT_LIMIT {
             return Err(CaptureError::new(cursor.path(), None, object_too_long()));
         }
-        if let Some(told) = WatchEvent::checked(&event).and_then(|event| told_by(&event)) {
+        if let Some(told) = WatchEvent::checked(&event).and_then(|event| told_by(&event, ObjectText::of)) {
             told.check().map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
             return Ok(Some(told));
         }

@@ -10,6 +10,7 @@ use crate::error::{CaptureError, Fault};
 use crate::file::{FileKind, LINE_LIMIT, Source as File, detect};
 use crate::history::{Clients, History, Observation, RecordedResource, ResourceState, Scope, Told};
 use crate::memory::{MOST_STATE, Memory, OBJECT_LIMIT};
+use crate::object::ObjectText;
 use core::time::Duration;
 use listwatch_core::time::WallTime;
 use memchr::memmem::Finder;
@@ -114,6 +115,17 @@ impl Timeline {
     pub fn naming(mut self, text: &str) -> Self {
         if let Source::Capture(capture) = &mut self.source {
             capture.lines.clients.naming = Some(Finder::new(text.as_bytes()).into_owned());
+        }
+        self
+    }
+
+    /// Leaves `managedFields` out of the objects of a capture, so that they take half of the memory.
+    ///
+    /// Call it before the first moment is taken.
+    #[must_use]
+    pub fn unmanaged(mut self) -> Self {
+        if let Source::Capture(capture) = &mut self.source {
+            capture.lines.clients.reads = ObjectText::unmanaged_of;
         }
         self
     }

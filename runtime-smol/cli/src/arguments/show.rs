@@ -85,7 +85,7 @@ pub(crate) struct SelectionOptions {
     #[arg(long, value_name = "TIME|DATE", value_parser = moment, help_heading = "Time")]
     pub(crate) until: Option<Moment>,
 
-    /// Print resourceVersion and managedFields among the fields that changed
+    /// Print managedFields, and resourceVersion among the fields that changed
     #[arg(long, help_heading = "Output")]
     pub(crate) all_fields: bool,
 
@@ -110,7 +110,7 @@ pub(crate) struct ShowOptions {
         long,
         value_name = "TIME|DATE|end",
         value_parser = moment,
-        conflicts_with_all = ["since", "until", "relative", "format", "user", "program", "version", "limit", "all_fields"],
+        conflicts_with_all = ["since", "until", "relative", "format", "user", "program", "version", "limit"],
         help_heading = "Time"
     )]
     pub(crate) at: Option<Moment>,

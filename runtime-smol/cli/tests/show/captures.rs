@@ -47,6 +47,14 @@ fn a_log_of_kubectl_is_told_and_so_is_yaml() {
 }
 
 #[test]
+fn objects_of_a_moment_have_managed_fields_with_all_fields_alone() {
+    let print = |options: &str| show(bundled("pods-rollout.jsonl.gz"), &format!("--at end {options}")).output();
+    assert!(print("-o json --all-fields").contains("managedFields"));
+    assert!(!print("-o json").contains("managedFields"));
+    assert_eq!(print(""), print("--all-fields"), "the table is the same");
+}
+
+#[test]
 fn options_that_do_not_fit_are_refused_with_advice() {
     let file = bundled("gap.jsonl.gz");
     for (options, advice) in [

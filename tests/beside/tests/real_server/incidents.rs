@@ -119,6 +119,7 @@ impl Drop for Running {
 
 /// What stands out in a recording.
 fn findings(recording: &Path) -> Vec<Value> {
+    keep(recording);
     let mut show = command(["show"]);
     show.arg(recording).args(["--summary", "--format", "json"]);
     let told = run(show);
@@ -126,6 +127,16 @@ fn findings(recording: &Path) -> Vec<Value> {
     let mut lines: Vec<Value> = told.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     lines.pop();
     lines
+}
+
+/// Copies a recording to the folder of `INCIDENTS_KEPT`, under the name of its test.
+fn keep(recording: &Path) {
+    if let Some(folder) = std::env::var_os("INCIDENTS_KEPT") {
+        let (thread, file) = (thread::current(), recording.file_name().unwrap());
+        let folder = Path::new(&folder).join(thread.name().unwrap().rsplit("::").next().unwrap());
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(recording, folder.join(file)).unwrap();
+    }
 }
 
 /// The finding of a kind that names a resource, or the object of that name.

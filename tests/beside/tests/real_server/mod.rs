@@ -11,6 +11,7 @@ mod crashes;
 mod definitions;
 mod drift;
 mod election;
+mod fleet;
 mod follower;
 #[cfg(target_os = "linux")]
 mod hard_day;

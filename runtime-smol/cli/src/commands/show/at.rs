@@ -40,7 +40,8 @@ pub(super) fn show_at(options: &ShowOptions, at: Moment, file: &Path) -> Result<
         ));
     }
     let filter = Filter::of(options, Duration::ZERO, Duration::MAX);
-    let Recording { mut timeline, began } = Recording::open(options, file)?.of_keys(&filter);
+    let Recording { timeline, began } = Recording::open(options, file)?.of_keys(&filter);
+    let mut timeline = if options.all_fields { timeline } else { timeline.unmanaged() };
     let until = recording::since(at, began)?;
     let mut state = State::default();
     let (end, fault) = state.read(&mut timeline, until.unwrap_or(Duration::MAX), &filter);
@@ -87,7 +88,8 @@ impl State {
             .0
             .into_values()
             .map(|Part { resource, objects }| {
-                let row = |object| Row::of(&resource.collection, object, filter, now);
+                let whole = |object: ObjectText| if options.all_fields { object } else { object.unmanaged() };
+                let row = |object| Row::of(&resource.collection, whole(object), filter, now);
                 let rows = objects.into_values().filter_map(row).collect();
                 (resource, rows)
             })
@@ -117,7 +119,7 @@ impl Row {
         meta.set_name(object.key().name());
         object.key().namespace().into_iter().for_each(|namespace| meta.set_namespace(namespace));
         meta.set_resource_version(&object.version().to_string());
-        let value = object.unmanaged_value().unwrap_or_else(|_| known::value(object.text()));
+        let value = value_of(&object);
         if !filter.is_labelled(&value) {
             return None;
         }

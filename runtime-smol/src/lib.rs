@@ -347,7 +347,7 @@ pub type SharedWorkQueue<K, L = queue::ExponentialBackoff, D = queue::Fifo> =
 #[cfg(feature = "fixed")]
 pub use listwatch_core::projection;
 pub use listwatch_core::{
-    api, cache, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time,
+    api, cache, change, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time,
     transport,
 };
 #[cfg(feature = "testing")]

@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
+#[allow(unreachable_pub, reason = "it stands in a program's own module")]
 #[path = "../../runtime-smol/src/guide/otlp.rs"]
 mod guide;
 

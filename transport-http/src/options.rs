@@ -2,11 +2,13 @@ use crate::cluster::Cluster;
 use crate::config::Kubeconfig;
 use crate::config::in_cluster;
 use crate::config::settings::{Allowed, Login, Settings};
+use crate::connect::USER_AGENT;
 use crate::error::{ConfigError, ConfigWarning};
 use crate::limits::Limits;
 use crate::secret::Secret;
 use crate::server::{OnWarning, Server};
 use crate::transport::HttpTransport;
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +37,7 @@ pub struct ClusterOptions {
     groups: Vec<String>,
     token: Option<Secret>,
     insecure: bool,
+    user_agent: Option<String>,
     service_account: PathBuf,
     env: Env,
     allowed: Allowed,
@@ -60,6 +63,7 @@ impl ClusterOptions {
             groups: Vec::new(),
             token: None,
             insecure: false,
+            user_agent: None,
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
             allowed: Allowed { prompts: std::io::stdin().is_terminal(), over_http: false },
@@ -97,6 +101,13 @@ impl ClusterOptions {
     /// Sets whether any certificate of the server is accepted, whatever the configuration says: `false` unless set.
     pub fn insecure_skip_tls_verify(mut self, skips: bool) -> Self {
         self.insecure = skips;
+        self
+    }
+
+    /// Names the program to the server, whose audit log has the name (`User-Agent`). Unless set, it is the name of its file,
+    /// as `my-operator (listwatch/0.1.0)`.
+    pub fn user_agent(mut self, name: impl Into<String>) -> Self {
+        self.user_agent = Some(name.into());
         self
     }
 
@@ -306,11 +317,12 @@ impl ClusterOptions {
         if let Some(token) = &self.token {
             self.log_in_by(token, &mut settings);
         }
+        let user_agent = self.user_agent.clone().map_or_else(|| Ok(program()), checked)?;
         let (context, namespace) = (settings.context.take(), settings.namespace.take());
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());
         let env = |name: &str| (self.env)(name);
-        let server = Server::new(settings, self.limits.clone(), self.on_warning.clone(), &env)?;
+        let server = Server::new(settings, user_agent, self.limits.clone(), self.on_warning.clone(), &env)?;
         if let Some(place) = user.filter(|_| server.sends_plaintext()) {
             warnings.push(ConfigWarning::PlainCredential { place, server: server.base.clone() });
         }
@@ -363,6 +375,22 @@ impl Cluster {
     pub fn at(url: &str) -> Result<Self, ConfigError> {
         ClusterOptions::new().at(url)
     }
+}
+
+/// The name of the program's file, with the version of this package.
+fn program() -> String {
+    let file = std::env::args_os().next().map(PathBuf::from);
+    let name = file.as_deref().and_then(Path::file_name).and_then(OsStr::to_str).unwrap_or_default();
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let name: String = name.chars().filter(is_plain).take(64).collect();
+    if name.is_empty() { USER_AGENT.to_owned() } else { format!("{name} ({USER_AGENT})") }
+}
+
+/// A name that a header can carry.
+fn checked(name: String) -> Result<String, ConfigError> {
+    let is_printable = !name.is_empty() && name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let message = "the user agent has to be printable ASCII, such as my-operator/1.2";
+    if is_printable { Ok(name) } else { Err(ConfigError::new(message.to_owned())) }
 }
 
 impl HttpTransport {

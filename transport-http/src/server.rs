@@ -1,7 +1,7 @@
 use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
-use crate::connect::{Dialer, ProxyRule, SystemResolver, Tls, USER_AGENT, Veil, is_loopback, proxy_credentials};
+use crate::connect::{Dialer, ProxyRule, SystemResolver, Tls, Veil, is_loopback, proxy_credentials};
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::permits::{Limit, Permits};
@@ -24,6 +24,7 @@ pub(crate) struct Server {
     /// TLS with the proxy.
     proxy_tls: Option<Tls>,
     pub(crate) auth: Auth,
+    user_agent: String,
     pub(crate) limits: Limits,
     /// The open lists and single requests.
     pub(crate) requests: Arc<Permits>,
@@ -45,6 +46,7 @@ pub(crate) struct Session {
 impl Server {
     pub(crate) fn new(
         settings: Settings,
+        user_agent: String,
         limits: Limits,
         on_warning: Option<OnWarning>,
         env: &dyn Fn(&str) -> Option<String>,
@@ -65,7 +67,8 @@ impl Server {
         let requests = Permits::new(Limit { what: "requests", most, option: "max_requests", wait });
         let most = limits.max_watches;
         let watches = Permits::new(Limit { what: "watches", most, option: "max_watches", wait });
-        let found = Self { base, authority, proxy, tls, proxy_tls, auth, limits, requests, watches, on_warning };
+        let found =
+            Self { base, authority, proxy, tls, proxy_tls, auth, user_agent, limits, requests, watches, on_warning };
         found.check()?;
         Ok(found)
     }
@@ -123,7 +126,7 @@ impl Server {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(self.proxy.clone())
-            .user_agent(USER_AGENT)
+            .user_agent(&self.user_agent)
             .accept_encoding("")
             .max_idle_connections(1)
             .timeout_connect(Some(self.limits.connect_timeout))

@@ -5,7 +5,6 @@ use crate::request::{PercentEncoded, Resource};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use serde::de::DeserializeOwned;
@@ -34,15 +33,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug)]
 #[must_use]
 pub struct Api<T> {
-    path: Arc<str>,
+    resource: Resource,
     subresource: Option<&'static str>,
     types: PhantomData<fn() -> T>,
 }
 
 impl<T> Api<T> {
-    /// The requests for a collection, of one namespace if `resource` names one. The resource's selectors are ignored.
+    /// The requests for a collection, of one namespace if `resource` names one. Its selectors are those of
+    /// [`list`](Self::list).
     pub fn new(resource: &Resource) -> Self {
-        Self { path: resource.path().into(), subresource: None, types: PhantomData }
+        Self { resource: resource.clone(), subresource: None, types: PhantomData }
     }
 
     /// The status subresource: a change through it touches the status alone.
@@ -57,7 +57,7 @@ impl<T> Api<T> {
 
     /// Another subresource, which is read as `U`.
     pub fn subresource<U>(&self, name: &'static str) -> Api<U> {
-        Api { path: self.path.clone(), subresource: Some(name), types: PhantomData }
+        Api { resource: self.resource.clone(), subresource: Some(name), types: PhantomData }
     }
 
     /// Deletes an object. The body of the answer, the last state or a `Status`, is not read.
@@ -81,12 +81,12 @@ impl<T> Api<T> {
 
     /// The path of an object, or of the collection.
     fn target(&self, name: Option<&str>) -> Result<String, ApiError> {
-        let Some(name) = name else { return Ok((*self.path).to_owned()) };
+        let Some(name) = name else { return Ok(self.resource.path().to_owned()) };
         // Each of these would be another path.
         if matches!(name, "" | "." | "..") {
             return Err(ApiError::Unwritable(format!("`{name}` is no name of an object")));
         }
-        let object = format!("{}/{}", self.path, PercentEncoded(name));
+        let object = format!("{}/{}", self.resource.path(), PercentEncoded(name));
         Ok(self.subresource.map_or_else(|| object.clone(), |part| format!("{object}/{part}")))
     }
 }
@@ -97,10 +97,14 @@ impl<T: DeserializeOwned> Api<T> {
         ApiCall::new(self.target(Some(name)).map(|path| ApiRequest::new(Method::Get, path)), call::object)
     }
 
-    /// Lists the collection, or a page of it. Selectors, a limit and a continue token go into the query
+    /// Lists what the selectors of the resource select, or a page of it: a limit and a continue token go into the query
     /// ([`ApiCall::with_query`]). To follow a collection, use an [`Informer`](crate::Informer).
     pub fn list(&self) -> ApiCall<ObjectList<T>> {
-        ApiCall::new(self.target(None).map(|path| ApiRequest::new(Method::Get, path)), call::list)
+        let call = ApiCall::new(self.target(None).map(|path| ApiRequest::new(Method::Get, path)), call::list);
+        let (labels, fields) = (self.resource.label_selector(), self.resource.field_selector());
+        let selectors = [("labelSelector", labels), ("fieldSelector", fields)];
+        let selectors = selectors.into_iter().filter_map(|(name, text)| Some((name, text?)));
+        selectors.fold(call, |call, (name, text)| call.with_query(name, text))
     }
 
     /// Creates an object.

@@ -42,6 +42,13 @@ fn refused(code: u16, body: &str) -> ApiError {
 }
 
 #[test]
+fn a_list_has_the_selectors_of_its_resource() {
+    let resource = Resource::new("/api/v1/pods").with_label_selector("app=a b").with_field_selector("spec.nodeName=n");
+    let request = Api::<Value>::new(&resource).list().with_query("limit", "5").request().unwrap().to_string();
+    assert_eq!(request, "/api/v1/pods?labelSelector=app%3Da%20b&fieldSelector=spec.nodeName%3Dn&limit=5");
+}
+
+#[test]
 fn each_request_says_what_it_does() {
     let (object, json) = (json!({ "a": 1 }), "application/json");
     let (pods, body) = (pods(), r#"{"a":1}"#);

@@ -47,10 +47,14 @@ struct Stream {
     /// The states that came behind a later version: in this reading of the log, and in the one before.
     late: BTreeMap<u64, (Key, Box<str>)>,
     earlier: BTreeMap<u64, (Key, Box<str>)>,
+    /// The states that wait for an earlier one, so that no state is told before the answer that shows it.
+    waiting: BTreeMap<u64, (Key, Box<str>)>,
 }
 
 /// The most resources of a log, each of which has a watch that is open up to the end.
 const MOST_STREAMS: usize = 10_000;
+/// The most states of a resource that wait for an earlier one.
+const MOST_WAITING: usize = 256;
 /// The most memory of keys and states, and from which on states are not kept.
 const MOST_HELD: u64 = 2 << 30;
 const MOST_TEXT: u64 = 1 << 30;
@@ -88,6 +92,10 @@ impl States {
 
     /// Ends the watches, and the capture.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
+        for (name, mut stream) in core::mem::take(&mut self.streams) {
+            self.catch_up(&mut stream, u64::MAX)?;
+            self.streams.insert(name, stream);
+        }
         let mut watches = self.streams.values().filter_map(|stream| stream.watch);
         watches.try_for_each(|watch| self.out.end(watch, End::by_client()))?;
         self.out.finish()
@@ -161,8 +169,8 @@ impl States {
         }
         if version > stream.version {
             stream.types = ["apiVersion", "kind"].map(|name| object[name].clone());
-            self.catch_up(stream, version)?;
-            return self.show(stream, version, key, text);
+            stream.waiting.insert(version, (key, text));
+            return self.show_due(stream);
         }
         self.late += 1;
         if stream.gone.get(&key).is_none_or(|uid| object["metadata"]["uid"] != **uid) {
@@ -172,10 +180,27 @@ impl States {
         Ok(())
     }
 
-    /// Shows the states before a version that another reading of the log has found behind it.
+    /// Shows the states that wait for none, or for one for too long.
+    fn show_due(&mut self, stream: &mut Stream) -> Result<(), Fault> {
+        if let Some((last, _)) = stream.waiting.last_key_value().filter(|_| stream.waiting.len() > MOST_WAITING) {
+            return self.catch_up(stream, last + 1);
+        }
+        while let Some(first) = stream.waiting.first_entry() {
+            if stream.earlier.range(..first.key()).next().is_some() {
+                break;
+            }
+            let (version, (key, text)) = first.remove_entry();
+            self.show(stream, version, key, text)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the states before a version that wait, and those that another reading of the log has found behind them.
     fn catch_up(&mut self, stream: &mut Stream, version: u64) -> Result<(), Fault> {
         let later = stream.earlier.split_off(&version);
-        let before = core::mem::replace(&mut stream.earlier, later);
+        let mut before = core::mem::replace(&mut stream.earlier, later);
+        let later = stream.waiting.split_off(&version);
+        before.extend(core::mem::replace(&mut stream.waiting, later));
         before.into_iter().try_for_each(|(version, (key, text))| self.show(stream, version, key, text))
     }
 
@@ -188,6 +213,7 @@ impl States {
             }
         };
         stream.version = version;
+        stream.earlier.remove(&version);
         stream.gone.remove(&key);
         let old = stream.shown.remove(&key);
         let kind = if old.is_some() { "MODIFIED" } else { "ADDED" };

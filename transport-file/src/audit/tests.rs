@@ -295,6 +295,21 @@ fn versions_out_of_order_find_their_places() {
 }
 
 #[test]
+fn a_state_is_told_behind_the_request_whose_answer_shows_it() {
+    let log = Converted::of_events(&[
+        event(1, "update", &of("a"), map("a", 10, json!({}))),
+        event(2, "update", &of("a"), map("a", 13, json!({}))),
+        event(3, "patch", &of("b"), map("b", 12, json!({}))),
+        event(4, "delete", &of("a"), success()),
+    ]);
+    assert_eq!(log.changes(), ["+web/a@10", "+web/b@12", "~web/a@13", "-web/a@14"]);
+    let text = std::fs::read_to_string(log.capture()).unwrap();
+    let place = |words: &str| text.lines().position(|line| line.contains(words)).unwrap();
+    let told = text.lines().position(|line| line.contains("ADDED") && line.contains(r#""b""#)).unwrap();
+    assert!(place("PATCH") < told && told < place("DELETE\""), "{text}");
+}
+
+#[test]
 fn the_last_stage_counts_and_a_write_without_one_has_no_answer() {
     let received = |event: Value| with(with(event, "stage", json!("RequestReceived")), "responseObject", Value::Null);
     let [create, update, ..] = &writes()[..] else { panic!() };

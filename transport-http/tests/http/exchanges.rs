@@ -1,10 +1,12 @@
 //! Plain requests, against a server that a test writes out byte by byte.
 
 use super::support::{CHUNKED, Client, EMPTY, ID, PATIENCE, Server, header, send};
+use listwatch_core::api::Api;
 use listwatch_core::reflector::Failure;
 use listwatch_core::request::{Request, RequestId, Verb};
 use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};
 use listwatch_core::{ListerWatcher, Resource};
+use listwatch_transport_http::ClusterOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -26,9 +28,27 @@ fn a_request_asks_for_what_it_says_and_for_nothing_else() {
     let mut lines: Vec<&str> = head.lines().collect();
     lines.sort_unstable();
     let host = format!("host: {}", server.address);
-    let agent = concat!("user-agent: listwatch/", env!("CARGO_PKG_VERSION"));
+    let program = std::env::args().next().unwrap().to_ascii_lowercase();
+    let program = program.rsplit('/').next().unwrap();
+    let agent = format!("user-agent: {program} (listwatch/{})", env!("CARGO_PKG_VERSION"));
     let target = "get /api/v1/pods?watch=1&allowwatchbookmarks=true&resourceversion=5 http/1.1";
-    assert_eq!(lines, ["", "accept-encoding: identity", "accept: application/json", target, &host, agent]);
+    assert_eq!(lines, ["", "accept-encoding: identity", "accept: application/json", target, &host, &agent]);
+}
+
+#[test]
+fn a_program_names_itself_to_the_server() {
+    let (heads, asked) = mpsc::channel();
+    let server = Server::of(move |mut connection, head| {
+        heads.send(head).unwrap();
+        send(&mut connection, EMPTY);
+    });
+    let cluster = ClusterOptions::new().user_agent("my-operator/1.2 (x)").at(&server.url()).unwrap();
+    let _answer = Api::<serde_json::Value>::new(&Resource::new("/api/v1/pods")).list().send(&cluster.client().unwrap());
+    assert_eq!(header(&asked.recv().unwrap(), "user-agent"), Some("my-operator/1.2 (x)"));
+    for name in ["", "ü", "a\r\nx: y"] {
+        let error = ClusterOptions::new().user_agent(name).at(&server.url()).unwrap_err().to_string();
+        assert!(error.contains("the user agent has to be printable ASCII"), "{error}");
+    }
 }
 
 #[test]

@@ -9,6 +9,8 @@ use serde_json::json;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::Duration;
 
 /// A terminal on which the command shows a file.
 struct Shown {
@@ -76,6 +78,22 @@ fn a_signal_ends_it_and_the_terminal_is_as_it_was() {
     shown.wait_for("whole");
     kill_process(Pid::from_child(&shown.child), Signal::TERM).unwrap();
     assert!(shown.end().success());
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let file = capture();
+    let mut shown = Shown::of(&file);
+    shown.wait_for("whole");
+    drop(shown.screen);
+    for _ in 0..1_000 {
+        if shown.child.try_wait().unwrap().is_some() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    shown.child.kill().unwrap();
+    panic!("it goes on without a terminal");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::command::command;
 use crate::watch::tables::{Tables, pod, server};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
@@ -12,6 +13,8 @@ use unicode_width::UnicodeWidthStr;
 /// A terminal of so many columns: its screen, and the end of a program.
 pub(crate) fn terminal(columns: u16) -> (File, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    // A program that had the screen itself would never see it go.
+    fcntl_setfd(&terminal, FdFlags::CLOEXEC).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let size = Winsize { ws_row: 25, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };

@@ -140,10 +140,6 @@ impl Plane {
     /// What the server has of a collection: for each key, uid and version.
     pub(crate) fn list(&self, resource: &Resource) -> State {
         let list = Api::<Value>::new(resource).list();
-        let list =
-            resource.label_selector().into_iter().fold(list, |list, labels| list.with_query("labelSelector", labels));
-        let list =
-            resource.field_selector().into_iter().fold(list, |list, fields| list.with_query("fieldSelector", fields));
         state_of(&self.send(&list).unwrap().items)
     }
 

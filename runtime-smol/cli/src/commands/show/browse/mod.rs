@@ -19,6 +19,8 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::Duration;
 use view::{Flow, Reading, View};
 
@@ -46,11 +48,21 @@ pub(in crate::commands) fn browse(options: &BrowseOptions) -> Result<(), Command
     let mut stop = stop(&Clock::real(), None).map_err(CommandError::Signals)?;
     let file = options.selection.file.clone();
     let mut browser = Browser { timeline: recording.timeline, teller, view, began, file, ends: Vec::new() };
+    let events = events()?;
     let mut terminal = ratatui::try_init().map_err(CommandError::Output)?;
     let is_stopped = || smol::block_on(smol::future::poll_once(&mut stop)).is_some();
-    let browsed = browser.run(&mut terminal, is_stopped);
+    let browsed = browser.run(&mut terminal, &events, is_stopped);
     ratatui::restore();
     browsed.map_err(CommandError::Output)
+}
+
+/// The keys and the changes of the size, read by a thread that ends with the program: once the terminal is gone, a read
+/// of it never returns.
+fn events() -> Result<Receiver<Event>, CommandError> {
+    let (told, events) = mpsc::channel();
+    let tell = move || while event::read().is_ok_and(|event| told.send(event).is_ok()) {};
+    thread::Builder::new().name("keys".to_owned()).spawn(tell).map_err(CommandError::Output)?;
+    Ok(events)
 }
 
 struct Browser {
@@ -65,17 +77,21 @@ struct Browser {
 }
 
 impl Browser {
-    fn run(&mut self, terminal: &mut DefaultTerminal, mut is_stopped: impl FnMut() -> bool) -> io::Result<()> {
+    fn run(
+        &mut self,
+        terminal: &mut DefaultTerminal,
+        events: &Receiver<Event>,
+        mut is_stopped: impl FnMut() -> bool,
+    ) -> io::Result<()> {
         let file = Printable::new(&self.file.display().to_string()).to_string();
-        while !is_stopped() {
+        while !is_stopped() && io::stdout().is_terminal() {
             let is_going = self.view.reading == Reading::Going;
             if is_going {
                 self.read();
             }
             terminal.draw(|frame| screen::draw(frame, &mut self.view, &file))?;
             let wait = if is_going { Duration::ZERO } else { TICK };
-            if event::poll(wait)?
-                && let Event::Key(key) = event::read()?
+            if let Ok(Event::Key(key)) = events.recv_timeout(wait)
                 && key.kind != KeyEventKind::Release
                 && self.view.handle_key(key) == Flow::Leave
             {

@@ -8,6 +8,7 @@
 //! | what happens where fixed memory is full | `parts.rs` |
 //! | up to which version the cache has every change | `progress.rs` |
 //! | the start from a saved state | `restore.rs` |
+//! | which objects are kept, if not all | `selection.rs` |
 //! | what is told: events, the status, the first state | `event.rs`, `status.rs`, `synced.rs` |
 //! | subscribers of a store, and what they are told | `subscriber.rs`, `subscription.rs` |
 //! | the informer together with a transport | `driver.rs` |
@@ -22,6 +23,8 @@ mod parts;
 mod progress;
 mod response;
 mod restore;
+#[cfg(feature = "json")]
+mod selection;
 mod status;
 #[cfg(feature = "json")]
 mod subscriber;
@@ -41,6 +44,7 @@ pub use status::InformerStatus;
 pub use {
     driver::Driver,
     event::Event,
+    selection::Selection,
     subscriber::{Subscriber, SubscriberSynced},
     subscription::{Subscription, Told},
     synced::{NotSynced, SyncTracker, Synced},

@@ -392,7 +392,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     }
 
     /// Queues a deletion that the watch reported.
-    fn try_delete(&mut self, object: D::Object) -> Result<(), M::Full<D::Object>> {
+    pub(super) fn try_delete(&mut self, object: D::Object) -> Result<(), M::Full<D::Object>> {
         let Self { cache, fifo, .. } = self;
         cache.read(|objects| fifo.try_delete(object, objects))
     }

@@ -7,6 +7,7 @@ use core::task::Poll;
 use core::time::Duration;
 use std::format;
 use std::string::{String, ToString};
+use std::vec;
 use std::vec::Vec;
 
 mod back_in_time;
@@ -15,6 +16,7 @@ mod decoding;
 mod pressure;
 mod relists;
 mod restored;
+mod selection;
 #[cfg(feature = "std")]
 mod shared;
 mod status;

@@ -16,6 +16,10 @@ impl Reflector {
     pub(super) fn synchronize(&mut self) {
         self.began = self.now;
         self.is_partial = false;
+        if self.keeps_none {
+            let one = Verb::List { limit: Some(1), continue_token: None, resource_version: None };
+            return self.request(Purpose::List(Pages::default()), one);
+        }
         if self.config.watch_list && self.server.may_stream(self.now) {
             let resource_version = self.requested_version();
             return self.request_watch(Purpose::Stream(None), resource_version, true);
@@ -93,7 +97,7 @@ impl Reflector {
         }
         let Some(Call { purpose: Purpose::List(pages), .. }) = self.call_mut() else { return Step::Nothing };
         let version = pages.oldest(version);
-        if !continue_token.is_empty() {
+        if !continue_token.is_empty() && !self.keeps_none {
             return self.on_page_end(continue_token);
         }
         self.complete(&version);

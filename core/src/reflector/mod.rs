@@ -93,6 +93,8 @@ pub struct Reflector {
     /// The saved state that the version is of.
     resume: Option<Resume>,
     server: Server,
+    /// No object is kept, so no more than one is listed.
+    keeps_none: bool,
     delays: RetryDelays,
     /// Since the state was read, a watch broke or ended before its time, or a request was not answered.
     interrupted: bool,
@@ -147,6 +149,7 @@ impl Reflector {
             is_partial: false,
             resume: None,
             server: Server::default(),
+            keeps_none: false,
             delays: config.backoff.delays(config.seed.unwrap_or_default()).spread_over(config.reconnect_jitter),
             interrupted: false,
             outage: None,
@@ -249,6 +252,28 @@ impl Reflector {
         if let Activity::Waiting { then, .. } = &mut self.activity {
             *then = Then::Relist;
         }
+    }
+
+    /// Requests another part of the same objects from now on; with `keeps_none`, one object.
+    #[cfg(feature = "json")]
+    pub(crate) fn set_part(&mut self, resource: Resource, keeps_none: bool) {
+        (self.resource, self.keeps_none) = (resource, keeps_none);
+    }
+
+    /// Reads the most recent state at once, or after the delay that runs.
+    #[cfg(feature = "json")]
+    pub(crate) fn reread(&mut self, now: Instant) -> Step {
+        self.now = self.now.max(now);
+        self.versions.most_recent = true;
+        match &mut self.activity {
+            Activity::Idle | Activity::Stopped => return Step::Nothing,
+            Activity::Waiting { then, .. } => *then = Then::Relist,
+            Activity::Requesting(_) | Activity::Held => {
+                self.abandon();
+                self.synchronize();
+            }
+        }
+        Step::Discard
     }
 
     /// Begins the jitter anew with `seed`, unless the configuration names one, or the reflector was started. Returns

@@ -30,6 +30,7 @@ pub struct Resource {
     path: SharedText,
     labels: Option<SharedText>,
     fields: Option<SharedText>,
+    shards: Option<SharedText>,
     metadata_only: bool,
     as_table: bool,
     kind: Option<OfKind>,
@@ -57,6 +58,7 @@ impl Resource {
             path: SharedText::constant(path),
             labels: selector(labels),
             fields: selector(fields),
+            shards: None,
             metadata_only: false,
             as_table: false,
             kind: None,
@@ -102,6 +104,11 @@ impl Resource {
         self.fields.as_deref()
     }
 
+    /// The shard selector.
+    pub fn shard_selector(&self) -> Option<&str> {
+        self.shards.as_deref()
+    }
+
     /// Whether only metadata is requested.
     pub fn is_metadata_only(&self) -> bool {
         self.metadata_only
@@ -117,7 +124,7 @@ impl Resource {
 impl Resource {
     /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
     pub fn new(path: &str) -> Self {
-        Self { path: path.into(), labels: None, fields: None, metadata_only: false, as_table: false, kind: None }
+        Self { path: path.into(), ..Self::constant("", "", "") }
     }
 
     /// The collection of all objects with this name in the API: version and plural, `v1/pods`, with the group before
@@ -183,13 +190,20 @@ impl Resource {
         self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
         self
     }
+
+    /// Selects objects by the hash of their uid or namespace, as in `shardRange(object.metadata.uid, '0x…', '0x…')`; an empty
+    /// selector selects all. The parameter `shardSelector` is alpha in Kubernetes 1.36: other servers ignore it, and send all.
+    pub fn with_shard_selector(mut self, selector: &str) -> Self {
+        self.shards = Some(selector.into()).filter(|_| !selector.is_empty());
+        self
+    }
 }
 
 impl Resource {
     /// What makes two resources the same.
-    fn parts(&self) -> (&str, Option<&str>, Option<&str>, [bool; 2]) {
-        let Self { path, labels, fields, metadata_only, as_table, kind: _ } = self;
-        (path, labels.as_deref(), fields.as_deref(), [*metadata_only, *as_table])
+    fn parts(&self) -> (&str, [Option<&str>; 3], [bool; 2]) {
+        let Self { path, labels, fields, shards, metadata_only, as_table, kind: _ } = self;
+        (path, [labels, fields, shards].map(Option::as_deref), [*metadata_only, *as_table])
     }
 }
 

@@ -28,10 +28,11 @@ impl Request {
         let number = |name: &str| value(name).and_then(|value| value.parse::<u32>().ok());
         let flag = |name: &str| matches!(value(name).as_deref(), Some("1" | "true"));
         let version = || value("resourceVersion").as_deref().map(Version::from);
-        let (labels, fields) = (value("labelSelector"), value("fieldSelector"));
+        let selector = |name: &str| value(name).unwrap_or_default();
         let resource = Resource::new(path)
-            .with_label_selector(labels.as_deref().unwrap_or_default())
-            .with_field_selector(fields.as_deref().unwrap_or_default());
+            .with_label_selector(&selector("labelSelector"))
+            .with_field_selector(&selector("fieldSelector"))
+            .with_shard_selector(&selector("shardSelector"));
         let resource = match value("includeObject").as_deref() {
             Some("Object") => resource.as_table(),
             Some("Metadata") => resource.as_table().metadata_only(),
@@ -135,6 +136,7 @@ impl<'a, 'b> QueryString<'a, 'b> {
         let mut query = Self { f, separator: '?' };
         query.text("labelSelector", resource.label_selector())?;
         query.text("fieldSelector", resource.field_selector())?;
+        query.text("shardSelector", resource.shard_selector())?;
         match (resource.is_table(), resource.is_metadata_only()) {
             (true, false) => query.pair("includeObject", "Object")?,
             (true, true) => query.pair("includeObject", "Metadata")?,

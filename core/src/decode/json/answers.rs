@@ -5,11 +5,12 @@ use super::decoder::Decoder;
 use super::list::ListMeta;
 use super::metadata::DecodeOptions;
 use super::status::Status;
-use crate::framing::{Buffer, Frame, Framer, Framing};
-use crate::object::{Key, Object, ObjectHandle};
+use crate::framing::{Buffer, EventType, Frame, Framer, Framing};
+use crate::object::{Key, Meta, Object, ObjectHandle};
 use crate::request::Query;
 use crate::transport::ResponseHead;
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use serde::de::DeserializeOwned;
@@ -24,7 +25,11 @@ pub struct Json<T: FromJson> {
     decoder: Decoder,
     state: T::State,
     target: PhantomData<fn() -> T>,
+    keeps: Option<Keeps>,
 }
+
+/// Whether an object is kept.
+pub(crate) type Keeps = Arc<dyn Fn(&Meta) -> bool + Send + Sync>;
 
 impl<T: FromJson> Json<T> {
     /// A decoder of `T` with these options.
@@ -36,12 +41,40 @@ impl<T: FromJson> Json<T> {
     /// [`Packer`](super::Packer).
     pub fn with_state(options: DecodeOptions, state: T::State) -> Self {
         let frames = Frames::new(Framing::List, options.frame_limit);
-        Self { frames, decoder: Decoder::new(options), state, target: PhantomData }
+        Self { frames, decoder: Decoder::new(options), state, target: PhantomData, keeps: None }
     }
 
     /// The options.
     pub fn options(&self) -> DecodeOptions {
         self.decoder.options()
+    }
+
+    /// Passes on the objects for which `keeps` is true.
+    pub(crate) fn set_keeps(&mut self, keeps: Keeps) {
+        self.keeps = Some(keeps);
+    }
+
+    /// The part as it is passed on. The change of an object that is not kept is its deletion, as where an object leaves the
+    /// selection of a server. Its creation says nothing.
+    fn kept(&self, part: Part<ObjectHandle<T>>) -> Option<Part<ObjectHandle<T>>> {
+        let Some(keeps) = &self.keeps else { return Some(part) };
+        match part {
+            Part::Item(object) => keeps(object.meta()).then_some(Part::Item(object)),
+            Part::Event(event_type, object) if !keeps(object.meta()) => {
+                (event_type != EventType::Added).then_some(Part::Event(EventType::Deleted, object))
+            }
+            part => Some(part),
+        }
+    }
+
+    fn decoded(&mut self) -> Option<Part<ObjectHandle<T>>> {
+        let Self { frames, decoder, state, .. } = self;
+        let mut made = |Object { meta, value }| Object { meta, value: T::from_json(value, state) };
+        frames.next_part(|content| match content {
+            Content::Item(item, list) => Some(decoder.item_part(item, list, &mut made)),
+            Content::Event(event) => Some(decoder.event_part(event, &mut made)),
+            Content::Row(..) | Content::Field(..) => None,
+        })
     }
 }
 
@@ -67,13 +100,12 @@ impl<T: FromJson> Decode for Json<T> {
     }
 
     fn next_part(&mut self) -> Option<Part<ObjectHandle<T>>> {
-        let Self { frames, decoder, state, .. } = self;
-        let mut made = |Object { meta, value }| Object { meta, value: T::from_json(value, state) };
-        frames.next_part(|content| match content {
-            Content::Item(item, list) => Some(decoder.item_part(item, list, &mut made)),
-            Content::Event(event) => Some(decoder.event_part(event, &mut made)),
-            Content::Row(..) | Content::Field(..) => None,
-        })
+        loop {
+            let part = self.decoded()?;
+            if let Some(part) = self.kept(part) {
+                return Some(part);
+            }
+        }
     }
 
     fn finish(&mut self) -> Ending<'_> {

@@ -1,7 +1,7 @@
 use super::page::{Row, Start, page};
 use super::{AuditConfig, AuditError, AuditReport, Difference};
 use crate::api::{ApiCall, ApiError, ApiRequest, ApiResponse, ObjectList};
-use crate::object::{Key, Version, compare_versions, digits};
+use crate::object::{Key, Uid, Version, compare_versions, digits};
 use crate::request::Resource;
 use crate::time::Instant;
 use crate::transport::TransportError;
@@ -226,10 +226,13 @@ impl Audit {
     }
 
     fn on_row(&mut self, store: &(impl Replica + ?Sized), row: Row) {
-        let Some((key, version)) = row.into_parts() else {
+        let Some((key, version, uid)) = row.into_parts() else {
             self.unnamed += usize::from(!self.is_confirming());
             return;
         };
+        if !store.keeps(&key, &uid) {
+            return;
+        }
         if self.is_confirming() {
             if self.lacking.get(&key) == Some(&version) {
                 self.confirmed.insert(key, version);
@@ -419,4 +422,9 @@ pub trait Replica {
 
     /// The version of the object's last state that could not be decoded, if there was one.
     fn undecodable(&self, key: &Key) -> Option<Version>;
+
+    /// Whether the store is to have this object.
+    fn keeps(&self, _key: &Key, _uid: &Uid) -> bool {
+        true
+    }
 }

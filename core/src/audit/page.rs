@@ -1,6 +1,6 @@
 use super::AuditConfig;
 use crate::api::{Api, ApiCall, ObjectList};
-use crate::object::{Key, Version};
+use crate::object::{Key, Uid, Version};
 use crate::request::{Request, Resource, Verb};
 use alloc::format;
 use alloc::string::String;
@@ -19,14 +19,15 @@ struct RowMeta {
     name: String,
     namespace: Option<String>,
     resource_version: String,
+    uid: String,
 }
 
 impl Row {
-    /// The key and the version; `None` of an item without a name.
-    pub(super) fn into_parts(self) -> Option<(Key, Version)> {
-        let RowMeta { name, namespace, resource_version } = self.metadata;
+    /// The key, the version and the uid; `None` of an item without a name.
+    pub(super) fn into_parts(self) -> Option<(Key, Version, Uid)> {
+        let RowMeta { name, namespace, resource_version, uid } = self.metadata;
         let key = Key::new(namespace.as_deref(), &name);
-        (!name.is_empty()).then(|| (key, Version::from(&*resource_version)))
+        (!name.is_empty()).then(|| (key, Version::from(&*resource_version), Uid::from(&*uid)))
     }
 }
 

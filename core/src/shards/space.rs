@@ -59,6 +59,14 @@ impl ShardSpace {
         self.of_text(namespace.unwrap_or_default())
     }
 
+    /// The shard of an object; `None` of one without a uid, if uids divide objects.
+    pub fn of_object(self, namespace: Option<&str>, uid: Option<&Uid>) -> Option<u16> {
+        match self.by {
+            ShardBy::Uid => uid.map(|uid| self.of_uid(uid)),
+            ShardBy::Namespace => Some(self.of_namespace(namespace)),
+        }
+    }
+
     fn of_text(self, text: &str) -> u16 {
         ((u128::from(fnv_1a(text)) * u128::from(self.count)) >> u64::BITS) as u16
     }
@@ -69,8 +77,8 @@ impl ShardSpace {
         begin(shard)..begin(shard + 1)
     }
 
-    /// The `shardSelector` of these shards, which are in ascending order: neighbours are one range. Empty for no shards, as
-    /// no selector selects nothing.
+    /// The `shardSelector` of these shards, which are in ascending order: neighbours are one range. An empty selector would
+    /// select all objects, so that of no shards is a range of one hash.
     pub fn selector(self, shards: impl IntoIterator<Item = u16>) -> String {
         let mut ranges: alloc::vec::Vec<Range<u128>> = alloc::vec::Vec::new();
         for shard in shards.into_iter().filter(|shard| *shard < self.count) {
@@ -79,6 +87,9 @@ impl ShardSpace {
                 Some(last) if last.end == hashes.start => last.end = hashes.end,
                 _ => ranges.push(hashes),
             }
+        }
+        if ranges.is_empty() {
+            ranges.push(0..1);
         }
         let range =
             |it: &Range<u128>| format!("shardRange({}, '0x{:016x}', '0x{:016x}')", self.by.path(), it.start, it.end);
@@ -164,6 +175,7 @@ mod tests {
         let selector = "shardRange(object.metadata.uid, '0x0000000000000000', '0x4000000000000000') || \
                         shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')";
         assert_eq!(space.selector([0, 2, 3]), selector);
-        assert_eq!(space.selector([]), "");
+        let none = "shardRange(object.metadata.uid, '0x0000000000000000', '0x0000000000000001')";
+        assert_eq!(space.selector([]), none);
     }
 }

@@ -154,6 +154,14 @@ impl SimulatedCluster {
         self.with_kind(T::API_VERSION, T::KIND, T::PLURAL, T::NAMESPACED)
     }
 
+    /// Lets lists and watches select objects by the hash of their uid or namespace, as a server with the feature gate
+    /// `ShardedListAndWatch` does. Without it, the parameter `shardSelector` is ignored.
+    #[must_use]
+    pub fn with_shard_selectors(self) -> Self {
+        self.shared().with(|inside| inside.server.selects_shards = true);
+        self
+    }
+
     /// Creates an object as it is given, with its status, and with its uid if it has one. A namespaced object without a
     /// namespace goes to `default`.
     ///

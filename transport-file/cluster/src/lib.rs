@@ -39,6 +39,7 @@ mod rules;
 mod schema;
 mod selector;
 mod server;
+mod shard;
 mod shared;
 mod store;
 mod target;

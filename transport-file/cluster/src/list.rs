@@ -36,7 +36,7 @@ pub(super) fn list(cache: &Cache<'_>, kind: &ServedKind, target: &Target, form: 
         let remaining = (!selection.is_filtered()).then_some(count);
         (Page { version: Some(revision), start: relative(&start) }.token(), remaining)
     });
-    Ok(body(kind, form, revision, rest, &items))
+    Ok(body(kind, form, &metadata(revision, rest, &selection), &items))
 }
 
 /// What all keys of a list begin with, which its tokens leave out.
@@ -112,18 +112,20 @@ fn cut<'s>(
     (selected.iter().map(|(_, object)| **object).collect(), rest)
 }
 
-fn body(
-    kind: &ServedKind,
-    form: &Form,
-    revision: u64,
-    rest: Option<(String, Option<usize>)>,
-    items: &[&Arc<Value>],
-) -> Vec<u8> {
+/// The metadata of a list, with the token of the rest and, where it is known, how many items it has.
+fn metadata(revision: u64, rest: Option<(String, Option<usize>)>, selection: &Selection) -> Value {
     let mut metadata = json!({ "resourceVersion": revision.to_string() });
     if let Some((token, remaining)) = rest {
         metadata["continue"] = json!(token);
         remaining.into_iter().for_each(|remaining| metadata["remainingItemCount"] = json!(remaining));
     }
+    if let Some(shards) = selection.shards() {
+        metadata["shardInfo"] = json!({ "selector": shards.text() });
+    }
+    metadata
+}
+
+fn body(kind: &ServedKind, form: &Form, metadata: &Value, items: &[&Arc<Value>]) -> Vec<u8> {
     let (list_kind, api_version) = form.list_type(&kind.api_version, &kind.kind);
     let items: Vec<String> = items.iter().map(|item| form.write_item(item, kind.is_custom())).collect();
     let items = items.join(",");

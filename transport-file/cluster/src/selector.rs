@@ -3,6 +3,7 @@
 use super::events;
 use super::options::check_read;
 use super::refusal::Refusal;
+use super::shard::ShardSelector;
 use super::target::Target;
 use crate::kinds::ServedKind;
 use listwatch_core::object::LabelSelector;
@@ -14,6 +15,7 @@ pub(super) struct Selection {
     namespace: String,
     labels: LabelSelector,
     fields: Vec<FieldRequirement>,
+    shards: Option<ShardSelector>,
 }
 
 #[derive(Clone, Debug)]
@@ -40,18 +42,25 @@ impl Selection {
         let fields = fields.filter(|term| !term.is_empty()).map(Term::parse).collect::<Result<Vec<_>, _>>()?;
         check_read(target)?;
         let fields = fields.into_iter().map(|term| FieldRequirement::of(term, kind, target.is_events));
-        Ok(Self { namespace: target.namespace.clone(), labels, fields: fields.collect::<Result<_, _>>()? })
+        let (fields, namespace) = (fields.collect::<Result<_, _>>()?, target.namespace.clone());
+        Ok(Self { namespace, labels, fields, shards: ShardSelector::of(target)? })
     }
 
     /// Whether it selects by more than the namespace.
     pub(super) fn is_filtered(&self) -> bool {
-        !self.labels.selects_all() || !self.fields.is_empty()
+        !self.labels.selects_all() || !self.fields.is_empty() || self.shards.is_some()
+    }
+
+    /// The shards that are selected, if not all are.
+    pub(super) fn shards(&self) -> Option<&ShardSelector> {
+        self.shards.as_ref()
     }
 
     pub(super) fn matches(&self, object: &Value) -> bool {
         self.reads(object)
             && self.labels.matches(|label| object["metadata"]["labels"].get(label).and_then(Value::as_str))
             && self.fields.iter().all(|requirement| requirement.holds(object))
+            && self.shards.as_ref().is_none_or(|shards| shards.matches(object))
     }
 
     /// Whether a server looks at an object at all: it is in the namespace, and has the name or the Node that is asked for.

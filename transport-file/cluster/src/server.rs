@@ -20,6 +20,7 @@ use super::options::check_write;
 use super::patch::{self, PatchType};
 use super::place::{Id, Place};
 use super::refusal::Refusal;
+use super::shard;
 use super::store::Store;
 use super::target::{Target, path_and_query};
 use super::watch::WatchState;
@@ -171,6 +172,8 @@ pub(super) struct Server {
     admission: Admission,
     /// How far API servers are behind, by their numbers.
     lags: BTreeMap<usize, Lag>,
+    /// Whether lists and watches can select shards.
+    pub(super) selects_shards: bool,
 }
 
 impl Server {
@@ -185,6 +188,7 @@ impl Server {
             collector: Collector::default(),
             admission: Admission::default(),
             lags: BTreeMap::new(),
+            selects_shards: false,
         }
     }
 
@@ -267,6 +271,9 @@ impl Server {
         caller: &Caller<'_>,
     ) -> Result<Reply, Refusal> {
         target.is_events = self.has_events_of(&target.collection);
+        if !self.selects_shards {
+            target.ignore(shard::PARAMETER);
+        }
         let (target, version) = (&target, self.versions.of(&target.collection));
         let form = &Form::negotiate(call.accept)?.of(target.is_events, version.as_ref());
         let (moment, version) = (Moment { now, wall: self.wall(now) }, version.as_ref());

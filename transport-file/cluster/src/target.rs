@@ -67,6 +67,11 @@ impl Target {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
+    /// Ignores a parameter.
+    pub(super) fn ignore(&mut self, name: &str) {
+        self.query.retain(|(key, _)| key != name);
+    }
+
     /// Whether a parameter is set to true.
     pub(super) fn flag(&self, name: &str) -> bool {
         matches!(self.parameter(name), Some("1" | "true"))

@@ -754,3 +754,30 @@ fn only_an_accept_of_metadata_alone_asks_for_metadata() {
         assert_eq!(call.asks_for_metadata(), asks, "{accept}");
     }
 }
+
+/// The hashes of the uids are the published ones of FNV-1a: 0x85944171f73967e8 and 0xaf63dc4c8601ec8c.
+#[test]
+fn lists_and_watches_select_the_hashes_of_uids_where_the_server_has_the_feature() {
+    let range = |start: &str| format!("shardRange(object.metadata.uid, '0x{start}', '0x10000000000000000')");
+    let (selector, bad) = (range("a000000000000000"), range("0"));
+    let query = |selector: &str| selector.replace(' ', "%20");
+    for (cluster, names) in
+        [(SimulatedCluster::new(), &["foobar", "a"][..]), (SimulatedCluster::new().with_shard_selectors(), &["a"][..])]
+    {
+        let target = format!("/api/v1/configmaps?shardSelector={}", query(&selector));
+        let mut seen = watch(&cluster, &format!("{target}&watch=1"));
+        for uid in ["foobar", "a"] {
+            let metadata = json!({ "name": uid, "uid": uid });
+            cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).expect("created");
+        }
+        assert_eq!(told(&mut seen), names.iter().map(|name| format!("ADDED {name}")).collect::<Vec<_>>());
+        let (_, list) = send(&cluster, &format!("GET {target}"), &Value::Null);
+        let is_one = names.len() == 1;
+        assert_eq!(list["items"].as_array().map(Vec::len), Some(names.len()));
+        assert_eq!(list["metadata"]["shardInfo"]["selector"].as_str(), is_one.then_some(&*selector));
+        let (_, page) = send(&cluster, &format!("GET {target}&limit=1"), &Value::Null);
+        assert_eq!(page["metadata"]["remainingItemCount"].is_null(), is_one, "how many follow is not counted");
+        let line = format!("GET /api/v1/configmaps?shardSelector={}", query(&bad));
+        assert_eq!(send(&cluster, &line, &Value::Null).0, if is_one { 500 } else { 200 });
+    }
+}

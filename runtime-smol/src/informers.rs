@@ -93,6 +93,8 @@ mod handle;
 mod registry;
 #[cfg(feature = "file")]
 mod replay;
+#[cfg(feature = "shards")]
+mod selection;
 mod stream;
 mod stream_status;
 mod tasks;
@@ -106,6 +108,8 @@ pub use found::Found;
 pub use handle::{InformerHandle, Subscriber};
 #[cfg(feature = "metrics")]
 pub(crate) use registry::WeakInformers;
+#[cfg(feature = "shards")]
+pub(crate) use selection::Selection;
 pub(crate) use stream::StreamTransport;
 pub use stream_status::{StreamError, StreamStatus};
 #[cfg(feature = "shards")]

@@ -26,8 +26,13 @@
 //!   writes are answered. After the [drain](crate::controller::Reconciler::drain), it drops what still runs.
 //! - The replica that gets a shard reconciles all objects of it.
 //! - A replica that cannot renew its lease stops its work within ten seconds. The others take its shards after fifteen.
-//! - `n` replicas send `n` renewals each two seconds, whatever the number of shards is. Of the other requests and reconciles,
-//!   each replica has about one part in `n`.
+//! - `n` replicas send `n` renewals each two seconds, whatever the number of shards is. Of the writes and reconciles, each
+//!   replica has about one part in `n`.
+//! - The cache of the own kind has the objects of this replica's shards: about one part in `n`. A replica begins its work on a
+//!   shard once it has listed the objects. They leave its cache when it has given the shard away and its work has ended.
+//!   [`Sharding::whole_cache`] keeps all.
+//! - The server sends all objects of the own kind to each replica, which drops those of others as it decodes them. With
+//!   [`Sharding::shard_selector`], a server that has the alpha feature of KEP-5866 sends a replica its part alone.
 //!
 //! # What is not
 //!
@@ -39,6 +44,10 @@
 //!   and the creation may be reconciled at once. By namespace, they are not.
 //! - A deletion during a hand-over wakes no key. What has to act on each deletion uses a
 //!   [finalizer](crate::controller::Context::finalizer).
+//! - Each replica has all objects of the other kinds in its caches.
+//! - What leaves a cache with its shard is told to subscribers of the program as a deletion. It wakes no reconcile.
+//! - An informer that is given to another controller, too, has the part of the objects for both. Two controllers with shards
+//!   are refused one informer, and so is a cache that is saved to a file. A world that is recorded keeps all objects.
 //! - A key that a [mapper](crate::controller::Reconciler::maps) or a handle adds is left to the replica that has its shard. By
 //!   uid, it is dropped if the cache has no such object.
 //!
@@ -53,10 +62,12 @@
 //! ```
 
 mod driver;
+mod part;
 mod report;
 mod table;
 
 pub(crate) use driver::{ShardDriver, Told};
+use part::Kept;
 pub use report::ShardReport;
 pub(crate) use table::{ShardGate, ShardTable, ShardWork};
 
@@ -86,6 +97,7 @@ pub struct Sharding {
     renew_deadline: Duration,
     retry_period: Duration,
     when_lost: WhenLost,
+    kept: Kept,
 }
 
 /// So many shards, unless it is told otherwise. More than the replicas, so that their parts are about equal.
@@ -113,6 +125,7 @@ impl Sharding {
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
             when_lost: WhenLost::End,
+            kept: Kept::Part,
         }
     }
 
@@ -159,6 +172,20 @@ impl Sharding {
         self
     }
 
+    /// Keeps all objects in the cache of the own kind, for a program that reads those of other replicas there.
+    pub fn whole_cache(mut self) -> Self {
+        self.kept = Kept::All;
+        self
+    }
+
+    /// Asks the server for the objects of this replica's shards alone (`shardSelector`, KEP-5866). It is alpha in Kubernetes
+    /// 1.36 and 1.37: a server without the feature gate `ShardedListAndWatch` sends all objects, and this replica drops those of
+    /// the others, as it does by default.
+    pub fn shard_selector(mut self) -> Self {
+        self.kept = Kept::Asked;
+        self
+    }
+
     /// A member of the group, in the cluster of this world: the candidate for its own lease, and what follows the map.
     pub(crate) fn join(self, world: &World, drain: Duration) -> Result<(Candidate, ShardDriver), String> {
         let identity = self.identity.unwrap_or_else(|| default_identity(world.clock()));
@@ -182,7 +209,8 @@ impl Sharding {
         config.seed = world.clock().random_seed();
         let holder = ShardHolder::new(config).map_err(|error| error.to_string())?;
         let table = ShardTable::new(self.space, candidate.leadership());
-        let driver = ShardDriver::new(holder, table, world.clone(), (namespace, self.group), drain);
+        let kept = if world.keeps_all() { Kept::All } else { self.kept };
+        let driver = ShardDriver::new(holder, table, world.clone(), (namespace, self.group), drain, kept);
         Ok((candidate, driver))
     }
 }

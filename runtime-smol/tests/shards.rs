@@ -3,8 +3,8 @@
 use core::time::Duration;
 use listwatch::controller::{Controller, ControllerHandle, Outcome, RunError};
 use listwatch::shards::Sharding;
-use listwatch::testing::SimulatedCluster;
-use listwatch::{Clock, Executor, Key, World, run};
+use listwatch::testing::{Passage, Sent, SimulatedCluster};
+use listwatch::{Clock, Executor, InformerHandle, Informers, Key, World, run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -21,6 +21,8 @@ struct Log {
     doubled: Vec<String>,
     /// The reconciles of each replica.
     reconciles: BTreeMap<usize, usize>,
+    /// The keys whose object was not in the cache.
+    absent: Vec<String>,
 }
 
 /// A reconcile, until it is dropped.
@@ -58,13 +60,18 @@ struct Stage {
     log: Arc<Mutex<Log>>,
     lines: Arc<Mutex<Vec<String>>>,
     replicas: BTreeMap<usize, Replica>,
+    pages: BTreeMap<usize, InformerHandle<Value>>,
     started: usize,
     sharding: fn(&str) -> Sharding,
 }
 
 impl Stage {
     fn new(objects: usize, sharding: fn(&str) -> Sharding) -> Self {
-        let cluster = SimulatedCluster::new().with_kind("example.com/v1", "Page", "pages", true);
+        Self::of(SimulatedCluster::new(), objects, sharding)
+    }
+
+    fn of(cluster: SimulatedCluster, objects: usize, sharding: fn(&str) -> Sharding) -> Self {
+        let cluster = cluster.with_kind("example.com/v1", "Page", "pages", true);
         for n in 0..objects {
             let metadata =
                 json!({ "namespace": format!("team-{}", n % 40), "name": format!("page-{n}"), "uid": uid(n) });
@@ -75,7 +82,8 @@ impl Stage {
         let lines = Arc::<Mutex<Vec<String>>>::default();
         let told = Arc::clone(&lines);
         let world = World::from(cluster.clone()).on_report_line(move |line| told.lock().unwrap().push(line.to_owned()));
-        Self { cluster, world, log: Arc::default(), lines, replicas: BTreeMap::new(), started: 0, sharding }
+        let (log, replicas, pages) = (Arc::default(), BTreeMap::new(), BTreeMap::new());
+        Self { cluster, world, log, lines, replicas, pages, started: 0, sharding }
     }
 
     fn clock(&self) -> &Clock {
@@ -93,12 +101,20 @@ impl Stage {
         let controller = Controller::new("pages", self.world.clone());
         let pages = controller.informer_of::<Value>(PAGES).with_kind("Page");
         let maps = controller.informer_of::<Value>(MAPS).with_kind("ConfigMap");
+        self.pages.insert(number, pages.clone());
         let sharding = (self.sharding)("pages").namespace("web");
         let controller = controller.reconciles(&pages).owns(&maps).shards(sharding).workers(16).keys(&handle);
         let running = controller.calls(async move |cx, key| {
             let _at = At::begin(&log, number, &key);
-            let Some(page) = pages.get(&key) else { return Ok(Outcome::Done) };
+            let absent = || log.lock().unwrap().absent.push(key.to_string());
+            let Some(page) = pages.get(&key) else {
+                absent();
+                return Ok(Outcome::Done);
+            };
             clock.sleep(Duration::from_millis(20 + (key.as_str().len() as u64 * 37) % 200)).await;
+            if pages.get(&key).is_none() {
+                absent();
+            }
             let map = json!({ "data": { "n": page["spec"]["n"].to_string() } });
             cx.ensure(&maps, &key, &map).owned_by(&page).await?;
             Ok(Outcome::Done)
@@ -109,12 +125,14 @@ impl Stage {
     /// Nothing of it is left but its lease.
     fn kill(&mut self, number: usize) {
         drop(self.replicas.remove(&number).unwrap());
+        self.pages.remove(&number);
     }
 
     async fn stop(&mut self, number: usize) {
         let (end, handle) = self.replicas.remove(&number).unwrap();
         handle.stop();
         end.await.unwrap();
+        self.pages.remove(&number);
     }
 
     fn change_all(&self, n: u64) {
@@ -125,6 +143,14 @@ impl Stage {
                 page["metadata"]["name"].as_str().unwrap()
             );
             self.cluster.patch(PAGES, &key, json!({ "spec": { "n": n } })).unwrap();
+        }
+    }
+
+    fn touch_maps(&self, n: u64) {
+        for map in self.cluster.list(MAPS).unwrap() {
+            let [namespace, name] = ["namespace", "name"].map(|field| map["metadata"][field].as_str().unwrap());
+            let labels = json!({ "metadata": { "labels": { "n": n.to_string() } } });
+            self.cluster.patch(MAPS, &format!("{namespace}/{name}"), labels).unwrap();
         }
     }
 
@@ -165,7 +191,27 @@ impl Stage {
         assert!(reconciles.keys().eq(self.replicas.keys()), "{reconciles:?}");
         // Each change leads to a reconcile, and so does the change of its map.
         assert!(reconciles.values().all(|it| (part * 7 / 10..part * 28 / 10).contains(it)), "{reconciles:?}");
-        assert_eq!(self.log.lock().unwrap().doubled, [""; 0]);
+        self.is_sound();
+    }
+
+    /// No object was reconciled by two replicas at once, or without the cache having it. None is deleted.
+    fn is_sound(&self) {
+        let log = self.log.lock().unwrap();
+        assert_eq!((&log.doubled, &log.absent), (&vec![], &vec![]));
+    }
+
+    /// The caches have each object once, each of them about its part.
+    fn caches_have(&self, objects: usize) {
+        let counts: Vec<_> = self.pages.values().map(|pages| pages.keys().len()).collect();
+        println!("{} replicas: {counts:?} of {objects} objects in their caches", counts.len());
+        let part = objects / counts.len();
+        assert_eq!(counts.iter().sum::<usize>(), objects, "{counts:?}");
+        assert!(counts.iter().all(|count| (part * 6 / 10..part * 15 / 10).contains(count)), "{counts:?}");
+    }
+
+    /// The bytes that each replica has received of pages.
+    fn received(&self) -> Vec<u64> {
+        self.pages.values().map(|pages| pages.streams()[0].received_bytes).collect()
     }
 }
 
@@ -212,9 +258,168 @@ fn by_namespace_the_objects_of_a_namespace_are_with_one_replica() {
         it.pass(30).await;
         it.change_all(1);
         it.settled().await;
-        assert_eq!(it.log.lock().unwrap().doubled, [""; 0]);
+        it.is_sound();
         it.replicas.clear();
     });
+}
+
+/// Replicas come and go while all objects change.
+fn caches_have_their_parts(cluster: SimulatedCluster, sharding: fn(&str) -> Sharding) {
+    let mut it = Stage::of(cluster, 300, sharding);
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        it.caches_have(300);
+        it.change_all(1);
+        (0..2).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        it.caches_have(300);
+        it.change_all(2);
+        it.pass(1).await;
+        it.kill(2);
+        it.kill(4);
+        it.change_all(3);
+        it.stop(1).await;
+        it.settled().await;
+        it.pass(30).await;
+        it.caches_have(300);
+        it.is_sound();
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn each_cache_has_the_objects_of_its_replica_while_replicas_come_and_go() {
+    caches_have_their_parts(SimulatedCluster::new(), Sharding::by_uid);
+}
+
+/// The lists of pages come late, and their maps change all the time while shards move.
+fn whatever_is_absent_was_deleted(sharding: fn(&str) -> Sharding) {
+    let late = |sent: &Sent<'_>| match sent.resource == PAGES && !sent.is_write() {
+        true => Passage::Late(Duration::from_millis(700)),
+        false => Passage::Open,
+    };
+    let mut it = Stage::of(SimulatedCluster::new().on_request(late), 30, sharding);
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        for round in 0..120 {
+            match round {
+                0 => (0..2).for_each(|_| it.start(&executor)),
+                60 => it.kill(2),
+                _ => {}
+            }
+            it.touch_maps(round);
+            clock.sleep(Duration::from_millis(400)).await;
+        }
+        it.settled().await;
+        it.is_sound();
+        assert!(it.reconciles().len() > 3, "maps wake the replicas of their pages");
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn a_reconcile_finds_its_object_in_the_cache_while_shards_move() {
+    whatever_is_absent_was_deleted(Sharding::by_uid);
+    whatever_is_absent_was_deleted(Sharding::by_namespace);
+}
+
+#[test]
+fn a_server_that_ignores_the_selector_of_shards_does_no_harm() {
+    caches_have_their_parts(SimulatedCluster::new(), |group| Sharding::by_uid(group).shard_selector());
+}
+
+#[test]
+fn a_server_that_selects_shards_sends_each_replica_its_part() {
+    let cluster = SimulatedCluster::new().with_shard_selectors();
+    caches_have_their_parts(cluster.clone(), |group| Sharding::by_uid(group).shard_selector());
+    let shardings: [fn(&str) -> Sharding; 2] = [Sharding::by_uid, |group| Sharding::by_uid(group).shard_selector()];
+    let [all, parts] = shardings.map(|sharding| {
+        let mut it = Stage::of(SimulatedCluster::new().with_shard_selectors(), 300, sharding);
+        let (clock, executor) = (it.clock().clone(), Executor::new());
+        run(&clock, &executor, async {
+            (0..3).for_each(|_| it.start(&executor));
+            it.settled().await;
+            it.pass(30).await;
+            let before = it.received();
+            it.change_all(1);
+            it.settled().await;
+            let received = it.received().iter().zip(before).map(|(now, before)| now - before).collect::<Vec<_>>();
+            it.replicas.clear();
+            received
+        })
+    });
+    println!("bytes of 300 changes: {all:?}; of parts: {parts:?}");
+    let most = all.iter().min().unwrap() / 2;
+    assert!(parts.iter().all(|part| *part < most), "{parts:?} of {all:?}");
+}
+
+#[test]
+fn an_object_that_is_deleted_is_reconciled_by_one_replica_and_leaves_its_cache() {
+    let mut it = Stage::new(90, Sharding::by_uid);
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        it.cluster.delete(PAGES, "team-7/page-7").unwrap();
+        it.pass(5).await;
+        it.caches_have(89);
+        let absent = it.log.lock().unwrap().absent.clone();
+        assert!(!absent.is_empty() && absent.iter().all(|key| key == "team-7/page-7"), "{absent:?}");
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn an_audit_finds_no_drift_in_the_cache_of_a_part() {
+    let mut it = Stage::new(90, Sharding::by_uid);
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        it.pass(30).await;
+        for pages in it.pages.values() {
+            let audits = pages.audit().await;
+            let report = audits[0].result.as_ref().unwrap();
+            assert!(audits[0].is_clean(), "{}", audits[0]);
+            assert_eq!(report.objects, pages.keys().len());
+        }
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn a_whole_cache_has_all_objects() {
+    let mut it = Stage::new(90, |group| Sharding::by_uid(group).whole_cache());
+    let (clock, executor) = (it.clock().clone(), Executor::new());
+    run(&clock, &executor, async {
+        (0..3).for_each(|_| it.start(&executor));
+        it.settled().await;
+        assert!(it.pages.values().all(|pages| pages.keys().len() == 90));
+        it.is_sound();
+        it.replicas.clear();
+    });
+}
+
+#[test]
+fn two_controllers_do_not_divide_the_objects_of_one_informer() {
+    let it = Stage::new(0, Sharding::by_uid);
+    let informers = Informers::new(it.world);
+    let pages = informers.informer_of::<Value>(listwatch::Resource::named(PAGES).unwrap()).with_kind("Page");
+    let [_first, second] = ["one", "two"].map(|name| {
+        let sharding = Sharding::by_uid(name).namespace("web");
+        let controller = Controller::new(name, &informers).reconciles(&pages).shards(sharding);
+        controller.calls(async |_cx, _key| Ok(Outcome::Done))
+    });
+    let Err(RunError::Config(why)) = second.run() else { panic!("they would take objects from each other") };
+    assert!(why.contains("another controller with shards has its informer"), "{why}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! What a member of shards tells its controller.
 
+use super::owners::OwnKind;
 use super::report::Report;
 use super::sharded::Member;
 use super::state::ControllerState;
 use crate::election::Leadership;
+use crate::informers::Selection;
 use crate::shards::{ShardReport, Told};
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind};
@@ -17,6 +19,12 @@ pub(super) async fn follow(member: Member, state: Weak<ControllerState>, leaders
 /// The controller of a member.
 struct Hearer(Weak<ControllerState>);
 
+impl Hearer {
+    fn own(&self) -> Option<Arc<OwnKind>> {
+        self.0.upgrade()?.own.upgrade()
+    }
+}
+
 impl Told for Hearer {
     fn gained(&self, shards: Vec<u16>) {
         let Some(state) = self.0.upgrade() else { return };
@@ -28,6 +36,14 @@ impl Told for Hearer {
             let cause = Cause { source: "shards".into(), kind: CauseKind::Resync, object: None, version: None };
             all.add_all(keys, cause).await;
         });
+    }
+
+    fn select(&self, selection: &Selection) {
+        self.own().iter().for_each(|own| _ = own.select(selection));
+    }
+
+    fn selected(&self) -> u64 {
+        self.own().map_or(0, |own| own.selected())
     }
 
     fn report(&self, report: &ShardReport<'_>) {

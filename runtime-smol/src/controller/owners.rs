@@ -1,5 +1,7 @@
 //! Who owns an object: the own kind of a controller, and the references to it.
 
+#[cfg(feature = "shards")]
+use crate::informers::Selection;
 use crate::informers::{Collection, Found, HandleSynced, InformerHandle, Informers, WhenDenied, World};
 use crate::mutex::Mutex;
 use listwatch_core::Key;
@@ -32,6 +34,10 @@ pub(super) struct OwnKind {
     synced: Box<dyn Fn() -> HandleSynced + Send + Sync>,
     #[cfg(feature = "shards")]
     uid_of: UidOf,
+    #[cfg(feature = "shards")]
+    select: Box<dyn Fn(&Selection) -> bool + Send + Sync>,
+    #[cfg(feature = "shards")]
+    selected: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
 /// The uid of the object of a key.
@@ -48,7 +54,7 @@ impl OwnKind {
         let is_namespaced = is_namespaced.or_else(|| objects.is_namespaced()).or_else(|| names_one.then_some(true));
         let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
         #[cfg(feature = "shards")]
-        let identified = objects.clone();
+        let (identified, parted, asked) = (objects.clone(), objects.clone(), objects.clone());
         Self {
             path: objects.resource().path().to_owned(),
             world: Informers::of(objects).world().clone(),
@@ -60,6 +66,10 @@ impl OwnKind {
             synced: Box::new(move || awaited.synced_for_start(denied)),
             #[cfg(feature = "shards")]
             uid_of: Box::new(move |key| identified.read(|it| it.get(key).and_then(|it| it.meta().uid()))),
+            #[cfg(feature = "shards")]
+            select: Box::new(move |selection| parted.keep_part(selection)),
+            #[cfg(feature = "shards")]
+            selected: Box::new(move || asked.selected()),
         }
     }
 
@@ -86,6 +96,18 @@ impl OwnKind {
     #[cfg(feature = "shards")]
     pub(super) fn uid_of(&self, key: &Key) -> Option<Uid> {
         (self.uid_of)(key)
+    }
+
+    /// Lets the cache keep the objects of some shards alone. False if another controller does, or if it is saved.
+    #[cfg(feature = "shards")]
+    pub(super) fn select(&self, selection: &Selection) -> bool {
+        (self.select)(selection)
+    }
+
+    /// The number of the last selection whose objects the cache has.
+    #[cfg(feature = "shards")]
+    pub(super) fn selected(&self) -> u64 {
+        (self.selected)()
     }
 
     /// Waits until the cache has the first state.

@@ -63,7 +63,7 @@ impl<'a> Running<'a> {
         let Parts { informers, feeds, reads, own, definitions } = parts;
         let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| informers.clock().random_seed());
         let (reads, asked) = reads.take_except(&feeds);
-        let (candidate, member) = match membership(&mut settings, informers.world()) {
+        let (candidate, member) = match membership(&mut settings, informers.world(), &own) {
             Ok((candidate, member)) => (Ok(candidate), member),
             Err(error) => (Err(error), None),
         };
@@ -236,7 +236,11 @@ pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result
 
 /// The candidate of an election, or for the lease of a member of shards. The tape of a replay says when the controller led,
 /// so a replay has none.
-fn membership(settings: &mut Settings, world: &World) -> Result<(Option<Candidate>, Option<Member>), RunError> {
+fn membership(
+    settings: &mut Settings,
+    world: &World,
+    own: &OwnKind,
+) -> Result<(Option<Candidate>, Option<Member>), RunError> {
     let election = settings.election.take().filter(|_| !world.is_replay());
     let sharding = settings.sharding.take().filter(|_| !world.is_replay());
     match (election, sharding) {
@@ -246,7 +250,8 @@ fn membership(settings: &mut Settings, world: &World) -> Result<(Option<Candidat
             Ok((Some(candidate), None))
         }
         (None, Some(sharding)) => {
-            let (candidate, member) = sharded::join(sharding, world, settings.drain).map_err(RunError::Config)?;
+            let joined = sharded::join(sharding, world, settings.drain, own);
+            let (candidate, member) = joined.map_err(RunError::Config)?;
             Ok((Some(candidate), Some(member)))
         }
         (Some(_), Some(_)) => Err(RunError::Config("a controller has shards or an election, not both".into())),

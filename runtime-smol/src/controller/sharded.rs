@@ -30,9 +30,22 @@ pub(super) struct Place(ShardWork);
 #[derive(Clone)]
 pub(super) struct PlaceGate(Arc<ShardGate>);
 
-/// A member of the group: the candidate for its lease, and what follows the map.
-pub(super) fn join(sharding: Sharding, world: &World, drain: Duration) -> Result<(Candidate, Member), String> {
-    sharding.join(world, drain)
+/// A member of the group: the candidate for its lease, and what follows the map. The cache has no object before the member has
+/// a shard.
+pub(super) fn join(
+    sharding: Sharding,
+    world: &World,
+    drain: Duration,
+    own: &OwnKind,
+) -> Result<(Candidate, Member), String> {
+    let (candidate, mut member) = sharding.join(world, drain)?;
+    match member.first_selection() {
+        Some(selection) if !own.select(&selection) => {
+            let why = "another controller with shards has its informer, or the cache is saved to a file";
+            Err(format!("{why}; give it an informer of its own, or use Sharding::whole_cache"))
+        }
+        _ => Ok((candidate, member)),
+    }
 }
 
 impl Sharded {
@@ -77,13 +90,8 @@ impl Sharded {
     /// The shard of a key, if it is known.
     pub(super) fn shard_of(&self, own: Option<&OwnKind>, key: &Key) -> Option<u16> {
         let space = self.table.space();
-        match space.by() {
-            ShardBy::Namespace => Some(space.of_namespace(key.namespace())),
-            ShardBy::Uid => match own.and_then(|own| own.uid_of(key)) {
-                Some(uid) => Some(space.of_uid(&uid)),
-                None => self.absent.lock().get(key).copied(),
-            },
-        }
+        let uid = own.filter(|_| space.by() == ShardBy::Uid).and_then(|own| own.uid_of(key));
+        space.of_object(key.namespace(), uid.as_ref()).or_else(|| self.absent.lock().get(key).copied())
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a stream writes, and its informer's handles read.
 
 use super::audit::{AuditCounts, StreamAudit};
+#[cfg(feature = "shards")]
+use super::selection::{Selected, Selection};
 use super::stream_status::{StreamError, StreamStatus};
 use crate::clock::Clock;
 use crate::mutex::Mutex;
@@ -8,6 +10,8 @@ use crate::names::StreamName;
 use core::task::{Context, Poll, Waker};
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
+#[cfg(feature = "shards")]
+use listwatch_core::object::Uid;
 use listwatch_core::object::Version;
 use listwatch_core::text::SharedText;
 use listwatch_core::{Instant, Key};
@@ -40,6 +44,8 @@ struct Notes {
     drift: Option<usize>,
     /// The stream's.
     drift_waker: Option<Waker>,
+    #[cfg(feature = "shards")]
+    selected: Selected,
     /// Of the tasks that wait for the next status.
     wakers: Vec<Waker>,
 }
@@ -75,6 +81,8 @@ impl Board {
             undecodable: Undecodable::default(),
             drift: None,
             drift_waker: None,
+            #[cfg(feature = "shards")]
+            selected: Selected::default(),
             wakers: Vec::new(),
         });
         Self { name, clock, state, received_bytes: Arc::default() }
@@ -144,6 +152,47 @@ impl Board {
             (state.drift.take(), state.drift_waker.replace(waker))
         };
         drift
+    }
+
+    /// Lets the stream keep other objects, unless another one selects.
+    #[cfg(feature = "shards")]
+    pub(super) fn select(&self, selection: &Selection) -> bool {
+        let (may, waker) = {
+            let mut state = self.state.lock();
+            (state.selected.select(selection), state.drift_waker.take())
+        };
+        waker.into_iter().for_each(Waker::wake);
+        may
+    }
+
+    /// The selection that the stream has not taken.
+    #[cfg(feature = "shards")]
+    pub(super) fn take_selection(&self) -> Option<Selection> {
+        self.state.lock().selected.take()
+    }
+
+    /// The cache has the objects of the selection of this number.
+    #[cfg(feature = "shards")]
+    pub(super) fn note_selected(&self, number: u64) {
+        self.state.lock().selected.has = number;
+    }
+
+    /// The numbers of the selection, and of the last one whose objects the cache has.
+    #[cfg(feature = "shards")]
+    pub(super) fn selected(&self) -> [u64; 2] {
+        self.state.lock().selected.numbers()
+    }
+
+    #[cfg(not(feature = "shards"))]
+    #[expect(clippy::unused_self, reason = "all objects are kept")]
+    pub(super) fn selected(&self) -> [u64; 2] {
+        [0; 2]
+    }
+
+    /// Whether the stream is to keep an object.
+    #[cfg(feature = "shards")]
+    pub(super) fn keeps(&self, namespace: Option<&str>, uid: &Uid) -> bool {
+        self.state.lock().selected.keeps(namespace, uid)
     }
 
     /// Ready once the first state is in the cache. A failure that needs a person is pending if `is_no_end` says so.

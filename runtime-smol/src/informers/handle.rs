@@ -2,6 +2,8 @@
 
 use super::audit::{AuditConfig, AuditSchedule, Audits, StreamAudit, Target};
 use super::registry::{Registry, SharedState};
+#[cfg(feature = "shards")]
+use super::selection::Selection;
 use super::stream_status::StreamStatus;
 use super::wait::{HandleSynced, WaitError, WaitFailure, WhenDenied};
 use crate::attended::{Attended, Unwitnessed};
@@ -109,6 +111,18 @@ impl<T> InformerHandle<T> {
     pub(crate) fn poll_recovered(&self, name: &StreamName, since: Instant, cx: &Context<'_>) -> Poll<()> {
         let board = self.0.boards.iter().find(|board| board.name() == name);
         board.map_or(Poll::Ready(()), |board| board.poll_recovered(since, cx))
+    }
+
+    /// Lets each stream keep the objects of some shards alone. False if another one selects, or if the cache is saved.
+    #[cfg(feature = "shards")]
+    pub(crate) fn keep_part(&self, selection: &Selection) -> bool {
+        !self.0.is_saved() && self.0.boards.iter().all(|board| board.select(selection))
+    }
+
+    /// The number of the last selection whose objects the cache has.
+    #[cfg(feature = "shards")]
+    pub(crate) fn selected(&self) -> u64 {
+        self.0.boards.iter().map(|board| board.selected()[1]).min().unwrap_or_default()
     }
 
     /// Whether the first state of every stream is in the cache (client-go `HasSynced`).

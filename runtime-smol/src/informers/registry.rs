@@ -190,6 +190,14 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
     }
 }
 
+#[cfg(feature = "shards")]
+impl<T> SharedState<T> {
+    /// Whether the cache is saved to a file, which a later program restores as the whole of it.
+    pub(super) fn is_saved(&self) -> bool {
+        self.key.saved_to.is_some()
+    }
+}
+
 impl<T> Drop for SharedState<T> {
     fn drop(&mut self) {
         // First, so that nobody reads the status of a stopped stream in place of its successor's.

@@ -1,6 +1,8 @@
 //! One list-and-watch of an informer: its task, its transport and its end.
 
 use super::board::Board;
+#[cfg(feature = "shards")]
+use super::selection::Selection;
 use super::stream_status::StreamError;
 use super::world::{AnyTransport, OnTape, World};
 use crate::caught::caught_call;
@@ -35,7 +37,7 @@ use std::sync::Arc;
 #[cfg(feature = "file")]
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU64, Ordering};
-#[cfg(feature = "file")]
+#[cfg(any(feature = "file", feature = "shards"))]
 use std::task::Wake;
 
 /// Called with what goes wrong in a stream.
@@ -76,6 +78,9 @@ struct Shared {
     #[cfg(feature = "file")]
     replay: Option<ReplayedStream>,
     on_error: Option<OnError>,
+    /// What is listed, and how many lists there were before.
+    #[cfg(feature = "shards")]
+    selecting: Mutex<Option<(Selection, u32)>>,
 }
 
 #[cfg(feature = "file")]
@@ -125,6 +130,8 @@ impl Stream {
             #[cfg(feature = "file")]
             replay,
             on_error,
+            #[cfg(feature = "shards")]
+            selecting: Mutex::default(),
         });
         let phase = Phase::Follows(Box::pin(Arc::clone(&shared).follow(driver, saving)));
         Self { shared, life: Mutex::new(Life { phase, waker: None }) }
@@ -216,6 +223,8 @@ impl Shared {
             Ok(events) => events,
             Err(panic) => return self.report(&StreamError::Panicked(&panic)),
         };
+        #[cfg(feature = "shards")]
+        self.select(&mut events);
         let [first, longest] = AFTER_PANIC;
         let mut delay = first;
         loop {
@@ -255,13 +264,48 @@ impl Shared {
             self.note(events);
         }
         if matches!(polled, Ok(Poll::Pending)) {
+            #[cfg(feature = "shards")]
+            self.note_selected(events);
             self.board.note_held(events.driver_mut().informer_mut().poll_room(cx).is_pending());
             if let Some(objects) = self.board.poll_drift(cx) {
                 events.driver_mut().informer_mut().note_drift(self.clock().now(), objects);
                 cx.waker().wake_by_ref();
             }
+            // The waker is on the board.
+            #[cfg(feature = "shards")]
+            if self.select(events) {
+                cx.waker().wake_by_ref();
+            }
         }
         polled.map_or_else(|panic| Poll::Ready(Err(panic)), |polled| polled.map(Ok))
+    }
+
+    /// Keeps the objects that are selected, from now on. Returns whether they are others than before.
+    #[cfg(feature = "shards")]
+    fn select<T: FromJson>(&self, events: &mut SharedEvents<T, StreamTransport>) -> bool {
+        let Some(selection) = self.board.take_selection() else { return false };
+        let (informer, now) = (events.driver_mut().informer_mut(), self.clock().now());
+        let (lists, objects) = (informer.lists(), selection.of(self.board.name().resource()));
+        if selection.is_narrower {
+            informer.narrow(now, objects);
+            self.board.note_selected(selection.number);
+        } else {
+            informer.select(now, objects);
+            *self.selecting.lock() = Some((selection, lists));
+        }
+        true
+    }
+
+    /// Says that the cache has the objects that are selected, once it has.
+    #[cfg(feature = "shards")]
+    fn note_selected<T: FromJson>(&self, events: &SharedEvents<T, StreamTransport>) {
+        let informer = events.driver().informer();
+        let is_read = |(_, lists): &mut (Selection, u32)| *lists != informer.lists() && informer.is_drained();
+        let read = self.selecting.lock().take_if(is_read);
+        if let Some((selection, _)) = read {
+            self.board.note_selected(selection.number);
+            selection.by.wake_by_ref();
+        }
     }
 
     fn note<T: FromJson>(&self, events: &SharedEvents<T, StreamTransport>) {

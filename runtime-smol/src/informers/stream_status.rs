@@ -57,7 +57,7 @@ pub struct StreamStatus {
     /// The number of objects in the store, unless other streams have objects in it.
     pub(crate) objects: Option<usize>,
     /// The bytes of lists and watches, as the transport delivered them.
-    pub(crate) received_bytes: u64,
+    pub received_bytes: u64,
     /// The versions of the last status that had them: the cache keeps its state while requests fail.
     pub(crate) received: Option<Version>,
     pub(crate) applied: Option<Version>,

@@ -356,6 +356,16 @@ impl World {
         false
     }
 
+    /// Whether each cache has all objects: a tape has no word of a choice among them.
+    #[cfg(feature = "shards")]
+    pub(crate) fn keeps_all(&self) -> bool {
+        #[cfg(feature = "file")]
+        let is_taped = self.tape.is_some();
+        #[cfg(not(feature = "file"))]
+        let is_taped = false;
+        is_taped || self.is_recording()
+    }
+
     /// Whether it plays a recording, of a controller or without one.
     pub(crate) fn is_recording(&self) -> bool {
         self.is_recording

@@ -1,12 +1,13 @@
 //! Drives a member of a group of replicas: its requests, its watch of the leases, and the table that reconciles ask.
 
+use super::part::{Kept, Part};
 use super::report::ShardReport;
 use super::table::ShardTable;
 use crate::calls::{Caller, Calls};
 use crate::client::Unanswered;
 use crate::election::{Leadership, whole};
 use crate::events::Events;
-use crate::informers::{StreamTransport, World, events_of};
+use crate::informers::{Selection, StreamTransport, World, events_of};
 use crate::waiting::Wait;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -30,12 +31,19 @@ pub(crate) struct ShardDriver {
     namespace: String,
     group: String,
     drain: Duration,
+    part: Part,
 }
 
 /// What a driver tells its controller.
 pub(crate) trait Told: Send {
     /// All keys of these shards are to be reconciled.
     fn gained(&self, shards: Vec<u16>);
+
+    /// The cache of the own kind is to have these objects alone.
+    fn select(&self, selection: &Selection);
+
+    /// The number of the last selection whose objects the cache has.
+    fn selected(&self) -> u64;
 
     /// The operator should know it.
     fn report(&self, report: &ShardReport<'_>);
@@ -48,8 +56,15 @@ impl ShardDriver {
         world: World,
         (namespace, group): (String, String),
         drain: Duration,
+        kept: Kept,
     ) -> Self {
-        Self { holder, table, world, namespace, group, drain }
+        let part = Part::new(table.space(), kept, Arc::clone(table.waiting()));
+        Self { holder, table, world, namespace, group, drain, part }
+    }
+
+    /// What the cache of the own kind has at first; `None` if it has all.
+    pub(crate) fn first_selection(&mut self) -> Option<Selection> {
+        self.part.first()
     }
 
     pub(crate) fn table(&self) -> &Arc<ShardTable> {
@@ -59,24 +74,14 @@ impl ShardDriver {
     /// Follows the map from the first term of the member on.
     pub(crate) async fn run(self, leadership: Leadership, told: impl Told) {
         leadership.leads_or_ends().await;
-        let Self { holder, table, world, namespace, group, drain } = self;
+        let Self { holder, table, world, namespace, group, drain, part } = self;
         let leases = Resource::new("/apis/coordination.k8s.io/v1/leases").in_namespace(&namespace);
         let leases = leases.with_label_selector(&format!("{GROUP_LABEL}={group}"));
         let mut calls = Calls::new(world.renewing_client(), world.clock());
         let waits = [leadership.waiting().join(), table.waiting().join()];
         let watch = Box::new(events_of(&world, leases));
-        let mut driven = Driven {
-            holder,
-            table,
-            leadership,
-            watch,
-            drain,
-            term: None,
-            gained: Vec::new(),
-            shown: Vec::new(),
-            waits,
-            told,
-        };
+        let mut driven =
+            Driven { holder, table, leadership, watch, drain, part, term: None, shown: Vec::new(), waits, told };
         poll_fn(|cx| calls.poll(&mut driven, cx)).await;
     }
 }
@@ -87,8 +92,8 @@ struct Driven<T> {
     leadership: Leadership,
     watch: Box<Events<Value, StreamTransport>>,
     drain: Duration,
+    part: Part,
     term: Option<FencingToken>,
-    gained: Vec<u16>,
     /// The shards that the operator was told of.
     shown: Vec<u16>,
     waits: [Wait; 2],
@@ -120,6 +125,8 @@ impl<T: Told> Caller for Driven<T> {
     /// Its controller drops it.
     fn poll_end(&mut self) -> Option<()> {
         self.take_events();
+        self.follow_part();
+        self.tell_held();
         None
     }
 
@@ -186,12 +193,8 @@ impl<T: Told> Driven<T> {
         let now = self.now();
         while let Some(event) = self.holder.poll_event() {
             match event {
-                ShardEvent::Gained(shard) => {
-                    if let Some(term) = &self.term {
-                        self.table.gain(shard, term);
-                        self.gained.push(shard);
-                    }
-                }
+                // Work begins when the cache has its objects.
+                ShardEvent::Gained(_) => {}
                 ShardEvent::Draining(shard) => self.table.drain(shard, now + self.drain),
                 ShardEvent::Lost(shard) => self.table.lose(shard),
                 ShardEvent::Mismatch { is } => self.told.report(&ShardReport::Mismatch { is }),
@@ -199,9 +202,29 @@ impl<T: Told> Driven<T> {
                 _ => {}
             }
         }
-        if !self.gained.is_empty() {
-            self.told.gained(core::mem::take(&mut self.gained));
+    }
+
+    /// Lets the cache have the objects of the shards that are worked on, and lets work begin where it has them. Without a
+    /// term, it has what it had.
+    fn follow_part(&mut self) {
+        let Self { holder, table, part, told, term: Some(term), .. } = self else { return };
+        let shards = 0..table.space().count();
+        let is_left = |shard| holder.state(shard) == ShardState::Away && table.is_idle(shard);
+        let is_wanted = |shard| holder.state(shard) == ShardState::Active || part.has(shard) && !is_left(shard);
+        let wanted = shards.clone().filter(|shard| is_wanted(*shard)).collect();
+        if let Some(selection) = part.poll(wanted, told.selected()) {
+            told.select(&selection);
         }
+        let begins = |shard| holder.state(shard) == ShardState::Active && part.has(shard) && !table.is_held(shard);
+        let begun: Vec<u16> = shards.filter(|shard| begins(*shard)).collect();
+        begun.iter().for_each(|shard| table.gain(*shard, term));
+        if !begun.is_empty() {
+            told.gained(begun);
+        }
+    }
+
+    /// Tells the operator of the shards that are worked on.
+    fn tell_held(&mut self) {
         let held = self.table.held();
         if held != self.shown {
             let (of, members) = (self.table.space().count(), self.holder.members());

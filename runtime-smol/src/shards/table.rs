@@ -43,6 +43,12 @@ enum Stage {
     Draining(Instant),
 }
 
+impl Place {
+    fn is_idle(&self) -> bool {
+        self.work == 0 && self.writes.is_empty()
+    }
+}
+
 impl ShardTable {
     pub(super) fn new(space: ShardSpace, leadership: Leadership) -> Arc<Self> {
         let places = (0..space.count()).map(|_| Place::default()).collect();
@@ -111,7 +117,7 @@ impl ShardTable {
     pub(super) fn end_drain(&self, shard: u16, now: Instant) -> bool {
         let places = self.places.lock();
         let place = &places[usize::from(shard)];
-        let is_idle = place.work == 0 && place.writes.is_empty();
+        let is_idle = place.is_idle();
         let is_late = matches!(place.stage, Stage::Draining(until) if until <= now);
         let is_draining = matches!(place.stage, Stage::Draining(_));
         drop(places);
@@ -120,7 +126,12 @@ impl ShardTable {
         }
         let places = self.places.lock();
         let place = &places[usize::from(shard)];
-        place.stage == Stage::Away && place.work == 0 && place.writes.is_empty()
+        place.stage == Stage::Away && place.is_idle()
+    }
+
+    /// Whether no work on a shard goes on.
+    pub(super) fn is_idle(&self, shard: u16) -> bool {
+        self.places.lock()[usize::from(shard)].is_idle()
     }
 
     /// Some work or a write has ended. It is awaited if the shard is to be given away.

@@ -20,7 +20,7 @@ pub(super) type Place = Sharded;
 #[derive(Clone)]
 pub(super) struct PlaceGate(Infallible);
 
-pub(super) fn join(sharding: Sharding, _: &World, _: Duration) -> Result<(Candidate, Member), String> {
+pub(super) fn join(sharding: Sharding, _: &World, _: Duration, _: &OwnKind) -> Result<(Candidate, Member), String> {
     match sharding {}
 }
 

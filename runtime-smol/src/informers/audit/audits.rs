@@ -14,6 +14,8 @@ use core::future::poll_fn;
 use core::time::Duration;
 use listwatch_core::api::{ApiResponse, CallAction};
 use listwatch_core::audit::{Audit, AuditConfig, AuditReport, AuditSchedule, Replica};
+#[cfg(feature = "shards")]
+use listwatch_core::object::Uid;
 use listwatch_core::object::{Version, compare_versions};
 use listwatch_core::request::RequestId;
 use listwatch_core::time::earliest;
@@ -131,7 +133,7 @@ impl Target {
         let result = if self.world.is_recording() {
             Err(AuditFailure::Recording)
         } else {
-            let compared = drive(&self.client, clock, name.resource(), &*self.replica, config);
+            let compared = self.compared(config);
             let stopped = async {
                 self.stopped().await;
                 Err(AuditFailure::Stopped)
@@ -149,6 +151,22 @@ impl Target {
         #[cfg(feature = "tracing")]
         audit.trace();
         audit
+    }
+
+    /// Compares once the store has the objects that are selected, and again if others were selected meanwhile.
+    async fn compared(&self, config: AuditConfig) -> Result<AuditReport, AuditFailure> {
+        let clock = self.world.clock();
+        loop {
+            let [wanted, has] = self.board.selected();
+            if wanted != has {
+                clock.sleep(PAUSE).await;
+                continue;
+            }
+            let compared = drive(&self.client, clock, self.board.name().resource(), &*self.replica, config).await;
+            if self.board.selected() == [wanted, has] {
+                return compared;
+            }
+        }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -195,6 +213,11 @@ impl<T> Replica for Stored<T> {
 
     fn undecodable(&self, key: &Key) -> Option<Version> {
         self.board.undecodable(key)
+    }
+
+    #[cfg(feature = "shards")]
+    fn keeps(&self, key: &Key, uid: &Uid) -> bool {
+        self.board.keeps(key.namespace(), uid)
     }
 }
 

@@ -215,6 +215,8 @@ func (p *plane) apiServerArgs(server *server) []string {
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
 		"--enable-priority-and-fairness=false",
+		// Alpha: the parameter shardSelector.
+		"--feature-gates=ShardedListAndWatch=true",
 	}
 	if p.audited {
 		args = append(args, p.auditArgs(server)...)

@@ -338,7 +338,7 @@ fn a_server_that_ignores_the_selector_of_shards_does_no_harm() {
 #[test]
 fn a_server_that_selects_shards_sends_each_replica_its_part() {
     let cluster = SimulatedCluster::new().with_shard_selectors();
-    caches_have_their_parts(cluster.clone(), |group| Sharding::by_uid(group).shard_selector());
+    caches_have_their_parts(cluster, |group| Sharding::by_uid(group).shard_selector());
     let shardings: [fn(&str) -> Sharding; 2] = [Sharding::by_uid, |group| Sharding::by_uid(group).shard_selector()];
     let [all, parts] = shardings.map(|sharding| {
         let mut it = Stage::of(SimulatedCluster::new().with_shard_selectors(), 300, sharding);

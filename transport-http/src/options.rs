@@ -381,8 +381,7 @@ impl Cluster {
 fn program() -> String {
     let file = std::env::args_os().next().map(PathBuf::from);
     let name = file.as_deref().and_then(Path::file_name).and_then(OsStr::to_str).unwrap_or_default();
-    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let name: String = name.chars().filter(is_plain).take(64).collect();
+    let name: String = name.chars().filter(|it| it.is_ascii_alphanumeric() || "-_.".contains(*it)).take(64).collect();
     if name.is_empty() { USER_AGENT.to_owned() } else { format!("{name} ({USER_AGENT})") }
 }
 

@@ -141,7 +141,7 @@ impl<T: DeserializeOwned> Api<T> {
 
 impl<T> Clone for Api<T> {
     fn clone(&self) -> Self {
-        Self { path: self.path.clone(), subresource: self.subresource, types: PhantomData }
+        Self { resource: self.resource.clone(), subresource: self.subresource, types: PhantomData }
     }
 }
 

@@ -19,8 +19,11 @@ use alloc::vec::Vec;
 pub struct Selection {
     resource: Resource,
     /// `None` if none is.
-    keeps: Option<Arc<dyn Fn(&Meta) -> bool + Send + Sync>>,
+    keeps: Option<Arc<Keeps>>,
 }
+
+/// Whether an object is kept.
+type Keeps = dyn Fn(&Meta) -> bool + Send + Sync;
 
 impl Selection {
     /// The objects for which `keeps` is true. It has to say the same of all states of an object that has one uid.

@@ -81,6 +81,7 @@ fn a_signal_ends_it_and_the_terminal_is_as_it_was() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a program ends in real time")]
 fn it_ends_with_its_terminal() {
     let file = capture();
     let mut shown = Shown::of(&file);

@@ -61,8 +61,9 @@ use std::sync::Arc;
 ///
 /// An object is deleted by a deletion that answers it or a `Status`, or by a change that removes its last finalizer. While a
 /// finalizer or a grace period is left, it stays. If the answer has no body, its last state decides, as it does for an
-/// eviction. A deletion whose version no answer shows gets the one behind the last version of its resource. It then lies
-/// between the versions of its neighbours, because each change takes at least one.
+/// eviction. The objects of a custom resource go with its definition. A deletion whose version no answer shows gets the one
+/// behind the last version of its resource. It then lies between the versions of its neighbours, because each change takes at
+/// least one.
 ///
 /// The log of a server lacks what no request says:
 ///

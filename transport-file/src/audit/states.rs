@@ -19,6 +19,8 @@ pub(super) struct States {
     pub(super) out: CaptureOutput,
     /// By the names of their collections.
     streams: BTreeMap<String, Stream>,
+    /// The definitions that are gone, whose objects have to go.
+    undefined: Vec<String>,
     /// The memory of the keys and of the states.
     held: u64,
     /// How many deletions were of objects that the log does not show.
@@ -84,10 +86,30 @@ impl States {
         stream.path = resource.path().to_owned();
         let told = self.tell_of(&mut stream, event, target);
         self.streams.insert(name.clone(), stream);
+        let told = told.and_then(|()| self.undefine());
         let is_much = self.held > MOST_HELD || self.streams.len() > MOST_STREAMS;
         let message =
             "the log has more than 10,000 resources, or objects for more than 2 GiB of memory; give fewer files of it";
         if is_much { Err(Fault::new(CaptureErrorKind::TooLong, message)) } else { told }
+    }
+
+    /// Deletes the objects of definitions that are gone, as a server does by itself.
+    fn undefine(&mut self) -> Result<(), Fault> {
+        let gone = core::mem::take(&mut self.undefined);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let is_gone =
+            |parts: &[&str]| matches!(parts, [group, _, plural] if gone.contains(&format!("{plural}.{group}")));
+        let names = self.streams.keys().filter(|name| is_gone(&name.split('/').collect::<Vec<_>>()));
+        for name in names.cloned().collect::<Vec<_>>() {
+            let mut stream = self.streams.remove(&name).unwrap_or_default();
+            let mut keys: Vec<Key> = stream.shown.keys().cloned().collect();
+            keys.sort_unstable();
+            keys.iter().try_for_each(|key| self.delete(&mut stream, key, None))?;
+            self.streams.insert(name, stream);
+        }
+        Ok(())
     }
 
     /// Ends the watches, and the capture.
@@ -227,6 +249,9 @@ impl States {
 
     /// Takes a deletion. If its version is not known, it gets the one behind the last version of the resource.
     fn delete(&mut self, stream: &mut Stream, key: &Key, last: Option<(u64, Box<str>)>) -> Result<(), Fault> {
+        if stream.path.starts_with("/apis/apiextensions.k8s.io/") {
+            self.undefined.push(key.name().to_owned());
+        }
         let Some(watch) = stream.watch.filter(|_| stream.shown.contains_key(key)) else {
             self.unseen += 1;
             return Ok(());

@@ -248,6 +248,26 @@ fn a_collection_is_deleted_as_its_answer_tells_or_as_it_is_known() {
 }
 
 #[test]
+fn objects_go_with_their_definition() {
+    let object = |kind: &str, api_version: &str, name: &str, version: u64| json!({ "kind": kind, "apiVersion": api_version, "metadata": { "name": name, "resourceVersion": version.to_string() } });
+    let (widgets, others) = ("/apis/x.io/v1/widgets", "/apis/other.io/v1/widgets");
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let mut held = object("CustomResourceDefinition", "apiextensions.k8s.io/v1", "widgets.x.io", 15);
+    (held["metadata"]["finalizers"], held["metadata"]["deletionTimestamp"]) =
+        (json!(["x"]), "2026-11-22T02:00:05Z".into());
+    let events = [
+        event(1, "create", widgets, object("Widget", "x.io/v1", "a", 11)),
+        event(2, "create", widgets, object("Widget", "x.io/v1", "b", 12)),
+        event(3, "create", others, object("Widget", "other.io/v1", "a", 13)),
+        event(5, "delete", &format!("{definitions}/widgets.x.io"), held),
+        event(6, "delete", &format!("{definitions}/widgets.x.io"), success()),
+    ];
+    let changes = ["+a@11", "+b@12", "+a@13", "+widgets.x.io@15", "-widgets.x.io@16", "-a@13", "-b@14"];
+    assert_eq!(Converted::of_events(&events).changes(), changes);
+    assert_eq!(Converted::of_events(&events[..4]).changes(), changes[..4], "a finalizer holds it");
+}
+
+#[test]
 fn other_answers_are_no_states() {
     let deployments = "/apis/apps/v1/namespaces/web/deployments";
     let scale = json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": { "name": "d", "resourceVersion": "11" } });

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use listwatch::object::LabelSelector;
 use std::num::NonZeroU64;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use strsim::levenshtein;
 
 const EXAMPLES: &str = "\
@@ -239,8 +239,18 @@ fn word(text: &str) -> Result<Word, String> {
         (None, None) if text.is_empty() => {
             Err("give changes, reconciles, writes, failures, leases, or a key".to_owned())
         }
+        (None, None) if is_recording(text) => {
+            Err("one recording is read at a time; a key of this name is given by --key".to_owned())
+        }
         (None, None) => Ok(Word::Key(text.to_owned())),
     }
+}
+
+/// Whether a word is meant as a file: it is one, or a path that ends as a recording does.
+fn is_recording(text: &str) -> bool {
+    let name = ["zst", "gz"].iter().find_map(|end| text.strip_suffix(end)?.strip_suffix('.')).unwrap_or(text);
+    let ends = [".jsonl", ".json", ".log", ".yaml", ".yml"].iter().any(|end| name.ends_with(end));
+    Path::new(text).is_file() || (text.contains('/') && ends)
 }
 
 fn selector(text: &str) -> Result<LabelSelector, String> {

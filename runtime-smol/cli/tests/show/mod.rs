@@ -5,6 +5,7 @@ mod browse;
 mod captures;
 mod hostile;
 mod incident;
+mod narrowed;
 pub(crate) mod recorded;
 mod report;
 mod summary;

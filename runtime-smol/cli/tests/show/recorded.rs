@@ -18,7 +18,8 @@ impl Capture {
         Self { lines: vec![json!({ "capture": 1, "started": "2026-11-20T02:00:00Z" })], t: 0 }
     }
 
-    fn line(&mut self, line: Value) {
+    /// Any line, behind which a second passes.
+    pub(crate) fn line(&mut self, line: Value) {
         self.lines.push(line);
         self.t += 1_000;
     }

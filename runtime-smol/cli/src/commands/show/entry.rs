@@ -2,6 +2,7 @@
 
 use crate::arguments::What;
 use crate::output::changes::{Changes, FieldChange};
+use crate::output::seconds::seconds;
 use listwatch::time::{MicroTime, WallTime};
 use serde::Serialize;
 use std::time::Duration;
@@ -57,6 +58,9 @@ pub(super) struct Entry {
     /// Whether its object has the labels that are asked for.
     #[serde(skip)]
     pub(super) is_labelled: bool,
+    /// Whether the options select it, once it was marked.
+    #[serde(skip)]
+    pub(super) is_selected: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -133,12 +137,17 @@ impl By {
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// The controller, the program and the managers.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &str> {
+        self.controller.iter().chain(&self.program).chain(&self.managers).map(String::as_str)
+    }
 }
 
 impl Entry {
     /// Dates it and its writes, in a recording that began then.
     pub(super) fn date(&mut self, began: Option<WallTime>) {
-        self.after = self.at.as_secs_f64();
+        self.after = seconds(self.at);
         self.time = began.map(|began| millis_of(began + self.at));
         self.writes.iter_mut().for_each(|write| write.date(began));
     }

@@ -1,7 +1,7 @@
 //! Which entries are shown.
 
 use super::entry::{By, Entry, Sort};
-use super::resource::is_named;
+use super::resource::{is_named, meant};
 use crate::arguments::{SelectionOptions, What};
 use listwatch::file::Target;
 use listwatch::object::LabelSelector;
@@ -27,7 +27,7 @@ impl Filter {
         Self {
             whats: options.whats(),
             keys: options.keys().into_iter().map(str::to_owned).collect(),
-            kinds: options.kinds.clone(),
+            kinds: options.kinds.iter().map(|name| meant(name)).collect(),
             namespace: options.namespace.clone(),
             labels: options.labels.clone(),
             user: options.user.clone(),
@@ -83,6 +83,16 @@ impl Filter {
         entry.writes.into_iter().filter(|write| self.is_selected(write)).collect()
     }
 
+    /// Marks what of an entry is selected.
+    pub(super) fn mark(&self, entry: &mut Entry) {
+        entry.is_selected = match entry.what {
+            Sort::Reconcile => self.is_shown(entry) && self.selects_reconcile(entry),
+            _ => self.is_selected(entry),
+        };
+        let whole = entry.is_selected;
+        entry.writes.iter_mut().for_each(|write| write.is_selected = whole || self.is_selected(write));
+    }
+
     fn is_selected(&self, entry: &Entry) -> bool {
         self.is_shown(entry) && self.selects_object(entry) && self.selects_author(&entry.by)
     }
@@ -124,18 +134,14 @@ impl Filter {
     }
 
     fn selects_key(&self, key: Option<&str>) -> bool {
-        let namespace = |key: &str| key.split_once('/').map(|(namespace, _)| namespace.to_owned());
-        let in_namespace = self.namespace.is_none() || key.is_some_and(|key| namespace(key) == self.namespace);
+        let in_namespace = self.namespace.is_none() || key.and_then(namespace_of) == self.namespace.as_deref();
         in_namespace
             && (self.keys.is_empty() || key.is_some_and(|key| self.keys.iter().any(|wanted| is_key(wanted, key))))
     }
 
     fn selects_author(&self, by: &By) -> bool {
-        let user = self.user.as_ref().is_none_or(|user| by.user.as_ref().is_some_and(|own| is_like(user, own)));
-        let named = by.controller.iter().chain(&by.program).chain(&by.managers);
-        let mut names = named.flat_map(|name| [Some(&**name), name.split_once('/').map(|(name, _)| name)]).flatten();
-        let program = self.program.as_ref().is_none_or(|program| names.any(|name| is_like(program, name)));
-        user && program
+        self.user.as_ref().is_none_or(|user| is_user(user, by))
+            && self.program.as_ref().is_none_or(|program| is_program(program, by))
     }
 
     fn selects_version(&self, entry: &Entry) -> bool {
@@ -146,8 +152,25 @@ impl Filter {
     }
 }
 
+/// Whether it is the doing of a user, under the own name or another's: `jane (impersonated by admin)`.
+pub(super) fn is_user(wanted: &str, by: &By) -> bool {
+    let Some(user) = &by.user else { return false };
+    let both = user.strip_suffix(')').and_then(|user| user.split_once(" (impersonated by "));
+    is_like(wanted, user) || both.is_some_and(|(user, by)| is_like(wanted, user) || is_like(wanted, by))
+}
+
+/// Whether it is the doing of a program, whose version may be left out.
+pub(super) fn is_program(wanted: &str, by: &By) -> bool {
+    let mut names = by.programs().flat_map(|name| [Some(name), name.split_once('/').map(|(name, _)| name)]).flatten();
+    names.any(|name| is_like(wanted, name))
+}
+
+pub(super) fn namespace_of(key: &str) -> Option<&str> {
+    key.split_once('/').map(|(namespace, _)| namespace)
+}
+
 /// Whether a key is wanted. A pattern without a namespace is of any.
-fn is_key(wanted: &str, key: &str) -> bool {
+pub(super) fn is_key(wanted: &str, key: &str) -> bool {
     let name = || key.rsplit_once('/').map_or(key, |(_, name)| name);
     if wanted.contains('/') { is_like(wanted, key) } else { is_like(wanted, name()) }
 }

@@ -7,6 +7,8 @@ use listwatch::file::{CaptureError, Moment, Timeline};
 /// What a reading finds.
 pub(super) enum Read<'r> {
     Moment(&'r Moment),
+    /// Any entry, marked with what the options select of it.
+    Any(&'r Entry),
     /// An entry that the options select.
     Entry(&'r Entry),
 }
@@ -48,6 +50,9 @@ pub(super) fn read_next(
 }
 
 fn pass_on(teller: &Teller, entries: Vec<Entry>, take: &mut impl FnMut(Read<'_>)) {
-    let selected = entries.into_iter().flat_map(|entry| teller.filter.selected(entry));
-    selected.for_each(|entry| take(Read::Entry(&entry)));
+    for mut entry in entries {
+        teller.filter.mark(&mut entry);
+        take(Read::Any(&entry));
+        teller.filter.selected(entry).iter().for_each(|entry| take(Read::Entry(entry)));
+    }
 }

@@ -1,5 +1,6 @@
 //! The names of resources.
 
+use crate::resource;
 use listwatch::file::RecordedResource;
 use listwatch::file::kinds::guessed_plural;
 
@@ -25,6 +26,13 @@ pub(super) fn is_named(collection: &str, name: &str) -> bool {
         || (guessed_plural(name) == plural && !name.contains(['.', '/']))
 }
 
+/// The name of a kind, or what kubectl means by it, such as by `crd`.
+pub(super) fn meant(name: &str) -> String {
+    let resource = resource::resource_of(name);
+    let collection = resource.as_ref().and_then(|resource| resource.path().splitn(3, '/').nth(2));
+    collection.filter(|collection| !is_named(collection, name)).map_or_else(|| name.to_owned(), resource_of)
+}
+
 /// Whether a recording has the objects of a resource as metadata alone.
 pub(super) fn name_of(resource: &RecordedResource) -> String {
     let name = resource_of(&resource.collection);
@@ -42,6 +50,7 @@ mod tests {
         {
             assert!(is_named("apps/v1/deployments", name), "{name}");
         }
+        assert_eq!([meant("deploy"), meant("Pods"), meant("pods")], ["deployments.apps", "Pods", "pods"]);
         for name in ["deploy", "deployments.other.io", "v1/deployments", "pods", ""] {
             assert!(!is_named("apps/v1/deployments", name), "{name}");
         }

@@ -3,6 +3,7 @@
 use super::entry::Sort;
 use super::findings::{Finding, Findings, Span, Told};
 use super::lines::shown;
+use super::names::Names;
 use super::pager::Pages;
 use super::reading::{Read, read};
 use super::recording::{Recording, moments};
@@ -11,6 +12,7 @@ use super::{Filter, look};
 use crate::arguments::{Format, ShowOptions, hide_credentials};
 use crate::commands::input::Input;
 use crate::error::CommandError;
+use crate::output::seconds::seconds;
 use crate::output::text::write_json;
 use crate::report::summary::mixed;
 use listwatch::file::CaptureError;
@@ -60,27 +62,29 @@ struct Counts {
 pub(super) fn show_summary(options: &ShowOptions, input: &Input) -> Result<(), CommandError> {
     let Recording { mut timeline, began } = Recording::open(options, input.path())?;
     let (since, until) = moments(options, began)?;
-    let mut teller = Teller::new(Filter::of(options, since, until), look(options, false));
-    let (mut findings, mut counts) = (Findings::default(), Counts::default());
+    let mut teller = Teller::of_all(Filter::of(options, since, until), look(options, false));
+    let (mut findings, mut counts, mut names) = (Findings::default(), Counts::default(), Names::asked_for(options));
     let fault = read(&mut timeline, &mut teller, |read| match read {
         Read::Moment(moment) => {
             counts.last = counts.last.max(moment.at);
             findings.reach(moment.at);
+            names.moment(moment);
+        }
+        Read::Any(entry) => {
+            findings.take(entry);
+            names.entry(entry);
         }
         Read::Entry(entry) => {
-            findings.take(entry);
             *counts.found.entry(entry.what).or_default() += 1;
             counts.failures += u64::from(entry.failed);
         }
     });
     let began = began.filter(|_| !options.relative);
     let mut summary = Summary { file: &options.file, began, told: findings.told() };
-    summary.leave_out(teller.passed_over, "changes that the options leave out");
-    summary.leave_out(
-        teller.dropped(),
-        "states, of which the next changes are not told field by field, for want of memory",
-    );
-    summary.leave_out(timeline.bad_lines(), "broken lines");
+    summary.told.note_unknown(names.unknown());
+    let untold = "of which the next changes are not told field by field, for want of memory";
+    summary.leave_out(teller.dropped(), ["state", "states"], untold);
+    summary.leave_out(timeline.bad_lines(), ["broken line", "broken lines"], "");
     summary.told.left_out.extend(mixed(timeline.told_twice()));
     summary.told.left_out.extend(timeline.cut().map(|cut| format!("the recording breaks off: {}", cut.message())));
     if timeline.breaks_off() {
@@ -94,9 +98,10 @@ pub(super) fn show_summary(options: &ShowOptions, input: &Input) -> Result<(), C
 }
 
 impl Summary<'_> {
-    fn leave_out(&mut self, count: u64, what: &str) {
+    fn leave_out(&mut self, count: u64, [one, many]: [&'static str; 2], why: &str) {
         if count > 0 {
-            self.told.left_out.push(format!("not looked at: {count} {what}"));
+            let text = format!("not looked at: {} {why}", Counted(count, one, many));
+            self.told.left_out.push(text.trim_end().to_owned());
         }
     }
 
@@ -133,9 +138,7 @@ impl Summary<'_> {
         let findings = &self.told.findings;
         let mut lines: Vec<String> =
             findings.iter().zip(1..).flat_map(|(it, number)| self.lines_of(it, number)).collect();
-        if findings.is_empty() {
-            lines.push("nothing stands out: no loop, no refusal, nothing undone, nothing late".to_owned());
-        }
+        lines.extend(self.told.clear().map(str::to_owned));
         lines.push(String::new());
         lines.extend(self.told.left_out.iter().map(|text| shown(text)));
         while lines.last().is_some_and(String::is_empty) {
@@ -157,13 +160,15 @@ impl Summary<'_> {
 
     /// How often, and from when to when.
     pub(super) fn when(&self, finding: &Finding) -> String {
-        let Span { from, until } = finding.span;
+        let Span { from, until, .. } = finding.span;
         let times = Counted(finding.count, "time", "times");
         let span = match finding.count {
             1 => self.date(from),
             _ => format!("{times}, from {} to {}", self.date(from), self.date(until)),
         };
-        if finding.goes_on && finding.count > 1 { format!("{span}, up to the end of the recording") } else { span }
+        let to_the_end = if finding.goes_on && finding.count > 1 { ", up to the end of the recording" } else { "" };
+        let part = if finding.span.selected < finding.span.times { "; the options select a part of it" } else { "" };
+        format!("{span}{to_the_end}{part}")
     }
 
     fn date(&self, at: Duration) -> String {
@@ -172,7 +177,7 @@ impl Summary<'_> {
 
     /// The command that shows what the finding is made of.
     pub(super) fn look(&self, finding: &Finding) -> String {
-        let Span { from, until } = finding.span;
+        let Span { from, until, .. } = finding.span;
         // A date has seconds, and what came of it is behind it.
         let (from, until) = (from.saturating_sub(Duration::from_secs(1)), until + Duration::from_secs(2));
         let moment = |at: Duration| match self.began {
@@ -193,9 +198,9 @@ impl Summary<'_> {
     }
 
     fn line<'f>(&self, finding: &'f Finding) -> Line<'f> {
-        let Span { from, until } = finding.span;
+        let Span { from, until, .. } = finding.span;
         let date = |at: Duration| self.began.map(|began| (began + at).to_string());
-        let after = [from.as_secs_f64(), until.as_secs_f64()];
+        let after = [from, until].map(seconds);
         Line { finding, from: date(from), until: date(until), after, look: self.look(finding) }
     }
 }

@@ -6,6 +6,7 @@ use super::filter::Filter;
 use super::known::{self, Known};
 use super::lease::{Leases, Seen, are_leases};
 use super::resource::name_of;
+use super::rules;
 use super::sequence::Sequence;
 use super::write::{is_write, written};
 use crate::output::changes::{Changes, Look};
@@ -27,9 +28,17 @@ const MOST_AUTHORS: usize = 1 << 16;
 /// Such outcomes are failures.
 const FAILURES: [&str; 6] = ["failed", "panicked", "retry", "terminal", "overdue", "dropped"];
 
+/// Which changes are compared with the states before them.
+#[derive(Clone, Copy, PartialEq)]
+enum Compared {
+    Selected,
+    All,
+}
+
 /// Tells a time line.
 pub(super) struct Teller {
     pub(super) filter: Filter,
+    compared: Compared,
     look: Look,
     /// The states that lists and watches told of.
     known: Known,
@@ -89,6 +98,7 @@ impl Teller {
     pub(super) fn new(filter: Filter, look: Look) -> Self {
         Self {
             filter,
+            compared: Compared::Selected,
             look,
             known: Known::default(),
             answered: Known::default(),
@@ -99,6 +109,11 @@ impl Teller {
             leases: Leases::default(),
             passed_over: 0,
         }
+    }
+
+    /// One that tells everything in full, because a cause may be anywhere.
+    pub(super) fn of_all(filter: Filter, look: Look) -> Self {
+        Self { compared: Compared::All, ..Self::new(filter, look) }
     }
 
     /// How many states of objects were dropped for want of memory.
@@ -318,7 +333,8 @@ impl Teller {
             return;
         }
         let is_lease = are_leases(&resource.collection);
-        let is_told = self.filter.selects(&resource.collection, key) && self.filter.shows_changes_at(place.at);
+        let is_told = self.compared == Compared::All
+            || (self.filter.selects(&resource.collection, key) && self.filter.shows_changes_at(place.at));
         if !is_lease && !is_told {
             self.passed_over += 1;
             return;
@@ -365,6 +381,10 @@ impl Teller {
             _ if event::are_events(&resource.collection) => {}
             ("MODIFIED", None) => entry.message = Some("the state before it is not known".to_owned()),
             _ => {}
+        }
+        if let Some(before) = before.as_ref().filter(|_| resource.collection.starts_with("rbac.authorization.k8s.io/"))
+        {
+            entry.message = entry.message.or_else(|| rules::told(&entry.changes, before));
         }
         if event::are_events(&resource.collection) {
             entry.message = Some(event::told(&value));
@@ -501,7 +521,7 @@ fn text(object: &Value, field: &str) -> String {
     object["metadata"][field].as_str().unwrap_or_default().to_owned()
 }
 
-/// The managers whose fields changed.
+/// The managers whose fields changed: those whose entries did, else those that own what changed. Times have seconds.
 fn managers(before: Option<&Value>, now: &Value, event: &str) -> Vec<String> {
     let none = Vec::new();
     let of = |object: &Value| object["metadata"]["managedFields"].as_array().unwrap_or(&none).clone();
@@ -509,10 +529,34 @@ fn managers(before: Option<&Value>, now: &Value, event: &str) -> Vec<String> {
     if event == "DELETED" || (before.is_none() && event != "ADDED") {
         return Vec::new();
     }
-    let changed = of(now).into_iter().filter(|own| !known.contains(own));
-    let mut names: Vec<String> = changed.filter_map(|own| own["manager"].as_str().map(str::to_owned)).collect();
+    let all = of(now);
+    let (changed, same): (Vec<Value>, Vec<Value>) = all.into_iter().partition(|own| !known.contains(own));
+    let owns = |own: &Value| before.is_some_and(|before| owns_change(&own["fieldsV1"], before, now));
+    let authors = if changed.is_empty() { same.into_iter().filter(owns).collect() } else { changed };
+    let mut names: Vec<String> =
+        authors.into_iter().filter_map(|own| own["manager"].as_str().map(str::to_owned)).collect();
     names.dedup();
     names
+}
+
+/// Whether a set of fields, as `fieldsV1` has it, owns one that differs between two values.
+fn owns_change(fields: &Value, before: &Value, now: &Value) -> bool {
+    let Some(inner) = fields.as_object().filter(|inner| !inner.is_empty()) else { return before != now };
+    inner.iter().any(|(name, fields)| {
+        let [old, new] = [before, now].map(|value| part(value, name).unwrap_or(&Value::Null));
+        old != new && owns_change(fields, old, new)
+    })
+}
+
+/// The part of a value that `fieldsV1` names: a field, or an item of a list by its keys or its value.
+fn part<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let (sort, name) = name.split_once(':')?;
+    if sort == "f" {
+        return value.get(name);
+    }
+    let wanted: Value = serde_json::from_str(name).ok()?;
+    let has_keys = |item: &Value| wanted.as_object()?.iter().all(|(key, own)| item[key] == *own).then_some(());
+    value.as_array()?.iter().find(|item| **item == wanted || (sort == "k" && has_keys(item).is_some()))
 }
 
 fn late_text(late: &LateWrite) -> String {

@@ -15,11 +15,19 @@ pub(super) type Author = Option<NonZeroU32>;
 pub(super) struct Authors {
     numbers: HashMap<String, NonZeroU32>,
     names: Vec<String>,
+    /// Whether the recording names users, as an audit log does.
+    has_users: bool,
 }
+
+/// Nobody is known.
+const UNKNOWN: &str = "not known";
+/// What stands behind a name that several programs may have.
+const MANAGER: &str = " (a field manager)";
 
 impl Authors {
     /// The number of an author; `None` if nobody is known, or if there are too many.
     pub(super) fn of(&mut self, by: &By) -> Author {
+        self.has_users |= by.user.is_some();
         let name = named(by)?;
         if let Some(number) = self.numbers.get(&name) {
             return Some(*number);
@@ -32,7 +40,13 @@ impl Authors {
     }
 
     pub(super) fn name(&self, author: Author) -> &str {
-        author.and_then(|number| self.names.get(number.get() as usize - 1)).map_or("not known", String::as_str)
+        author.and_then(|number| self.names.get(number.get() as usize - 1)).map_or(UNKNOWN, String::as_str)
+    }
+
+    /// What a finding lacks that does not name who did it.
+    pub(super) fn lack(&self, culprits: &[String]) -> Option<String> {
+        let is_vague = culprits.iter().any(|name| name == UNKNOWN || name.ends_with(MANAGER));
+        (is_vague && !self.has_users).then(|| "an audit log of this time would name the user".to_owned())
     }
 }
 
@@ -44,6 +58,6 @@ fn named(by: &By) -> Option<String> {
     match (&by.user, &by.program) {
         (Some(user), Some(program)) => Some(format!("{user} ({program})")),
         (Some(name), None) | (None, Some(name)) => Some(name.clone()),
-        (None, None) => Some(by.managers.join(", ")).filter(|names| !names.is_empty()),
+        (None, None) => (!by.managers.is_empty()).then(|| by.managers.join(", ") + MANAGER),
     }
 }

@@ -1,6 +1,9 @@
 //! A finding: what happened, to what, how often, from when to when, and whose doing that is.
 
+use super::super::entry::Entry;
+use crate::output::seconds::Roughly;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -32,6 +35,9 @@ pub(in super::super) enum Kind {
 pub(in super::super) struct Span {
     pub(in super::super) from: Duration,
     pub(in super::super) until: Duration,
+    /// How many times there are, and how many of them the options select.
+    pub(in super::super) times: u64,
+    pub(in super::super) selected: u64,
 }
 
 /// What was found of one object or one kind of requests.
@@ -101,15 +107,38 @@ impl Kind {
 
 impl Span {
     pub(super) fn at(at: Duration) -> Self {
-        Self { from: at, until: at }
+        Self { from: at, until: at, ..Self::default() }
     }
 
-    pub(super) fn note(&mut self, at: Duration) {
+    pub(super) fn note(&mut self, entry: &Entry) {
+        self.note_at(entry.at, entry.is_selected);
+    }
+
+    pub(super) fn note_at(&mut self, at: Duration, is_selected: bool) {
+        self.reach(at);
+        self.times += 1;
+        self.selected += u64::from(is_selected);
+    }
+
+    /// It lasts up to here at least.
+    pub(super) fn reach(&mut self, at: Duration) {
         (self.from, self.until) = (self.from.min(at), self.until.max(at));
     }
 
     pub(super) fn and(self, other: Self) -> Self {
-        Self { from: self.from.min(other.from), until: self.until.max(other.until) }
+        let (times, selected) = (self.times + other.times, self.selected + other.selected);
+        Self { from: self.from.min(other.from), until: self.until.max(other.until), times, selected }
+    }
+
+    /// How often it comes.
+    pub(super) fn rate(self) -> Option<String> {
+        let others = u32::try_from(self.times.checked_sub(1)?).ok()?;
+        let interval = self.until.saturating_sub(self.from).checked_div(others)?;
+        let in_second = Duration::from_secs(1).as_nanos().checked_div(interval.as_nanos())?;
+        Some(match in_second {
+            0 | 1 => format!("about once each {}", Roughly(interval)),
+            times => format!("about {times} times a second"),
+        })
     }
 
     /// Whether it lasts up to about the end.
@@ -127,7 +156,11 @@ pub(super) fn grouped(groups: Vec<Group>, end: Duration) -> Vec<Finding> {
         alike.entry(of).or_default().push(group);
     }
     let mut findings: Vec<Finding> = alike.into_values().filter_map(|groups| finding(groups, end)).collect();
-    findings.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.count.cmp(&a.count)).then_with(|| a.key.cmp(&b.key)));
+    // What goes on is what is wrong now.
+    findings.sort_by(|a, b| {
+        let rank = |it: &Finding| (!it.goes_on, it.kind, Reverse(it.count));
+        rank(a).cmp(&rank(b)).then_with(|| a.key.cmp(&b.key))
+    });
     findings
 }
 

@@ -3,9 +3,10 @@
 use super::super::entry::Entry;
 use super::finding::{Group, Kind, Span};
 use super::objects::name;
+use crate::output::seconds::Roughly;
 use crate::report::changed::within;
 use listwatch::text::Counted;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// The most objects whose events are waited for, and the most resources.
@@ -20,7 +21,11 @@ const FEW: u64 = 3;
 #[derive(Default)]
 pub(super) struct Lag {
     objects: HashMap<(String, String), State>,
+    /// The resources of which a list has told.
+    listed: HashSet<String>,
     late: HashMap<String, Late>,
+    /// The longest of what else may be slow: writes, reconciles, and what keys waited.
+    longest: [Duration; 3],
     pub(super) uncounted: u64,
 }
 
@@ -28,8 +33,14 @@ pub(super) struct Lag {
 struct State {
     /// The version that a watch told last.
     told: u64,
-    /// The version of a write that no watch has told, and when it was answered.
-    awaited: Option<(u64, Duration)>,
+    awaited: Option<Awaited>,
+}
+
+/// A write that no watch has told.
+struct Awaited {
+    version: u64,
+    answered: Duration,
+    is_selected: bool,
 }
 
 #[derive(Default)]
@@ -41,40 +52,81 @@ struct Late {
 }
 
 impl Lag {
-    /// A watch told a change.
+    /// A watch told a change, or a list the state of all objects.
     pub(super) fn told(&mut self, entry: &Entry) {
+        if matches!(&*entry.event, "list" | "gap") {
+            return self.listed(entry);
+        }
         let (Some(version), Some(name)) = (version(entry), name(entry)) else { return };
         let Some(state) = within(&mut self.objects, name, MOST) else {
             self.uncounted += 1;
             return;
         };
+        let is_first = state.told == 0;
         state.told = state.told.max(version);
-        let Some((_, answered)) = state.awaited.take_if(|(awaited, _)| *awaited <= version) else { return };
-        let lag = entry.at.saturating_sub(answered);
+        let Some(awaited) = state.awaited.take_if(|awaited| awaited.version <= version) else { return };
+        // A watch may select an object only since a later version.
+        if is_first && awaited.version < version {
+            return;
+        }
+        let lag = entry.at.saturating_sub(awaited.answered);
         if lag < LATE {
             return;
         }
         let Some(late) = within(&mut self.late, entry.resource.clone().unwrap_or_default(), MOST) else { return };
-        late.note([answered, entry.at], lag, entry.key.as_deref());
+        let is_selected = entry.is_selected || awaited.is_selected;
+        late.note([awaited.answered, entry.at], is_selected, entry.key.as_deref());
     }
 
-    /// A write was answered. Only the objects of which a watch has told are waited for.
+    /// No event follows of what a list shows.
+    fn listed(&mut self, entry: &Entry) {
+        let (Some(version), Some(resource)) = (version(entry), &entry.resource) else { return };
+        let of_list = self.objects.iter_mut().filter(|((own, _), _)| own == resource);
+        of_list.for_each(|(_, state)| _ = state.awaited.take_if(|awaited| awaited.version <= version));
+        if self.listed.len() < MOST {
+            self.listed.insert(resource.clone());
+        }
+    }
+
+    /// A write was answered. Its event is waited for if a watch is there.
     pub(super) fn answered(&mut self, entry: &Entry) {
+        self.longest[0] = self.longest[0].max(millis(entry));
         let (Some(version), Some(name)) = (version(entry), name(entry)) else { return };
         if entry.failed || entry.event == "DELETE" {
             return;
         }
-        if let Some(state) = self.objects.get_mut(&name).filter(|state| state.told < version) {
-            state.awaited.get_or_insert_with(|| (version, entry.until()));
+        let state = match self.listed.contains(&name.0) {
+            true => within(&mut self.objects, name, MOST),
+            false => self.objects.get_mut(&name),
+        };
+        if let Some(state) = state.filter(|state| state.told < version) {
+            let (answered, is_selected) = (entry.until(), entry.is_selected);
+            state.awaited.get_or_insert(Awaited { version, answered, is_selected });
         }
+    }
+
+    pub(super) fn reconciled(&mut self, entry: &Entry) {
+        self.longest[1] = self.longest[1].max(millis(entry));
+        let causes = entry.reconcile.iter().flat_map(|own| &own.causes);
+        self.longest[2] = causes.filter_map(|cause| waited(cause)).fold(self.longest[2], Duration::max);
+    }
+
+    /// What was not the reason, as a tape tells.
+    fn others(&self) -> Option<String> {
+        let [writes, reconciles, keys] = self.longest.map(Roughly);
+        let is_fast = !reconciles.0.is_zero() && self.longest.iter().all(|longest| *longest < LATE);
+        is_fast.then(|| {
+            format!("not the reason: writes took up to {writes}, reconciles {reconciles}, and keys waited for {keys}")
+        })
     }
 
     pub(super) fn groups(&self, end: Duration) -> Vec<Group> {
         let mut lost: HashMap<&str, Late> = HashMap::new();
-        for ((resource, key), state) in &self.objects {
-            let Some((_, answered)) = state.awaited.filter(|(_, answered)| *answered + LOST <= end) else { continue };
+        // Of an object that no watch has told of, there may be none.
+        for ((resource, key), state) in self.objects.iter().filter(|(_, state)| state.told > 0) {
+            let Some(awaited) = state.awaited.as_ref().filter(|it| it.answered + LOST <= end) else { continue };
             let late = lost.entry(resource.as_str()).or_default();
-            late.note([answered; 2], end.saturating_sub(answered), Some(key));
+            late.note([awaited.answered, end], awaited.is_selected, Some(key));
         }
         let stopped = lost.iter().map(|(resource, late)| {
             let what = format!(
@@ -86,7 +138,9 @@ impl Lag {
         });
         let late = self.late.iter().filter(|(_, late)| late.count >= FEW).map(|(resource, late)| {
             let what = format!("events came up to {:.1} s behind the answers to writes", late.longest.as_secs_f64());
-            late.group(Kind::Lag, resource, what)
+            let mut group = late.group(Kind::Lag, resource, what);
+            group.notes.extend(self.others());
+            group
         });
         stopped.chain(late).collect()
     }
@@ -94,9 +148,11 @@ impl Lag {
 
 impl Late {
     /// Counts an object whose event has not come for so long.
-    fn note(&mut self, [from, until]: [Duration; 2], lag: Duration, key: Option<&str>) {
+    fn note(&mut self, [from, until]: [Duration; 2], is_selected: bool, key: Option<&str>) {
         self.count += 1;
-        self.span.get_or_insert_with(|| Span::at(from)).note(until);
+        self.span.get_or_insert_with(|| Span::at(from)).note_at(from, is_selected);
+        self.span.iter_mut().for_each(|span| span.reach(until));
+        let lag = until.saturating_sub(from);
         if lag > self.longest {
             (self.longest, self.key) = (lag, key.map(str::to_owned));
         }
@@ -121,4 +177,21 @@ impl Late {
 
 fn version(entry: &Entry) -> Option<u64> {
     entry.version.as_ref()?.parse().ok()
+}
+
+fn millis(entry: &Entry) -> Duration {
+    Duration::from_millis(entry.millis.unwrap_or_default())
+}
+
+/// How long a change waited for the reconcile that it caused: `Updated /api/v1/pods/web/a at version 17 after 120ms`.
+fn waited(cause: &str) -> Option<Duration> {
+    let (_, waited) = cause.rsplit_once(" after ").filter(|(cause, _)| cause.contains(" at version "))?;
+    let (number, unit) = waited.split_at(waited.find(char::is_alphabetic)?);
+    let unit = match unit {
+        "s" => 1.0,
+        "ms" => 1e-3,
+        "µs" => 1e-6,
+        _ => 0.0,
+    };
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit).ok()
 }

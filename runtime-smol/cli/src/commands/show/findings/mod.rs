@@ -19,7 +19,7 @@ use lag::Lag;
 use objects::Objects;
 use requests::Requests;
 use rules::Rules;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use warnings::Warnings;
 
@@ -44,6 +44,25 @@ pub(super) struct Told {
     pub(super) findings: Vec<Finding>,
     /// How many more there are of a kind, and what was not counted for want of memory.
     pub(super) left_out: Vec<String>,
+    /// Whether there is none, also of what the options do not select.
+    pub(super) is_all_clear: bool,
+}
+
+impl Told {
+    /// What the options name, and the recording does not have, is no sign that all is well.
+    pub(super) fn note_unknown(&mut self, unknown: Vec<String>) {
+        self.is_all_clear &= unknown.is_empty();
+        self.left_out.splice(0..0, unknown);
+    }
+
+    /// What is said if there are no findings.
+    pub(super) fn clear(&self) -> Option<&'static str> {
+        let text = match self.is_all_clear {
+            true => "nothing stands out: no loop, no refusal, nothing undone, nothing late",
+            false => "nothing that the options select stands out",
+        };
+        self.findings.is_empty().then_some(text)
+    }
 }
 
 impl Findings {
@@ -59,7 +78,10 @@ impl Findings {
         entry.writes.iter().for_each(|write| self.take(write));
         let author = self.authors.of(&entry.by);
         match entry.what {
-            Sort::Change if entry.event == "gap" => self.requests.take(entry, author),
+            Sort::Change if entry.event == "gap" => {
+                self.requests.take(entry, author);
+                self.lag.told(entry);
+            }
             Sort::Change => {
                 self.warnings.take(entry);
                 self.objects.change(entry, author);
@@ -70,20 +92,25 @@ impl Findings {
                 self.requests.take(entry, author);
                 self.lag.answered(entry);
             }
-            Sort::Failure | Sort::Reconcile => self.requests.take(entry, author),
+            Sort::Reconcile => {
+                self.requests.take(entry, author);
+                self.lag.reconciled(entry);
+                entry.reconcile.iter().for_each(|own| self.objects.reconciled(own));
+            }
+            Sort::Failure => self.requests.take(entry, author),
             Sort::Lease => {}
         }
         self.rules.take(entry);
         self.definitions.take(entry);
     }
 
-    /// All findings, at the end of the recording.
+    /// All findings of which the options select something, at the end of the recording.
     pub(super) fn told(&self) -> Told {
-        let mut groups: Vec<Group> = self.definitions.groups();
-        groups.extend(self.requests.groups(&self.authors, &self.rules, &self.definitions));
-        groups.extend(self.objects.groups(&self.authors, self.end));
-        groups.extend(self.lag.groups(self.end));
-        groups.extend(self.warnings.groups());
+        let (groups, others): (Vec<Group>, Vec<Group>) =
+            self.groups().into_iter().partition(|group| group.span.selected > 0);
+        let others: BTreeSet<&str> = others.iter().map(|group| group.kind.name()).collect();
+        let others = (!others.is_empty()).then(|| others.into_iter().collect::<Vec<_>>().join(", "));
+        let is_all_clear = groups.is_empty() && others.is_none();
         let mut findings = finding::grouped(groups, self.end);
         let mut kinds = BTreeMap::new();
         findings.retain(|finding| {
@@ -91,6 +118,7 @@ impl Findings {
             *count += 1;
             *count <= TOLD
         });
+        let others = others.map(|kinds| format!("left out by the options: {kinds}"));
         let more = kinds.iter().filter(|(_, count)| **count > TOLD);
         let more = more.map(|(kind, count)| format!("{} more of the kind: {}", count - TOLD, kind.name()));
         let uncounted = [
@@ -100,7 +128,19 @@ impl Findings {
             ("Events of the type Warning behind the first ones", self.warnings.uncounted),
         ];
         let uncounted = uncounted.iter().filter(|(_, count)| *count > 0);
-        let left_out = more.chain(uncounted.map(|(what, count)| format!("not looked at: {count} {what}"))).collect();
-        Told { findings, left_out }
+        let uncounted = uncounted.map(|(what, count)| format!("not looked at: {count} {what}"));
+        Told { findings, left_out: more.chain(others).chain(uncounted).collect(), is_all_clear }
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = self.definitions.groups(self.end);
+        groups.extend(self.requests.groups(&self.authors, &self.rules, &self.definitions));
+        groups.extend(self.objects.groups(&self.authors, self.end));
+        groups.extend(self.lag.groups(self.end));
+        groups.extend(self.warnings.groups());
+        for group in &mut groups {
+            group.notes.extend(self.authors.lack(&group.culprits));
+        }
+        groups
     }
 }

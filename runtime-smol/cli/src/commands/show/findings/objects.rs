@@ -1,10 +1,11 @@
 //! Objects that change without end, go back and forth, or are written in vain.
 
-use super::super::entry::Entry;
+use super::super::entry::{Entry, Reconcile};
 use super::authors::{Author, Authors};
 use super::finding::{Group, Kind, Span};
 use crate::output::changes::{FieldChange, Held};
 use crate::report::changed::within;
+use listwatch::text::Counted;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -31,6 +32,8 @@ const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 #[derive(Default)]
 pub(super) struct Objects {
     objects: HashMap<(String, String), Touched>,
+    /// The objects of the versions that reconciles wrote.
+    written: HashMap<String, (String, String)>,
     /// What was not counted, because there are too many objects.
     pub(super) uncounted: u64,
 }
@@ -43,6 +46,10 @@ struct Touched {
     vain: Times,
     conflicts: Times,
     fields: Vec<Field>,
+    /// How many changes were not of the status alone.
+    elsewhere: u64,
+    /// How many reconciles of the program were caused by its own writes.
+    woken: u64,
 }
 
 /// How often, when and by whom.
@@ -79,15 +86,22 @@ impl Objects {
         if is_idle && entry.message.as_deref().is_some_and(|message| message.starts_with("the state before")) {
             return;
         }
-        touched.changes.note(entry.at, author);
+        touched.changes.note(entry, author);
         if is_idle {
-            touched.idle.note(entry.at, author);
+            touched.idle.note(entry, author);
         }
-        entry.changes.iter().for_each(|change| touched.field(change, entry.at, author));
+        let is_elsewhere = entry.more_changes > 0 || entry.changes.iter().any(|it| !it.field.starts_with("status"));
+        touched.elsewhere += u64::from(is_elsewhere);
+        entry.changes.iter().for_each(|change| touched.field(change, entry, author));
     }
 
     /// Takes a write of an object.
     pub(super) fn write(&mut self, entry: &Entry, author: Author) {
+        if let (Some(version), Some(name), Some(_)) = (&entry.version, name(entry), entry.by.reconcile)
+            && let Some(written) = within(&mut self.written, version.clone(), MOST)
+        {
+            *written = name;
+        }
         let is_conflict = entry.status == Some(409) && entry.event != "POST";
         let is_vain = !entry.failed
             && matches!(&*entry.event, "PUT" | "PATCH")
@@ -99,7 +113,7 @@ impl Objects {
         }
         let Some(touched) = self.of(entry) else { return };
         let times = if is_conflict { &mut touched.conflicts } else { &mut touched.vain };
-        times.note(entry.at, author);
+        times.note(entry, author);
     }
 
     fn of(&mut self, entry: &Entry) -> Option<&mut Touched> {
@@ -108,15 +122,28 @@ impl Objects {
         touched
     }
 
+    /// Takes a reconcile. The program has woken itself if it wrote all states that are its causes.
+    pub(super) fn reconciled(&mut self, own: &Reconcile) {
+        let written = |cause: &String| self.written.get(cause.split(" at version ").nth(1)?.split(' ').next()?);
+        let written: Option<Vec<_>> = own.causes.iter().map(written).collect();
+        // The causes of a retry count once.
+        if own.attempt == 1
+            && let Some(name) = written.and_then(|names| names.first().copied())
+            && let Some(touched) = self.objects.get_mut(name)
+        {
+            touched.woken += 1;
+        }
+    }
+
     pub(super) fn groups(&self, authors: &Authors, end: Duration) -> Vec<Group> {
         self.objects.iter().flat_map(|(object, touched)| touched.groups(object, authors, end)).collect()
     }
 }
 
 impl Times {
-    fn note(&mut self, at: Duration, author: Author) {
+    fn note(&mut self, entry: &Entry, author: Author) {
         self.count += 1;
-        self.span.get_or_insert_with(|| Span::at(at)).note(at);
+        self.span.get_or_insert_with(|| Span::at(entry.at)).note(entry);
         if let Some((_, count)) = self.by.iter_mut().find(|(known, _)| *known == author) {
             *count += 1;
         } else if self.by.len() < AUTHORS {
@@ -141,7 +168,7 @@ impl Times {
 }
 
 impl Touched {
-    fn field(&mut self, change: &FieldChange, at: Duration, author: Author) {
+    fn field(&mut self, change: &FieldChange, entry: &Entry, author: Author) {
         let [old, new] = change.held();
         if old == Held::Something || new == Held::Something {
             return;
@@ -149,7 +176,7 @@ impl Touched {
         let last = [hash(&old), hash(&new)];
         let Some(field) = self.fields.iter_mut().find(|field| *field.path == *change.field) else {
             if self.fields.len() < FIELDS {
-                let (path, span) = (change.field.as_str().into(), Span::at(at));
+                let (path, span) = (change.field.as_str().into(), Span::at(entry.at));
                 let (returns, undone, pair, example) = Default::default();
                 self.fields.push(Field { path, last, author, changes: 1, returns, undone, pair, span, example });
             }
@@ -157,7 +184,7 @@ impl Touched {
         };
         field.changes += 1;
         if field.last == [last[1], last[0]] {
-            field.take_back(change, at, author);
+            field.take_back(change, entry, author);
         }
         (field.last, field.author) = (last, author);
     }
@@ -196,6 +223,9 @@ impl Touched {
         if self.vain.count >= VAIN {
             groups.push(group(Kind::Loop, "is written again and again, and nothing changes", &self.vain));
         }
+        for group in groups.iter_mut().filter(|group| group.kind == Kind::Loop) {
+            group.notes.extend(self.pace(group.span));
+        }
         if self.conflicts.count >= CONFLICTS {
             let conflicts = group(Kind::Conflicts, "was changed by another between read and write", &self.conflicts);
             let others = self.changes.names(authors).into_iter().filter(|name| !conflicts.culprits.contains(name));
@@ -203,6 +233,16 @@ impl Touched {
             groups.push(Group { notes, ..conflicts });
         }
         groups
+    }
+
+    /// How often it happens, what stays as it is, and what keeps it going.
+    fn pace(&self, span: Span) -> Vec<String> {
+        let stays = self.elsewhere == 0 && self.changes.count > self.idle.count;
+        let stays = stays.then(|| "the status alone changes: the spec and its generation stay".to_owned());
+        let reconciles = Counted(self.woken, "reconcile", "reconciles");
+        let woken = || format!("the program wakes itself: its own writes of it caused {reconciles}");
+        let woken = (self.woken > 0).then(woken);
+        span.rate().into_iter().chain(stays).chain(woken).collect()
     }
 
     /// What writers undid of each other, by the two of them.
@@ -236,11 +276,11 @@ impl Touched {
 
 impl Field {
     /// A change takes the one before it back.
-    fn take_back(&mut self, change: &FieldChange, at: Duration, author: Author) {
+    fn take_back(&mut self, change: &FieldChange, entry: &Entry, author: Author) {
         if self.undone + self.returns == 0 {
-            self.span = Span::at(at);
+            self.span = Span::at(entry.at);
         }
-        self.span.note(at);
+        self.span.note(entry);
         match author.is_some() && self.author.is_some() && author != self.author {
             true => (self.undone, self.pair) = (self.undone + 1, [self.author, author]),
             false => self.returns += 1,

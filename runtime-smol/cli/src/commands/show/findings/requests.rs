@@ -155,7 +155,7 @@ impl Seen {
             _ => {}
         }
         self.count += 1;
-        self.span.get_or_insert_with(|| Span::at(entry.at)).note(entry.at);
+        self.span.get_or_insert_with(|| Span::at(entry.at)).note(entry);
         self.longest = self.longest.max(entry.millis.unwrap_or_default());
         if let Some(message) = message {
             self.message.clone_from(message);

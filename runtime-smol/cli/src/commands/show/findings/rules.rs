@@ -3,6 +3,7 @@
 use super::super::entry::{Entry, Sort};
 use super::super::lines::details;
 use crate::output::changes::Held;
+use crate::output::seconds::Roughly;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ impl Rules {
         let named = |change: &&Changed| words().filter(|word| change.text.contains(*word)).count();
         // Of several that name as much, the newest.
         let found = earlier().rev().max_by_key(named)?;
-        Some(format!("before it, {} s earlier: {}", at.saturating_sub(found.at).as_secs(), found.text))
+        Some(format!("before it, {} earlier: {}", Roughly(at.saturating_sub(found.at)), found.text))
     }
 }
 

@@ -37,7 +37,7 @@ impl Warnings {
             return;
         };
         seen.count += 1;
-        seen.span.get_or_insert_with(|| Span::at(entry.at)).note(entry.at);
+        seen.span.get_or_insert_with(|| Span::at(entry.at)).note(entry);
         (seen.last, seen.key) = (message.clone(), entry.key.clone());
         seen.resource = entry.resource.clone().unwrap_or_default();
     }

@@ -6,6 +6,7 @@ mod series;
 mod tally;
 
 use super::findings::Findings;
+use super::names::Names;
 use super::reading::{Read, read};
 use super::recording::{Recording, moments};
 use super::summary::Summary;
@@ -42,6 +43,7 @@ struct Report<'a> {
     teller: Teller,
     tally: Tally,
     findings: Findings,
+    names: Names,
 }
 
 impl<'a> Report<'a> {
@@ -49,21 +51,24 @@ impl<'a> Report<'a> {
         let Recording { timeline, began } = Recording::open(&options.selection, file)?;
         let (since, until) = moments(&options.selection, began)?;
         let filter = Filter::of(&options.selection, since, until);
-        let teller = Teller::new(filter, look(&options.selection, false));
-        Ok(Self { options, timeline, began, teller, tally: Tally::default(), findings: Findings::default() })
+        let teller = Teller::of_all(filter, look(&options.selection, false));
+        let (findings, names) = (Findings::default(), Names::asked_for(&options.selection));
+        Ok(Self { options, timeline, began, teller, tally: Tally::default(), findings, names })
     }
 
     fn write(mut self) -> Result<(), CommandError> {
-        let (tally, findings) = (&mut self.tally, &mut self.findings);
+        let (tally, findings, names) = (&mut self.tally, &mut self.findings, &mut self.names);
         let fault = read(&mut self.timeline, &mut self.teller, |read| match read {
             Read::Moment(moment) => {
                 tally.stream(moment);
                 findings.reach(moment.at);
+                names.moment(moment);
             }
-            Read::Entry(entry) => {
-                tally.take(entry);
+            Read::Any(entry) => {
                 findings.take(entry);
+                names.entry(entry);
             }
+            Read::Entry(entry) => tally.take(entry),
         });
         let mut notes: Vec<String> = fault.iter().map(ToString::to_string).collect();
         notes.extend(self.timeline.cut().map(ToString::to_string));
@@ -80,7 +85,9 @@ impl<'a> Report<'a> {
         let file =
             file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned());
         notes.extend(mixed(self.timeline.told_twice()));
-        let summary = Summary { file: &self.options.selection.file, began: self.began, told: self.findings.told() };
+        let mut told = self.findings.told();
+        told.note_unknown(self.names.unknown());
+        let summary = Summary { file: &self.options.selection.file, began: self.began, told };
         notes.extend(summary.told.left_out.iter().cloned());
         let page = Page { file: &file, began: self.began, tally: &self.tally, summary: &summary, notes: &notes };
         self.save(&page).map_err(|error| CommandError::Unwritten(self.options.output.clone(), error))?;

@@ -121,7 +121,7 @@ fn a_second_recording_is_an_error() {
 #[test]
 fn a_change_in_the_same_second_is_of_the_manager_that_owns_its_fields() {
     let state = |version: u64| {
-        let color = if version % 2 == 0 { "reds" } else { "blues" };
+        let color = if version.is_multiple_of(2) { "reds" } else { "blues" };
         let mut map = object("ConfigMap", "v1", "a", version, &json!({ "data": { "x": color } }));
         let of = |manager: &str, fields: Value| json!({ "manager": manager, "fieldsV1": { "f:data": fields } });
         let managed = [of("other", json!({ ".": {}, "f:y": {} })), of("blues", json!({ "f:x": {} }))];

@@ -8,7 +8,6 @@ use crate::limits::Limits;
 use crate::secret::Secret;
 use crate::server::{OnWarning, Server};
 use crate::transport::HttpTransport;
-use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,8 +103,9 @@ impl ClusterOptions {
         self
     }
 
-    /// Names the program to the server, whose audit log has the name (`User-Agent`). Unless set, it is the name of its file,
-    /// as `my-operator (listwatch/0.1.0)`.
+    /// Names the program to the server, as `my-operator/1.2`: `listwatch/` with its version unless set.
+    ///
+    /// An audit log has the name. What stands before the slash is the field manager of writes that name none.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = Some(name.into());
         self
@@ -317,7 +317,7 @@ impl ClusterOptions {
         if let Some(token) = &self.token {
             self.log_in_by(token, &mut settings);
         }
-        let user_agent = self.user_agent.clone().map_or_else(|| Ok(program()), checked)?;
+        let user_agent = self.user_agent.clone().map_or_else(|| Ok(USER_AGENT.to_owned()), checked)?;
         let (context, namespace) = (settings.context.take(), settings.namespace.take());
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());
@@ -375,14 +375,6 @@ impl Cluster {
     pub fn at(url: &str) -> Result<Self, ConfigError> {
         ClusterOptions::new().at(url)
     }
-}
-
-/// The name of the program's file, with the version of this package.
-fn program() -> String {
-    let file = std::env::args_os().next().map(PathBuf::from);
-    let name = file.as_deref().and_then(Path::file_name).and_then(OsStr::to_str).unwrap_or_default();
-    let name: String = name.chars().filter(|it| it.is_ascii_alphanumeric() || "-_.".contains(*it)).take(64).collect();
-    if name.is_empty() { USER_AGENT.to_owned() } else { format!("{name} ({USER_AGENT})") }
 }
 
 /// A name that a header can carry.

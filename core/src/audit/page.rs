@@ -60,8 +60,6 @@ pub(super) fn page(resource: &Resource, config: AuditConfig, start: Start<'_>) -
     let limit = if matches!(start, Start::Version) { 1 } else { config.page_size };
     let limit = Some(format!("{limit}")).filter(|_| limit > 0);
     let parameters = [
-        ("labelSelector", resource.label_selector()),
-        ("fieldSelector", resource.field_selector()),
         ("resourceVersion", at),
         ("resourceVersionMatch", at.map(|_| "Exact")),
         ("continue", token),

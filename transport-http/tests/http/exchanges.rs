@@ -28,11 +28,9 @@ fn a_request_asks_for_what_it_says_and_for_nothing_else() {
     let mut lines: Vec<&str> = head.lines().collect();
     lines.sort_unstable();
     let host = format!("host: {}", server.address);
-    let program = std::env::args().next().unwrap().to_ascii_lowercase();
-    let program = program.rsplit('/').next().unwrap();
-    let agent = format!("user-agent: {program} (listwatch/{})", env!("CARGO_PKG_VERSION"));
+    let agent = concat!("user-agent: listwatch/", env!("CARGO_PKG_VERSION"));
     let target = "get /api/v1/pods?watch=1&allowwatchbookmarks=true&resourceversion=5 http/1.1";
-    assert_eq!(lines, ["", "accept-encoding: identity", "accept: application/json", target, &host, &agent]);
+    assert_eq!(lines, ["", "accept-encoding: identity", "accept: application/json", target, &host, agent]);
 }
 
 #[test]

@@ -215,18 +215,26 @@ impl Stage {
     }
 }
 
-#[test]
-fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_and_all_are_right() {
-    let mut it = Stage::new(2_000, Sharding::by_uid);
+/// Runs three replicas until each has its part, and then what `act` does.
+fn with_three<R>(mut it: Stage, act: impl AsyncFnOnce(&mut Stage, &Executor<'static>) -> R) -> R {
     let (clock, executor) = (it.clock().clone(), Executor::new());
     run(&clock, &executor, async {
         (0..3).for_each(|_| it.start(&executor));
         it.settled().await;
         it.pass(30).await;
+        let result = act(&mut it, &executor).await;
+        it.replicas.clear();
+        result
+    })
+}
+
+#[test]
+fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_and_all_are_right() {
+    with_three(Stage::new(2_000, Sharding::by_uid), async |it, executor| {
         it.shares(1, 2_000).await;
         // Work goes on while they join, and while they are killed.
         it.change_all(2);
-        (0..2).for_each(|_| it.start(&executor));
+        (0..2).for_each(|_| it.start(executor));
         it.settled().await;
         it.pass(30).await;
         it.shares(3, 2_000).await;
@@ -244,36 +252,24 @@ fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_and_a
         it.pass(60).await;
         assert!(leases.len() <= 6, "{leases:#?}");
         assert_eq!(it.cluster.list("coordination.k8s.io/v1/leases").unwrap().len(), 3, "the map, and two members");
-        it.replicas.clear();
     });
 }
 
 #[test]
 fn by_namespace_the_objects_of_a_namespace_are_with_one_replica() {
-    let mut it = Stage::new(400, Sharding::by_namespace);
-    let (clock, executor) = (it.clock().clone(), Executor::new());
-    run(&clock, &executor, async {
-        (0..3).for_each(|_| it.start(&executor));
-        it.settled().await;
-        it.pass(30).await;
+    with_three(Stage::new(400, Sharding::by_namespace), async |it, executor| {
         it.change_all(1);
         it.settled().await;
         it.is_sound();
-        it.replicas.clear();
     });
 }
 
 /// Replicas come and go while all objects change.
 fn caches_have_their_parts(cluster: SimulatedCluster, sharding: fn(&str) -> Sharding) {
-    let mut it = Stage::of(cluster, 300, sharding);
-    let (clock, executor) = (it.clock().clone(), Executor::new());
-    run(&clock, &executor, async {
-        (0..3).for_each(|_| it.start(&executor));
-        it.settled().await;
-        it.pass(30).await;
+    with_three(Stage::of(cluster, 300, sharding), async |it, executor| {
         it.caches_have(300);
         it.change_all(1);
-        (0..2).for_each(|_| it.start(&executor));
+        (0..2).for_each(|_| it.start(executor));
         it.settled().await;
         it.pass(30).await;
         it.caches_have(300);
@@ -287,7 +283,6 @@ fn caches_have_their_parts(cluster: SimulatedCluster, sharding: fn(&str) -> Shar
         it.pass(30).await;
         it.caches_have(300);
         it.is_sound();
-        it.replicas.clear();
     });
 }
 
@@ -302,25 +297,19 @@ fn whatever_is_absent_was_deleted(sharding: fn(&str) -> Sharding) {
         true => Passage::Late(Duration::from_millis(700)),
         false => Passage::Open,
     };
-    let mut it = Stage::of(SimulatedCluster::new().on_request(late), 30, sharding);
-    let (clock, executor) = (it.clock().clone(), Executor::new());
-    run(&clock, &executor, async {
-        (0..3).for_each(|_| it.start(&executor));
-        it.settled().await;
-        it.pass(30).await;
+    with_three(Stage::of(SimulatedCluster::new().on_request(late), 30, sharding), async |it, executor| {
         for round in 0..120 {
             match round {
-                0 => (0..2).for_each(|_| it.start(&executor)),
+                0 => (0..2).for_each(|_| it.start(executor)),
                 60 => it.kill(2),
                 _ => {}
             }
             it.touch_maps(round);
-            clock.sleep(Duration::from_millis(400)).await;
+            it.clock().sleep(Duration::from_millis(400)).await;
         }
         it.settled().await;
         it.is_sound();
         assert!(it.reconciles().len() > 3, "maps wake the replicas of their pages");
-        it.replicas.clear();
     });
 }
 
@@ -341,17 +330,11 @@ fn a_server_that_selects_shards_sends_each_replica_its_part() {
     caches_have_their_parts(cluster, |group| Sharding::by_uid(group).shard_selector());
     let shardings: [fn(&str) -> Sharding; 2] = [Sharding::by_uid, |group| Sharding::by_uid(group).shard_selector()];
     let [all, parts] = shardings.map(|sharding| {
-        let mut it = Stage::of(SimulatedCluster::new().with_shard_selectors(), 300, sharding);
-        let (clock, executor) = (it.clock().clone(), Executor::new());
-        run(&clock, &executor, async {
-            (0..3).for_each(|_| it.start(&executor));
-            it.settled().await;
-            it.pass(30).await;
+        with_three(Stage::of(SimulatedCluster::new().with_shard_selectors(), 300, sharding), async |it, executor| {
             let before = it.received();
             it.change_all(1);
             it.settled().await;
             let received = it.received().iter().zip(before).map(|(now, before)| now - before).collect::<Vec<_>>();
-            it.replicas.clear();
             received
         })
     });
@@ -362,49 +345,32 @@ fn a_server_that_selects_shards_sends_each_replica_its_part() {
 
 #[test]
 fn an_object_that_is_deleted_is_reconciled_by_one_replica_and_leaves_its_cache() {
-    let mut it = Stage::new(90, Sharding::by_uid);
-    let (clock, executor) = (it.clock().clone(), Executor::new());
-    run(&clock, &executor, async {
-        (0..3).for_each(|_| it.start(&executor));
-        it.settled().await;
-        it.pass(30).await;
+    with_three(Stage::new(90, Sharding::by_uid), async |it, executor| {
         it.cluster.delete(PAGES, "team-7/page-7").unwrap();
         it.pass(5).await;
         it.caches_have(89);
         let absent = it.log.lock().unwrap().absent.clone();
         assert!(!absent.is_empty() && absent.iter().all(|key| key == "team-7/page-7"), "{absent:?}");
-        it.replicas.clear();
     });
 }
 
 #[test]
 fn an_audit_finds_no_drift_in_the_cache_of_a_part() {
-    let mut it = Stage::new(90, Sharding::by_uid);
-    let (clock, executor) = (it.clock().clone(), Executor::new());
-    run(&clock, &executor, async {
-        (0..3).for_each(|_| it.start(&executor));
-        it.settled().await;
-        it.pass(30).await;
+    with_three(Stage::new(90, Sharding::by_uid), async |it, executor| {
         for pages in it.pages.values() {
             let audits = pages.audit().await;
             let report = audits[0].result.as_ref().unwrap();
             assert!(audits[0].is_clean(), "{}", audits[0]);
             assert_eq!(report.objects, pages.keys().len());
         }
-        it.replicas.clear();
     });
 }
 
 #[test]
 fn a_whole_cache_has_all_objects() {
-    let mut it = Stage::new(90, |group| Sharding::by_uid(group).whole_cache());
-    let (clock, executor) = (it.clock().clone(), Executor::new());
-    run(&clock, &executor, async {
-        (0..3).for_each(|_| it.start(&executor));
-        it.settled().await;
+    with_three(Stage::new(90, |group| Sharding::by_uid(group).whole_cache()), async |it, executor| {
         assert!(it.pages.values().all(|pages| pages.keys().len() == 90));
         it.is_sound();
-        it.replicas.clear();
     });
 }
 
@@ -424,18 +390,12 @@ fn two_controllers_do_not_divide_the_objects_of_one_informer() {
 
 #[test]
 fn a_child_that_is_deleted_wakes_the_replica_of_its_owner() {
-    let mut it = Stage::new(40, Sharding::by_uid);
-    let (clock, executor) = (it.clock().clone(), Executor::new());
-    run(&clock, &executor, async {
-        (0..3).for_each(|_| it.start(&executor));
-        it.settled().await;
-        it.pass(30).await;
+    with_three(Stage::new(40, Sharding::by_uid), async |it, executor| {
         it.reconciles();
         it.cluster.delete(MAPS, "team-7/page-7").unwrap();
         it.settled().await;
         let reconciles = it.reconciles();
         assert_eq!(reconciles.len(), 1, "{reconciles:?}");
-        it.replicas.clear();
     });
 }
 

@@ -56,6 +56,11 @@ impl<'a> Outline<'a> {
         Self::found(text).or_else(|| Self::read(text)).or_else(|| Self::parsed(text))
     }
 
+    /// The text, of which it is the outline, without `managedFields`; `None` if it has none, as far as is known.
+    fn unmanaged(&self, text: &str) -> Option<Box<str>> {
+        without_member(text, self.managed, "\"managedFields\"")
+    }
+
     /// That of an object with escapes, whatever else it has.
     fn read(text: &'a str) -> Option<Self> {
         let Whole { metadata: Metadata { name, namespace, resource_version, uid } } =
@@ -97,9 +102,9 @@ impl ObjectText {
 
     /// The object without its `managedFields`, if it has a name.
     pub(crate) fn unmanaged_of(text: &str) -> Option<Self> {
-        let Outline { key, version, managed, .. } = Outline::of(text)?;
-        let text = without_member(text, managed, "\"managedFields\"").unwrap_or_else(|| text.into());
-        Some(Self { key, version, text, page: None })
+        let outline = Outline::of(text)?;
+        let unmanaged = outline.unmanaged(text).unwrap_or_else(|| text.into());
+        Some(Self { key: outline.key, version: outline.version, text: unmanaged, page: None })
     }
 
     /// The object, if its text begins as a server sends objects of its own kinds. The rest is not looked at.
@@ -183,11 +188,11 @@ impl ObjectText {
 
     /// The object without its `managedFields`, which are often half of the text, if that is as a server writes it.
     #[must_use]
-    pub fn unmanaged(self) -> Self {
-        match Self::unmanaged_of(&self.text) {
-            Some(unmanaged) => Self { page: self.page, ..unmanaged },
-            None => self,
+    pub fn unmanaged(mut self) -> Self {
+        if let Some(text) = Outline::found(&self.text).and_then(|it| it.unmanaged(&self.text)) {
+            self.text = text;
         }
+        self
     }
 
     /// How many bytes the text has.

@@ -36,7 +36,7 @@ pub struct ClusterOptions {
     groups: Vec<String>,
     token: Option<Secret>,
     insecure: bool,
-    user_agent: Option<String>,
+    user_agent: String,
     service_account: PathBuf,
     env: Env,
     allowed: Allowed,
@@ -62,7 +62,7 @@ impl ClusterOptions {
             groups: Vec::new(),
             token: None,
             insecure: false,
-            user_agent: None,
+            user_agent: USER_AGENT.to_owned(),
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
             allowed: Allowed { prompts: std::io::stdin().is_terminal(), over_http: false },
@@ -107,7 +107,7 @@ impl ClusterOptions {
     ///
     /// An audit log has the name. What stands before the slash is the field manager of writes that name none.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
-        self.user_agent = Some(name.into());
+        self.user_agent = name.into();
         self
     }
 
@@ -317,7 +317,7 @@ impl ClusterOptions {
         if let Some(token) = &self.token {
             self.log_in_by(token, &mut settings);
         }
-        let user_agent = self.user_agent.clone().map_or_else(|| Ok(USER_AGENT.to_owned()), checked)?;
+        let user_agent = checked(self.user_agent.clone())?;
         let (context, namespace) = (settings.context.take(), settings.namespace.take());
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());

@@ -13,6 +13,8 @@ pub use crate::projection::Status;
 #[cfg(feature = "json")]
 pub use answer::DecodeError;
 pub use answer::{Body, Decode, DecodeErrorOf, Ending, Part, Reason};
+#[cfg(feature = "json")]
+pub(crate) use json::Keeps;
 #[cfg(feature = "lz4")]
 pub use json::Lz4;
 #[cfg(feature = "json")]

@@ -3,7 +3,7 @@
 use super::Informer;
 use super::response::Unlisted;
 use crate::cache::Cache;
-use crate::decode::FromJson;
+use crate::decode::{FromJson, Keeps};
 use crate::fifo::Delta;
 use crate::object::{Meta, ObjectHandle};
 use crate::reflector::{Phase, Step};
@@ -19,11 +19,8 @@ use alloc::vec::Vec;
 pub struct Selection {
     resource: Resource,
     /// `None` if none is.
-    keeps: Option<Arc<Keeps>>,
+    keeps: Option<Keeps>,
 }
-
-/// Whether an object is kept.
-type Keeps = dyn Fn(&Meta) -> bool + Send + Sync;
 
 impl Selection {
     /// The objects for which `keeps` is true. It has to say the same of all states of an object that has one uid.

@@ -72,13 +72,9 @@ pub(crate) fn failed(line: &str) -> Option<&str> {
 /// When the key is tried again that a line for operators tells as failed.
 fn next_attempt(line: &str) -> Option<Duration> {
     let wait = line.split_once(", next attempt in ")?.1.split(':').next()?;
-    let digits = wait.len() - wait.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
-    let (number, unit) = wait.split_at(digits);
-    let number = number.parse().ok()?;
-    match unit {
-        "s" => Some(Duration::from_secs(number)),
-        "ms" => Some(Duration::from_millis(number)),
-        _ => None,
+    match wait.strip_suffix("ms") {
+        Some(millis) => millis.parse().ok().map(Duration::from_millis),
+        None => wait.strip_suffix('s')?.parse().ok().map(Duration::from_secs),
     }
 }
 

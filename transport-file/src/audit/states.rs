@@ -104,6 +104,7 @@ impl States {
         let names = self.streams.keys().filter(|name| is_gone(&name.split('/').collect::<Vec<_>>()));
         for name in names.cloned().collect::<Vec<_>>() {
             let mut stream = self.streams.remove(&name).unwrap_or_default();
+            self.show_waiting(&mut stream)?;
             let mut keys: Vec<Key> = stream.shown.keys().cloned().collect();
             keys.sort_unstable();
             keys.iter().try_for_each(|key| self.delete(&mut stream, key, None))?;
@@ -114,10 +115,9 @@ impl States {
 
     /// Ends the watches, and the capture.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
-        for (name, mut stream) in core::mem::take(&mut self.streams) {
-            self.catch_up(&mut stream, u64::MAX)?;
-            self.streams.insert(name, stream);
-        }
+        let mut streams = core::mem::take(&mut self.streams);
+        streams.values_mut().try_for_each(|stream| self.show_waiting(stream))?;
+        self.streams = streams;
         let mut watches = self.streams.values().filter_map(|stream| stream.watch);
         watches.try_for_each(|watch| self.out.end(watch, End::by_client()))?;
         self.out.finish()
@@ -130,6 +130,9 @@ impl States {
             .map(|body| body.as_ref().and_then(|body| serde_json::from_str(body.get()).ok()).unwrap_or(Value::Null));
         let (kind, is_list) = (answer["kind"].as_str().unwrap_or_default(), answer["items"].is_array());
         let subject = (&*event.verb, subresource.as_deref());
+        if subject.0.starts_with("delete") || subject.1 == Some("eviction") {
+            self.show_waiting(stream)?;
+        }
         let mut gone: Vec<Key> = match (subject, kind) {
             (("delete", None), "Status") => return self.delete(stream, &own, None),
             (("delete", None), "") | (("create", Some("eviction")), _) => vec![own],
@@ -191,12 +194,13 @@ impl States {
         }
         if version > stream.version {
             stream.types = ["apiVersion", "kind"].map(|name| object[name].clone());
+            self.held += weight(&key, &text);
             stream.waiting.insert(version, (key, text));
             return self.show_due(stream);
         }
         self.late += 1;
         if stream.gone.get(&key).is_none_or(|uid| object["metadata"]["uid"] != **uid) {
-            self.held += weight_of_key(&key) + text.len() as u64;
+            self.held += weight(&key, &text);
             stream.late.insert(version, (key, text));
         }
         Ok(())
@@ -204,17 +208,24 @@ impl States {
 
     /// Shows the states that wait for none, or for one for too long.
     fn show_due(&mut self, stream: &mut Stream) -> Result<(), Fault> {
-        if let Some((last, _)) = stream.waiting.last_key_value().filter(|_| stream.waiting.len() > MOST_WAITING) {
-            return self.catch_up(stream, last + 1);
+        if stream.waiting.len() > MOST_WAITING {
+            return self.show_waiting(stream);
         }
         while let Some(first) = stream.waiting.first_entry() {
             if stream.earlier.range(..first.key()).next().is_some() {
                 break;
             }
             let (version, (key, text)) = first.remove_entry();
+            self.held = self.held.saturating_sub(weight(&key, &text));
             self.show(stream, version, key, text)?;
         }
         Ok(())
+    }
+
+    /// Shows all states that wait, and those before them: a deletion is told behind each state of its object.
+    fn show_waiting(&mut self, stream: &mut Stream) -> Result<(), Fault> {
+        let last = stream.waiting.last_key_value().map(|(last, _)| *last);
+        last.map_or(Ok(()), |last| self.catch_up(stream, last + 1))
     }
 
     /// Shows the states before a version that wait, and those that another reading of the log has found behind them.
@@ -222,7 +233,10 @@ impl States {
         let later = stream.earlier.split_off(&version);
         let mut before = core::mem::replace(&mut stream.earlier, later);
         let later = stream.waiting.split_off(&version);
-        before.extend(core::mem::replace(&mut stream.waiting, later));
+        let waited = core::mem::replace(&mut stream.waiting, later);
+        let freed = waited.values().map(|(key, text)| weight(key, text)).sum();
+        self.held = self.held.saturating_sub(freed);
+        before.extend(waited);
         before.into_iter().try_for_each(|(version, (key, text))| self.show(stream, version, key, text))
     }
 
@@ -241,8 +255,8 @@ impl States {
         let kind = if old.is_some() { "MODIFIED" } else { "ADDED" };
         self.out.data(watch, &format!("{{\"type\":\"{kind}\",\"object\":{text}}}\n"))?;
         let text = if self.held > MOST_TEXT { Box::default() } else { text };
-        self.held = self.held.saturating_sub(old.map_or(0, |(_, old)| weight_of_key(&key) + old.len() as u64));
-        self.held += weight_of_key(&key) + text.len() as u64;
+        self.held = self.held.saturating_sub(old.map_or(0, |(_, old)| weight(&key, &old)));
+        self.held += weight(&key, &text);
         stream.shown.insert(key, (version, text));
         Ok(())
     }
@@ -252,6 +266,7 @@ impl States {
         if stream.path.starts_with("/apis/apiextensions.k8s.io/") {
             self.undefined.push(key.name().to_owned());
         }
+        self.show_waiting(stream)?;
         let Some(watch) = stream.watch.filter(|_| stream.shown.contains_key(key)) else {
             self.unseen += 1;
             return Ok(());
@@ -295,6 +310,11 @@ impl Stream {
         self.watch = Some(id);
         out.answer(id, 200, None).map(|()| id)
     }
+}
+
+/// The memory of a state.
+fn weight(key: &Key, text: &str) -> u64 {
+    weight_of_key(key) + text.len() as u64
 }
 
 /// Whether a deletion by these options removes an object at once, which was in this state.

@@ -330,6 +330,20 @@ fn a_state_is_told_behind_the_request_whose_answer_shows_it() {
 }
 
 #[test]
+fn an_object_that_is_deleted_while_its_state_waits_stays_deleted() {
+    let log = Converted::of_events(&[
+        event(1, "update", &of("a"), map("a", 10, json!({}))),
+        event(2, "update", &of("a"), map("a", 13, json!({}))),
+        event(3, "create", MAPS, map("c", 14, json!({}))),
+        event(4, "delete", &of("a"), success()),
+        event(5, "deletecollection", MAPS, success()),
+        event(6, "patch", &of("b"), map("b", 12, json!({}))),
+    ]);
+    assert_eq!(log.changes()[..5], ["+web/a@10", "+web/b@12", "~web/a@13", "+web/c@14", "-web/a@15"]);
+    assert!(log.changes()[5..].iter().any(|change| change.starts_with("-web/c@")), "{:?}", log.changes());
+}
+
+#[test]
 fn the_last_stage_counts_and_a_write_without_one_has_no_answer() {
     let received = |event: Value| with(with(event, "stage", json!("RequestReceived")), "responseObject", Value::Null);
     let [create, update, ..] = &writes()[..] else { panic!() };

@@ -11,6 +11,7 @@ mod status;
 mod tables;
 mod to_json;
 
+pub(crate) use answers::Keeps;
 pub use answers::{FromJson, Json};
 pub use decoder::Decoder;
 pub use list::ListMeta;

@@ -139,8 +139,7 @@ impl Plane {
 
     /// What the server has of a collection: for each key, uid and version.
     pub(crate) fn list(&self, resource: &Resource) -> State {
-        let list = Api::<Value>::new(resource).list();
-        state_of(&self.send(&list).unwrap().items)
+        state_of(&self.objects(resource).unwrap())
     }
 
     /// The objects of a collection. A server that has just started may refuse to tell.

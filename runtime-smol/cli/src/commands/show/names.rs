@@ -39,6 +39,9 @@ impl Names {
 
     /// Takes the names of an entry.
     pub(super) fn entry(&mut self, entry: &Entry) {
+        if self.0.is_empty() {
+            return;
+        }
         let mut by = entry.by.clone();
         by.controller = by.controller.or_else(|| Some(entry.reconcile.as_ref()?.of.clone()));
         self.author(&by);
@@ -48,7 +51,9 @@ impl Names {
 
     /// Takes the objects of a list, of which there are no entries.
     pub(super) fn moment(&mut self, moment: &Moment) {
-        if let MomentKind::Changed { resource, change: RecordedChange::Relisted { changed, .. }, .. } = &moment.kind {
+        if let MomentKind::Changed { resource, change: RecordedChange::Relisted { changed, .. }, .. } = &moment.kind
+            && !self.0.is_empty()
+        {
             let keys = changed.iter().map(ObjectText::key);
             keys.for_each(|key| self.object(Some(&resource.collection), Some(key.as_str())));
         }

@@ -57,10 +57,17 @@ pub(in crate::commands) fn browse(options: &BrowseOptions) -> Result<(), Command
 }
 
 /// The keys and the changes of the size, read by a thread that ends with the program: once the terminal is gone, a read
-/// of it never returns.
-fn events() -> Result<Receiver<Event>, CommandError> {
+/// of it never returns. A fault is the last one.
+fn events() -> Result<Receiver<io::Result<Event>>, CommandError> {
     let (told, events) = mpsc::channel();
-    let tell = move || while event::read().is_ok_and(|event| told.send(event).is_ok()) {};
+    let tell = move || {
+        let mut is_going = true;
+        while is_going {
+            let read = event::read();
+            is_going = read.is_ok();
+            is_going &= told.send(read).is_ok();
+        }
+    };
     thread::Builder::new().name("keys".to_owned()).spawn(tell).map_err(CommandError::Output)?;
     Ok(events)
 }
@@ -80,7 +87,7 @@ impl Browser {
     fn run(
         &mut self,
         terminal: &mut DefaultTerminal,
-        events: &Receiver<Event>,
+        events: &Receiver<io::Result<Event>>,
         mut is_stopped: impl FnMut() -> bool,
     ) -> io::Result<()> {
         let file = Printable::new(&self.file.display().to_string()).to_string();
@@ -91,7 +98,8 @@ impl Browser {
             }
             terminal.draw(|frame| screen::draw(frame, &mut self.view, &file))?;
             let wait = if is_going { Duration::ZERO } else { TICK };
-            if let Ok(Event::Key(key)) = events.recv_timeout(wait)
+            if let Ok(read) = events.recv_timeout(wait)
+                && let Event::Key(key) = read?
                 && key.kind != KeyEventKind::Release
                 && self.view.handle_key(key) == Flow::Leave
             {

@@ -20,7 +20,7 @@ pub(super) struct Authors {
 }
 
 /// Nobody is known.
-const UNKNOWN: &str = "not known";
+pub(super) const UNKNOWN: &str = "not known";
 /// What stands behind a name that several programs may have.
 const MANAGER: &str = " (a field manager)";
 

@@ -2,6 +2,7 @@
 
 use super::super::entry::{Entry, Sort};
 use super::super::lines::author;
+use super::authors::UNKNOWN;
 use super::finding::{Group, Kind, Span};
 use crate::output::seconds::Roughly;
 use listwatch::text::Counted;
@@ -110,7 +111,7 @@ impl Definitions {
             notes.extend(
                 it.again.map(|again| format!("it was there again {} later", Roughly(again.saturating_sub(it.at)))),
             );
-            let by = it.by.as_deref().map_or("not known", |by| by.strip_prefix("by ").unwrap_or(by));
+            let by = it.by.as_deref().map_or(UNKNOWN, |by| by.strip_prefix("by ").unwrap_or(by));
             Group {
                 kind: Kind::DefinitionDeleted,
                 resource: DEFINITIONS.to_owned(),

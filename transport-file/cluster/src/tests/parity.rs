@@ -699,3 +699,12 @@ fn a_list_of_events_of_any_version_has_pages() {
     };
     assert_eq!([count("/api/v1/namespaces/web/events"), count(MAPS)], [Some(1), Some(2)]);
 }
+
+#[test]
+fn a_text_in_place_of_a_list_that_a_strategic_patch_orders_is_told_by_its_type() {
+    let cluster = SimulatedCluster::new();
+    send(&cluster, &format!("POST {MAPS}"), &named("a"));
+    let metadata = json!({ "$setElementOrder/finalizers": ["x/a"], "finalizers": "x/a" });
+    let patched = patch(&cluster, "strategic-merge-patch+json", &format!("{MAPS}/a"), &json!({ "metadata": metadata }));
+    assert_eq!(message(patched), (500, "expected a []interface {}, but received a string".to_owned()));
+}

@@ -701,6 +701,18 @@ fn a_list_of_events_of_any_version_has_pages() {
 }
 
 #[test]
+fn the_status_of_a_cron_job_takes_a_finalizer_without_a_domain() {
+    let cluster = SimulatedCluster::new();
+    let jobs = "/apis/batch/v1/namespaces/web/cronjobs";
+    send(&cluster, &format!("POST {jobs}"), &named("a"));
+    let patched = |part: &str, finalizer: &str| {
+        send(&cluster, &format!("PATCH {jobs}/a{part}"), &json!({ "metadata": { "finalizers": [finalizer] } })).0
+    };
+    assert_eq!((patched("", "plain"), patched("/status", "plain")), (422, 200));
+    assert_eq!(patched("/status", "a b/c"), 422);
+}
+
+#[test]
 fn a_text_in_place_of_a_list_that_a_strategic_patch_orders_is_told_by_its_type() {
     let cluster = SimulatedCluster::new();
     send(&cluster, &format!("POST {MAPS}"), &named("a"));

@@ -701,6 +701,26 @@ fn a_list_of_events_of_any_version_has_pages() {
 }
 
 #[test]
+fn a_custom_resource_without_a_kind_has_that_of_the_path_where_unknown_fields_are_ignored() {
+    let cluster = SimulatedCluster::new();
+    define_foos(
+        &cluster,
+        &json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } } }),
+    );
+    let foo = json!({ "apiVersion": "example.com/v1", "metadata": { "name": "a" } });
+    let refused =
+        |query: &str| message(send(&cluster, &format!("POST /apis/example.com/v1/namespaces/web/foos{query}"), &foo));
+    let missing = format!("Object 'Kind' is missing in '{foo}'");
+    assert_eq!(
+        refused("?fieldValidation=Ignore"),
+        (400, format!("Foo in version \"v1\" cannot be handled as a Foo: {missing}"))
+    );
+    let (code, said) = refused("");
+    let before = format!("the object provided is unrecognized (must be of type Foo): {missing} (");
+    assert!(code == 400 && said.starts_with(&before), "{said}");
+}
+
+#[test]
 fn the_status_of_a_cron_job_takes_a_finalizer_without_a_domain() {
     let cluster = SimulatedCluster::new();
     let jobs = "/apis/batch/v1/namespaces/web/cronjobs";

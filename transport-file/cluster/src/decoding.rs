@@ -102,7 +102,8 @@ const STRING_MAPS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSel
 const QUANTITY_MAPS: [&str; 9] =
     ["capacity", "default", "defaultRequest", "hard", "limits", "max", "maxLimitRequestRatio", "min", "requests"];
 
-/// Removes the fields that are null. Those in lists stay: no server takes them.
+/// Removes the fields that are null. In a list of texts a null is an empty text, and in other lists it stays: no server takes
+/// it there.
 pub(super) fn remove_nulls(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for (name, value) in fields {
@@ -116,6 +117,9 @@ pub(super) fn remove_nulls(fields: &mut Map<String, Value>) {
                 below.values_mut().filter(|value| value.is_null()).for_each(|value| *value = json!(of_null));
             }
             Value::Object(below) => remove_nulls(below),
+            Value::Array(elements) if elements.iter().any(Value::is_string) => {
+                elements.iter_mut().filter(|element| element.is_null()).for_each(|element| *element = json!(""));
+            }
             Value::Array(elements) => elements.iter_mut().filter_map(Value::as_object_mut).for_each(remove_nulls),
             _ => {}
         }

@@ -733,6 +733,17 @@ fn the_status_of_a_cron_job_takes_a_finalizer_without_a_domain() {
 }
 
 #[test]
+fn a_null_in_a_list_of_texts_is_an_empty_text() {
+    let cluster = SimulatedCluster::new();
+    let policies = "/apis/networking.k8s.io/v1/namespaces/web/networkpolicies";
+    let policy = |types: Value| json!({ "metadata": { "generateName": "a-" }, "spec": { "policyTypes": types } });
+    let (code, created) = send(&cluster, &format!("POST {policies}"), &policy(json!(["Ingress", null])));
+    assert_eq!((code, &created["spec"]["policyTypes"]), (201, &json!(["Ingress", ""])));
+    let pods = json!({ "metadata": { "name": "a" }, "spec": { "containers": [{ "name": "a" }, null] } });
+    assert_eq!(send(&cluster, &format!("POST {PODS}"), &pods).0, 422);
+}
+
+#[test]
 fn a_text_in_place_of_a_list_that_a_strategic_patch_orders_is_told_by_its_type() {
     let cluster = SimulatedCluster::new();
     send(&cluster, &format!("POST {MAPS}"), &named("a"));

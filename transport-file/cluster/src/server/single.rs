@@ -290,8 +290,10 @@ impl Server {
             None => {
                 write::check_name(place, &applied)?;
                 write::parse_version(&applied)?;
-                metadata_of(&mut wanted).remove("resourceVersion");
-                (201, self.enter(asked, place, wanted)?)
+                let given = metadata_of(&mut wanted).remove("resourceVersion");
+                let mut created = self.enter(asked, place, wanted)?;
+                self.keep_version(&mut created, given);
+                (201, created)
             }
             Some(stored) => {
                 let mut object = self.update(asked, place, &stored, wanted, part)?;
@@ -545,6 +547,11 @@ fn check_applied_name(place: &Place, applied: &Value) -> Result<(), Refusal> {
     }
 }
 
+/// Whether the type of an object is written as texts, as far as it has one.
+fn has_texts_for_type(object: &Value) -> bool {
+    ["apiVersion", "kind"].iter().all(|field| object[field].is_null() || object[field].is_string())
+}
+
 /// Checks that a patch leaves an object its type. That of a custom resource is checked with the rest of it.
 fn check_type(kind: &ServedKind, object: &mut Value, shown: &Value) -> Result<(), Refusal> {
     for field in ["apiVersion", "kind"] {
@@ -595,7 +602,7 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     }
     if sort == PatchType::Strategic {
         ["apiVersion", "kind"].iter().for_each(|field| object[*field] = shown[*field].clone());
-    } else if !(kind.is_custom() && asked.target.subresource == "status") {
+    } else if !(kind.is_custom() && asked.target.subresource == "status" && has_texts_for_type(&object)) {
         check_type(kind, &mut object, &shown)?;
     }
     read::stored(asked, place, object).map_err(|why| {

@@ -751,3 +751,24 @@ fn a_text_in_place_of_a_list_that_a_strategic_patch_orders_is_told_by_its_type()
     let patched = patch(&cluster, "strategic-merge-patch+json", &format!("{MAPS}/a"), &json!({ "metadata": metadata }));
     assert_eq!(message(patched), (500, "expected a []interface {}, but received a string".to_owned()));
 }
+
+#[test]
+fn a_patch_of_the_status_of_a_custom_resource_gives_it_no_number_for_a_kind() {
+    let cluster = SimulatedCluster::new();
+    let version = json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } }, "subresources": { "status": {} } });
+    define_foos(&cluster, &version);
+    let foos = "/apis/example.com/v1/namespaces/web/foos";
+    let foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" } });
+    send(&cluster, &format!("POST {foos}"), &foo);
+    let (code, status) = send(&cluster, &format!("PATCH {foos}/a/status"), &json!({ "kind": 1 }));
+    assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("patch")));
+}
+
+#[test]
+fn a_dry_run_of_an_apply_shows_the_version_that_it_gives_a_new_object() {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "resourceVersion": "0" } });
+    let target = format!("{MAPS}/a?fieldManager=me&dryRun=All");
+    let (code, map) = patch(&cluster, "apply-patch+yaml", &target, &map);
+    assert_eq!((code, &map["metadata"]["resourceVersion"]), (201, &json!("0")));
+}

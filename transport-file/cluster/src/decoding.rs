@@ -38,6 +38,17 @@ pub(super) fn has_any_json(kind: &ServedKind) -> bool {
     kind.kind == "ControllerRevision" || ["apiextensions.k8s.io", "resource.k8s.io"].contains(&kind.group())
 }
 
+/// The metadata that map names to texts.
+pub(super) const TEXTS: [&str; 2] = ["annotations", "labels"];
+
+/// Takes the nulls of labels and annotations for empty texts.
+pub(super) fn fill_texts(object: &mut Value) {
+    for field in TEXTS {
+        let texts = object.get_mut("metadata").and_then(|metadata| metadata.get_mut(field)?.as_object_mut());
+        texts.into_iter().flatten().filter(|(_, text)| text.is_null()).for_each(|(_, text)| *text = json!(""));
+    }
+}
+
 /// Reads metadata, those of a kind of Kubernetes together with the object. `Err` says what no metadata can have.
 pub(super) fn decode_metadata(metadata: &mut Value, kind: Option<&str>) -> Result<(), String> {
     if metadata.is_null() {

@@ -257,7 +257,7 @@ fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_and_a
 
 #[test]
 fn by_namespace_the_objects_of_a_namespace_are_with_one_replica() {
-    with_three(Stage::new(400, Sharding::by_namespace), async |it, executor| {
+    with_three(Stage::new(400, Sharding::by_namespace), async |it, _| {
         it.change_all(1);
         it.settled().await;
         it.is_sound();
@@ -330,7 +330,7 @@ fn a_server_that_selects_shards_sends_each_replica_its_part() {
     caches_have_their_parts(cluster, |group| Sharding::by_uid(group).shard_selector());
     let shardings: [fn(&str) -> Sharding; 2] = [Sharding::by_uid, |group| Sharding::by_uid(group).shard_selector()];
     let [all, parts] = shardings.map(|sharding| {
-        with_three(Stage::of(SimulatedCluster::new().with_shard_selectors(), 300, sharding), async |it, executor| {
+        with_three(Stage::of(SimulatedCluster::new().with_shard_selectors(), 300, sharding), async |it, _| {
             let before = it.received();
             it.change_all(1);
             it.settled().await;
@@ -345,7 +345,7 @@ fn a_server_that_selects_shards_sends_each_replica_its_part() {
 
 #[test]
 fn an_object_that_is_deleted_is_reconciled_by_one_replica_and_leaves_its_cache() {
-    with_three(Stage::new(90, Sharding::by_uid), async |it, executor| {
+    with_three(Stage::new(90, Sharding::by_uid), async |it, _| {
         it.cluster.delete(PAGES, "team-7/page-7").unwrap();
         it.pass(5).await;
         it.caches_have(89);
@@ -356,7 +356,7 @@ fn an_object_that_is_deleted_is_reconciled_by_one_replica_and_leaves_its_cache()
 
 #[test]
 fn an_audit_finds_no_drift_in_the_cache_of_a_part() {
-    with_three(Stage::new(90, Sharding::by_uid), async |it, executor| {
+    with_three(Stage::new(90, Sharding::by_uid), async |it, _| {
         for pages in it.pages.values() {
             let audits = pages.audit().await;
             let report = audits[0].result.as_ref().unwrap();
@@ -368,7 +368,7 @@ fn an_audit_finds_no_drift_in_the_cache_of_a_part() {
 
 #[test]
 fn a_whole_cache_has_all_objects() {
-    with_three(Stage::new(90, |group| Sharding::by_uid(group).whole_cache()), async |it, executor| {
+    with_three(Stage::new(90, |group| Sharding::by_uid(group).whole_cache()), async |it, _| {
         assert!(it.pages.values().all(|pages| pages.keys().len() == 90));
         it.is_sound();
     });
@@ -390,7 +390,7 @@ fn two_controllers_do_not_divide_the_objects_of_one_informer() {
 
 #[test]
 fn a_child_that_is_deleted_wakes_the_replica_of_its_owner() {
-    with_three(Stage::new(40, Sharding::by_uid), async |it, executor| {
+    with_three(Stage::new(40, Sharding::by_uid), async |it, _| {
         it.reconciles();
         it.cluster.delete(MAPS, "team-7/page-7").unwrap();
         it.settled().await;

@@ -271,7 +271,7 @@ fn common(body: &Value) -> Value {
 
 /// A text with a sign in place of each number and each uid that stands alone.
 fn without_numbers(text: &str) -> String {
-    let is_end = |c: char| " (),:\"".contains(c);
+    let is_end = |c: char| " (),:]\"".contains(c);
     let words = text.split_inclusive(is_end).map(|word| {
         let bare = word.trim_end_matches(is_end);
         let is_number = bare.chars().all(|c| c.is_ascii_hexdigit() || c == '-');

@@ -76,7 +76,7 @@ const ODDITIES: &[Oddity] = &[
     metadata!("date of a deletion", "deletionTimestamp", "2020-01-01T00:00:00Z"),
     metadata!("grace period", "deletionGracePeriodSeconds", 5),
     metadata!("a link to itself", "selfLink", "/x"),
-    metadata!("a version", "resourceVersion", "7"),
+    metadata!("a version", "resourceVersion", "1"),
     metadata!("version that is no number", "resourceVersion", "abc"),
     metadata!("version 0", "resourceVersion", "0"),
     metadata!("version that is a number", "resourceVersion", 7),

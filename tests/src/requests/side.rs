@@ -75,7 +75,10 @@ impl<'c, C: ApiClient + ?Sized> Side<'c, C> {
         }
         self.drop_wiped(request.specimen, &mut body);
         let mut identities = BTreeMap::new();
-        self.look(request.specimen, "", &body, &mut identities);
+        // The simulated cluster alone has a list of a collection that is none.
+        if !(request.has("stray") && body["items"].is_array()) {
+            self.look(request.specimen, "", &body, &mut identities);
+        }
         for (place, item) in body["items"].as_array().into_iter().flatten().enumerate() {
             self.look(request.specimen, &format!("items[{place}]."), item, &mut identities);
         }

@@ -1,17 +1,17 @@
 //! Server-side apply: which field manager owns which field, and what an apply makes of an object.
 
-use super::field_path::{Path, Step, leaves, text};
+use super::field_path::{Path, Step, text};
+use super::field_set::{Comparison, FieldSet, Layout, field_set, with_named, without};
 use super::limits;
 use super::refusal::Refusal;
-use crate::kinds::{FieldType, ObjectType, Shape};
+use crate::kinds::Shape;
 use listwatch_core::text::Counted;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 /// The owners of the fields of one object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct FieldOwners(BTreeMap<Manager, BTreeSet<Path>>);
+pub(super) struct FieldOwners(BTreeMap<Manager, FieldSet>);
 
 /// A field manager: one that applies, or one that changes by other requests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,62 +25,54 @@ pub(super) struct Manager {
 
 impl FieldOwners {
     /// Takes note of a change by another request than an apply.
-    pub(super) fn on_update(&mut self, manager: &Manager, of: ObjectType<'_>, before: &Value, after: &Value) {
-        let (old, new) = (leaves(of, before), leaves(of, after));
-        let changed: BTreeSet<Path> =
-            new.iter().filter(|(path, value)| old.get(*path) != Some(value)).map(|(path, _)| path.clone()).collect();
-        let is_added = |path: &Path| has_below(&new, path) && !has_at(&old, path);
+    pub(super) fn on_update(&mut self, manager: &Manager, of: Layout<'_>, before: &Value, after: &Value) {
+        let (changed, removed) = Comparison::of(of, before, after).changed_and_removed();
         for owned in self.0.values_mut() {
-            owned.retain(|path| {
-                (new.contains_key(path) || !old.contains_key(path)) && !changed.contains(path) && !is_added(path)
-            });
+            owned.retain(|path| !changed.contains(path) && !removed.contains(path));
         }
         self.0.entry(manager.clone()).or_default().extend(changed);
         self.0.retain(|_, owned| !owned.is_empty());
     }
 
-    /// What becomes of an object when a manager applies its fields.
+    /// What becomes of an object when a manager applies its fields (structured-merge-diff `Updater.Apply`).
     pub(super) fn apply(
         &mut self,
         manager: &Manager,
-        of: ObjectType<'_>,
+        of: Layout<'_>,
         live: &Value,
         applied: &Value,
         force: bool,
     ) -> Result<Value, Refusal> {
-        let current = leaves(of, live);
-        // A null takes one value away, and no fields that have owners of their own.
-        let (void, wanted): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            leaves(of, applied).into_iter().partition(|(path, value)| value.is_null() && has_below(&current, path));
-        let mut config = applied.clone();
-        remove_all(&mut config, &void.keys().map(Vec::as_slice).collect::<Vec<_>>());
-        // An object that was owned as an empty one, and is absent, is there again with its fields.
-        let is_added = |path: &Path| has_below(&wanted, path) && !has_at(&current, path);
-        let differs = |path: &Path| wanted.contains_key(path) && current.get(path) != wanted.get(path);
-        let conflicts: Vec<(&Manager, &Path)> = self
-            .0
-            .iter()
-            .filter(|(other, _)| *other != manager)
-            .flat_map(|(other, owned)| owned.iter().map(move |path| (other, path)))
-            .filter(|(_, path)| differs(path) || is_added(path))
-            .collect();
+        let mut merged = live.clone();
+        merge(of, &mut merged, applied);
+        let last = self.0.insert(manager.clone(), field_set(of, applied)).unwrap_or_default();
+        let object = if last.is_empty() { merged } else { self.pruned(of, &merged, &last) };
+        let (changed, removed) = Comparison::of(of, live, &object).changed_and_removed();
+        let others = self.0.iter().filter(|(other, _)| *other != manager);
+        let conflicts: Vec<(&Manager, &Path)> =
+            others.flat_map(|(other, owned)| owned.intersection(&changed).map(move |path| (other, path))).collect();
         if !conflicts.is_empty() && !force {
             return Err(refused(conflicts));
         }
-        let lost: BTreeSet<Path> = conflicts.into_iter().map(|(_, path)| path.clone()).collect();
-        for owned in self.0.values_mut() {
-            owned.retain(|path| !lost.contains(path));
+        for (_, owned) in self.0.iter_mut().filter(|(other, _)| *other != manager) {
+            owned.retain(|path| !changed.contains(path) && !removed.contains(path));
         }
-        let before = self.0.insert(manager.clone(), wanted.keys().cloned().collect()).unwrap_or_default();
-        let mut object = live.clone();
-        let gone = before.iter().filter(|path| !self.is_owned(path)).map(|path| self.outermost(of, path));
-        let mut gone: Vec<&[Step]> = gone.collect();
-        gone.dedup();
-        remove_all(&mut object, &gone);
-        merge_fields(of, &mut object, &config);
         self.0.retain(|_, owned| !owned.is_empty());
         limits::check_paths(self.bytes())?;
         Ok(object)
+    }
+
+    /// A merged object without what its manager applied last, as far as nobody owns it now.
+    fn pruned(&self, of: Layout<'_>, merged: &Value, last: &FieldSet) -> Value {
+        let named = |set: &FieldSet| with_named(of, set);
+        let (all, last) = (named(&field_set(of, merged)), named(last));
+        let owned = named(&self.0.values().flatten().cloned().collect());
+        let rest = named(&field_set(of, &without(of, merged, &last)));
+        let unowned = all.iter().filter(|path| !rest.contains(*path) && !owned.contains(*path)).cloned().collect();
+        // What was nobody's stays.
+        let kept = named(&field_set(of, &without(of, merged, &unowned)));
+        let gone = all.into_iter().filter(|path| !kept.contains(path) && last.contains(path)).collect();
+        without(of, merged, &gone)
     }
 
     /// The managers that a client names, as far as they own fields of this version that are no elements of lists.
@@ -90,7 +82,7 @@ impl FieldOwners {
         let owners = of_version.map(|it| {
             let update = (it["operation"] != "Apply").then(|| version.to_owned());
             let manager = Manager { name: text(it, "manager"), subresource: text(it, "subresource"), update };
-            let mut owned = BTreeSet::new();
+            let mut owned = FieldSet::new();
             note_named(&it["fieldsV1"], &mut Vec::new(), &mut owned);
             (manager, owned)
         });
@@ -120,30 +112,6 @@ impl FieldOwners {
         self.0.retain(|_, owned| !owned.is_empty());
     }
 
-    /// Whether a path, or one inside of it, has an owner.
-    fn is_owned(&self, path: &[Step]) -> bool {
-        self.0.values().any(|owned| owned.range(path.to_vec()..).next().is_some_and(|it| it.starts_with(path)))
-    }
-
-    /// The outermost field that goes with a path: its type names it, and nobody owns anything inside of it.
-    fn outermost<'p>(&self, mut of: ObjectType<'_>, path: &'p [Step]) -> &'p [Step] {
-        for (place, step) in path.iter().enumerate() {
-            let outer = &path[..=place];
-            let Step::Field(name) = step else { continue };
-            let field = of.named_field(name);
-            // Each kind names its own fields.
-            if field.is_none() && place > 0 {
-                break;
-            }
-            if name != "metadata" && !self.is_owned(outer) {
-                return outer;
-            }
-            let Some(field) = field else { break };
-            of = field.object_type();
-        }
-        path
-    }
-
     /// About how many bytes the paths have.
     fn bytes(&self) -> usize {
         let steps = self.0.values().flatten().flatten();
@@ -151,12 +119,12 @@ impl FieldOwners {
     }
 }
 
-/// Notes the paths of fields that a manager names (`f:spec`), which are the innermost ones.
-fn note_named(fields: &Value, path: &mut Path, owned: &mut BTreeSet<Path>) {
+/// Notes the paths of fields that a manager names (`f:spec`).
+fn note_named(fields: &Value, path: &mut Path, owned: &mut FieldSet) {
     for (name, inside) in fields.as_object().into_iter().flatten() {
         let Some(name) = name.strip_prefix("f:") else { continue };
         path.push(Step::Field(name.to_owned()));
-        if inside.as_object().is_none_or(|inside| inside.keys().all(|it| it == ".")) {
+        if inside.as_object().is_none_or(|inside| inside.is_empty() || inside.contains_key(".")) {
             owned.insert(path.clone());
         }
         note_named(inside, path, owned);
@@ -164,43 +132,26 @@ fn note_named(fields: &Value, path: &mut Path, owned: &mut BTreeSet<Path>) {
     }
 }
 
-/// Whether there is a leaf inside of a path.
-fn has_below(leaves: &BTreeMap<Path, &Value>, path: &Path) -> bool {
-    let below = leaves.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded)).next();
-    below.is_some_and(|(below, _)| below.starts_with(path))
-}
-
-/// Whether there is a leaf at a path, or inside of it.
-fn has_at(leaves: &BTreeMap<Path, &Value>, path: &Path) -> bool {
-    leaves.contains_key(path) || has_below(leaves, path)
-}
-
-/// Merges the fields that are applied into those of an object.
-fn merge_fields(of: ObjectType<'_>, object: &mut Value, applied: &Value) {
-    let (Value::Object(fields), Value::Object(applied)) = (&mut *object, applied) else {
-        return object.clone_from(applied);
-    };
-    for (name, value) in applied {
-        merge(of.field(name), fields.entry(name).or_insert(Value::Null), value);
-    }
-}
-
-fn merge(field: Option<&FieldType>, target: &mut Value, applied: &Value) {
-    let of = field.map_or(ObjectType::UNKNOWN, FieldType::object_type);
-    match (field.map_or(&Shape::Plain, |field| &field.shape), &mut *target, applied) {
-        (Shape::Plain, Value::Object(_), Value::Object(_)) => merge_fields(of, target, applied),
+/// Merges what is applied into a value. Nothing takes no parts away: those have owners of their own.
+fn merge(of: Layout<'_>, target: &mut Value, applied: &Value) {
+    match (of.shape(), &mut *target, applied) {
+        (Shape::Plain, Value::Object(fields), Value::Null) if !fields.is_empty() => {}
+        (Shape::Set | Shape::Keyed(_), Value::Array(list), Value::Null) if !list.is_empty() => {}
+        (Shape::Plain, Value::Object(fields), Value::Object(applied)) => {
+            for (name, value) in applied {
+                match fields.get_mut(name) {
+                    Some(target) => merge(of.field(name), target, value),
+                    None => drop(fields.insert(name.clone(), value.clone())),
+                }
+            }
+        }
         (shape @ (Shape::Set | Shape::Keyed(_)), Value::Array(list), Value::Array(elements)) => {
             let (Some(live), Some(wanted)) = (steps(shape, list), steps(shape, elements)) else {
                 return list.clone_from(elements);
             };
             let mut merged: BTreeMap<&Step, Value> = live.iter().zip(std::mem::take(list)).collect();
             for (step, element) in wanted.iter().zip(elements) {
-                let target = merged.entry(step).or_insert(Value::Null);
-                if field.is_some_and(FieldType::has_atomic_elements) {
-                    target.clone_from(element);
-                } else {
-                    merge_fields(of, target, element);
-                }
+                merge(of.element(), merged.entry(step).or_insert(Value::Null), element);
             }
             // An element that is there twice stays so.
             *list = ordered(&live, &wanted).into_iter().filter_map(|step| merged.get(step).cloned()).collect();
@@ -211,11 +162,7 @@ fn merge(field: Option<&FieldType>, target: &mut Value, applied: &Value) {
 
 /// The steps to the elements of a list, if they can be told apart.
 fn steps(shape: &Shape, list: &[Value]) -> Option<Vec<Step>> {
-    let step = |element: &Value| match shape {
-        Shape::Keyed(keys) => Step::keyed(keys, element),
-        _ => Some(Step::Element(element.to_string())),
-    };
-    list.iter().map(step).collect()
+    list.iter().map(|element| Step::to(shape, element)).collect()
 }
 
 /// The order of a list into which another one is applied: that of what is applied, and the others stay before what they
@@ -234,45 +181,6 @@ fn ordered<'s>(live: &'s [Step], applied: &'s [Step]) -> Vec<&'s Step> {
     }
     order.extend(&applied[next..]);
     order
-}
-
-/// Removes the values at paths, and the parents that they leave empty. The paths ascend.
-fn remove_all(target: &mut Value, paths: &[&[Step]]) {
-    let (mut known, mut gone) = (None, BTreeSet::new());
-    for paths in paths.chunk_by(|one, other| one.first() == other.first()) {
-        let Some(step) = paths[0].first() else { continue };
-        let rest: Vec<&[Step]> = paths.iter().map(|path| &path[1..]).collect();
-        let goes = |value: &mut Value| {
-            remove_all(value, &rest);
-            rest[0].is_empty() || is_empty(value)
-        };
-        match (step, &mut *target) {
-            (Step::Field(field), Value::Object(fields)) => {
-                let is_gone = fields.get_mut(field).is_some_and(goes);
-                if is_gone {
-                    fields.remove(field);
-                }
-            }
-            (_, Value::Array(list)) => {
-                let place = known.get_or_insert_with(|| places(list, step)).get(step).copied();
-                gone.extend(place.filter(|place| goes(&mut list[*place])));
-            }
-            _ => {}
-        }
-    }
-    if let Value::Array(list) = target {
-        let mut place = 0..;
-        list.retain(|_| place.next().is_none_or(|place| !gone.contains(&place)));
-    }
-}
-
-/// The places of the elements of a list, by the steps of this sort that lead to them.
-fn places(list: &[Value], sort: &Step) -> BTreeMap<Step, usize> {
-    list.iter().enumerate().rev().filter_map(|(place, element)| Some((sort.same_sort(element)?, place))).collect()
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// The refusal of an apply, with the conflicts in the order of their managers (apimachinery `getConflictMessage`).
@@ -318,8 +226,8 @@ mod tests {
         json!({ "spec": value })
     }
 
-    fn pod() -> ObjectType<'static> {
-        Kinds::new().known("v1/pods").unwrap().object_type()
+    fn pod() -> Layout<'static> {
+        Layout::new(Kinds::new().known("v1/pods").unwrap().object_type(), true)
     }
 
     #[test]
@@ -412,6 +320,6 @@ mod tests {
             "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .spec.replicas"
         );
         assert_eq!(apply(&mut owners, 2, true), Ok(spec(&json!({ "replicas": 2, "paused": true }))));
-        assert_eq!(owners.0[&update].len(), 1, "it has lost the field");
+        assert_eq!(owners.0[&update].len(), 2, "it has lost the field, and neither the other one nor the spec");
     }
 }

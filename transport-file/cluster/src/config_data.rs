@@ -50,12 +50,21 @@ impl ConfigKind {
                 return Err(fault);
             }
         }
-        // A server leaves out what is empty.
-        let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
-        let fields = object.as_object_mut().into_iter();
-        let is_data = |name: &String| self.fields().iter().any(|(field, _)| field == name);
-        fields.for_each(|fields| fields.retain(|name, value| !(is_data(name) && is_empty(value))));
+        self.remove_empty(object);
         Ok(())
+    }
+
+    /// The names of the fields that have data.
+    pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.fields().into_iter().map(|(field, _)| field)
+    }
+
+    /// Removes data that are empty, which a server leaves out.
+    pub(super) fn remove_empty(self, object: &mut Value) {
+        let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+        let is_data = |name: &String| self.names().any(|field| field == name);
+        let fields = object.as_object_mut().into_iter();
+        fields.for_each(|fields| fields.retain(|name, value| !(is_data(name) && is_empty(value))));
     }
 
     /// Gives a Secret its type, and moves its texts to its data.

@@ -38,6 +38,17 @@ pub(super) fn has_any_json(kind: &ServedKind) -> bool {
     kind.kind == "ControllerRevision" || ["apiextensions.k8s.io", "resource.k8s.io"].contains(&kind.group())
 }
 
+/// The metadata that map names to texts.
+pub(super) const TEXTS: [&str; 2] = ["annotations", "labels"];
+
+/// Takes the nulls of labels and annotations for empty texts.
+pub(super) fn fill_texts(object: &mut Value) {
+    for field in TEXTS {
+        let texts = object.get_mut("metadata").and_then(|metadata| metadata.get_mut(field)?.as_object_mut());
+        texts.into_iter().flatten().filter(|(_, text)| text.is_null()).for_each(|(_, text)| *text = json!(""));
+    }
+}
+
 /// Reads metadata, those of a kind of Kubernetes together with the object. `Err` says what no metadata can have.
 pub(super) fn decode_metadata(metadata: &mut Value, kind: Option<&str>) -> Result<(), String> {
     if metadata.is_null() {
@@ -102,7 +113,8 @@ const STRING_MAPS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSel
 const QUANTITY_MAPS: [&str; 9] =
     ["capacity", "default", "defaultRequest", "hard", "limits", "max", "maxLimitRequestRatio", "min", "requests"];
 
-/// Removes the fields that are null. Those in lists stay: no server takes them.
+/// Removes the fields that are null. In a list of texts a null is an empty text, and in other lists it stays: no server takes
+/// it there.
 pub(super) fn remove_nulls(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for (name, value) in fields {
@@ -116,6 +128,9 @@ pub(super) fn remove_nulls(fields: &mut Map<String, Value>) {
                 below.values_mut().filter(|value| value.is_null()).for_each(|value| *value = json!(of_null));
             }
             Value::Object(below) => remove_nulls(below),
+            Value::Array(elements) if elements.iter().any(Value::is_string) => {
+                elements.iter_mut().filter(|element| element.is_null()).for_each(|element| *element = json!(""));
+            }
             Value::Array(elements) => elements.iter_mut().filter_map(Value::as_object_mut).for_each(remove_nulls),
             _ => {}
         }

@@ -21,6 +21,7 @@ mod definition;
 mod events;
 mod fault;
 mod field_path;
+mod field_set;
 mod form;
 mod kinds;
 mod limits;

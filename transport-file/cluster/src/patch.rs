@@ -64,6 +64,10 @@ pub(super) fn strategic(of: ObjectType<'_>, target: &mut Value, patch: &Value) -
                 let before = elements.clone();
                 Identity::of(of.field(list)).arrange(elements, order, &before);
             }
+            (Some((ORDER, list)), Value::Array(_)) if fields.get(list).is_some_and(|list| !list.is_array()) => {
+                let why = format!("expected a []interface {{}}, but received a {}", type_of(&fields[list]));
+                return Err(Refusal::without_reason(500, &why));
+            }
             _ if field.starts_with('$') => {}
             (_, Value::Null) => drop(object.remove(field)),
             (_, Value::Array(patch)) => {
@@ -185,6 +189,15 @@ fn sort(element: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "list",
         Value::Object(_) => "map",
+    }
+}
+
+/// The type of a value in place of a list, as Go writes it.
+fn type_of(value: &Value) -> &'static str {
+    match sort(value) {
+        "nil" => "%!s(<nil>)",
+        "map" => "map[string]interface {}",
+        sort => sort,
     }
 }
 

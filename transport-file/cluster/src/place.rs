@@ -1,6 +1,7 @@
 //! The places of objects.
 
 use super::custom::Version;
+use super::field_set::Layout;
 use super::refusal::Refusal;
 use super::store::{Store, key};
 use crate::kinds::{ObjectType, ServedKind};
@@ -46,6 +47,11 @@ impl Place {
     /// The type of the objects, as far as their lists are concerned.
     pub(super) fn object_type(&self) -> ObjectType<'_> {
         self.version.as_ref().map_or_else(|| self.kind.object_type(), |version| version.object_type())
+    }
+
+    /// The type of the objects, by which the fields of managers are told apart.
+    pub(super) fn layout(&self) -> Layout<'_> {
+        Layout::new(self.object_type(), !self.kind.is_custom())
     }
 
     /// A stored object in the version of the request.

@@ -1,7 +1,7 @@
 //! What a server takes in the metadata of an object (apimachinery `api/validation`).
 
 use super::decoding::has_any_json;
-use super::metadata::{FOREGROUND, ORPHAN};
+use super::metadata::{FOREGROUND, ORPHAN, Part};
 use super::names::{SUBDOMAIN, is_subdomain};
 use super::refusal::{Cause, FieldError};
 use crate::kinds::ServedKind;
@@ -20,9 +20,12 @@ const GENERIC: [&str; 6] = [
     "policy",
 ];
 
-/// What is wrong with an object of a kind, apart from its name.
-pub(super) fn faults(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
-    let takes_any_finalizer = kind.is_custom() || kind.kind == "Event" || GENERIC.contains(&kind.group());
+/// What is wrong with an object of a kind, apart from its name, by a request for this part of it.
+pub(super) fn faults(kind: &ServedKind, object: &Value, part: Part) -> Vec<FieldError> {
+    // The status of a CronJob is stored without the checks of its kind.
+    let is_unchecked = part == Part::Status && kind.name() == "batch/v1/cronjobs";
+    let takes_any_finalizer =
+        is_unchecked || kind.is_custom() || kind.kind == "Event" || GENERIC.contains(&kind.group());
     let mut errors = metadata_faults(object, takes_any_finalizer);
     if !kind.is_custom() && !has_any_json(kind) && has_null(object) {
         check_nulls(object, "", &mut errors);
@@ -222,7 +225,7 @@ mod tests {
         let kind = ServedKind::custom("v1", "Foo", "foos", true);
         for (bytes, is_valid) in [(ANNOTATIONS - 1, true), (ANNOTATIONS, false)] {
             let object = json!({ "metadata": { "annotations": { "a": "x".repeat(bytes) } } });
-            assert_eq!(faults(&kind, &object).is_empty(), is_valid, "{bytes}");
+            assert_eq!(faults(&kind, &object, Part::Whole).is_empty(), is_valid, "{bytes}");
         }
     }
 
@@ -238,7 +241,7 @@ mod tests {
             ("rbac.authorization.k8s.io/v1/roles", false),
         ] {
             let kind = kinds.known(collection).unwrap();
-            assert_eq!(faults(&kind, &object).is_empty(), is_valid, "{collection}");
+            assert_eq!(faults(&kind, &object, Part::Whole).is_empty(), is_valid, "{collection}");
         }
     }
 

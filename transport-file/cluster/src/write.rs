@@ -209,7 +209,7 @@ fn check(
     let mistyped = type_faults(place, object);
     let is_typed = mistyped.is_empty();
     if is_typed || stored.is_some() {
-        errors.extend(rules::faults(&place.kind, object));
+        errors.extend(rules::faults(&place.kind, object, part));
     } else {
         errors.clear();
     }

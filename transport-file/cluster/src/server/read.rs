@@ -52,10 +52,7 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
             // That of a custom resource is checked with the rest of it.
             Some(given) if given == expected || (field == "kind" && kind.is_custom() && !given.is_empty()) => {}
             None | Some("") if is_lenient => object[field] = json!(expected),
-            None | Some("") if field == "kind" => {
-                let text = String::from_utf8_lossy(asked.call.body);
-                return Err(unrecognized(asked, kind, &format!("Object 'Kind' is missing in '{text}'")));
-            }
+            None | Some("") if field == "kind" => return Err(kindless(asked, kind, &object)),
             _ => {
                 if kind.is_custom() && field == "apiVersion" {
                     read_other_version(asked, kind, &mut object)?;
@@ -69,6 +66,17 @@ pub(super) fn object(asked: &Asked<'_>, place: &Place) -> Result<Value, Refusal>
         let refused = cannot_be_handled(&kind.kind, version(asked, kind), kind);
         Refusal::bad_request(format!("{refused}: {why}"))
     })
+}
+
+/// The refusal of a custom resource without a kind. A server that ignores unknown fields takes the kind from the path first.
+fn kindless(asked: &Asked<'_>, kind: &ServedKind, object: &Value) -> Refusal {
+    let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(asked.call.body));
+    if asked.target.parameter("fieldValidation") != Some("Ignore") {
+        return unrecognized(asked, kind, &why);
+    }
+    let given = object["apiVersion"].as_str().filter(|given| !given.is_empty());
+    let refused = cannot_be_handled(&kind.kind, given.unwrap_or_else(|| version(asked, kind)), kind);
+    Refusal::bad_request(format!("{refused}: {why}"))
 }
 
 /// Reads the metadata of a custom resource of another version, which are the same in each one.

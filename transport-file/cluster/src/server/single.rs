@@ -5,14 +5,15 @@ use super::super::applied::completed;
 use super::super::apply::{FieldOwners, Manager};
 use super::super::cache::{Cache, Reach};
 use super::super::collector::NAMESPACES;
+use super::super::config_data::ConfigKind;
 use super::super::custom::write_whole_numbers;
-use super::super::decoding::remove_own_nulls;
+use super::super::decoding::{TEXTS, fill_texts, remove_own_nulls};
 use super::super::definition::{DEFINITIONS, establish, is_definition, is_established};
 use super::super::events;
 use super::super::field_path::Step;
 use super::super::limits;
 use super::super::list::{list, version as version_asked};
-use super::super::metadata::{Part, finalizers, is_deleting, metadata_of, protection};
+use super::super::metadata::{Part, finalizers, is_deleting, metadata_of, protection, set_finalizers};
 use super::super::names;
 use super::super::options::check_deletion;
 use super::super::patch::{self, PatchType};
@@ -27,6 +28,7 @@ use crate::kinds::{ServedKind, Trait};
 use listwatch_core::change::apply_merge_patch;
 use listwatch_transport_file::kinds::group_of;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The manager of fields that nobody owned before an apply.
@@ -87,6 +89,7 @@ impl Server {
     fn enter(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Arc<Value>, Refusal> {
         let resource = asked.resource();
         let (admission, write) = (asked.admission(&self.admission), asked.write("CREATE", &resource, place));
+        let named = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
         let object = mutated(admission, asked, place, write, object)?;
         limits::check(&object)?;
         if asked.actor == Actor::Client && place.kind.namespaced && !names::is_label(&place.namespace) {
@@ -108,13 +111,13 @@ impl Server {
         if !self.store.is_dry_run() && place.version.is_none() {
             self.kinds.keep(&place.kind);
         }
-        self.note_update(asked, place, &Value::Null, &created);
+        let mut given = (*created).clone();
         // A server adds it after it has noted what the client gives.
         if let Some(added) = added {
-            let [metadata, field] = ["metadata", "finalizers"].map(|name| Step::Field(name.to_owned()));
-            let path = vec![metadata, field, Step::Element(json!(added).to_string())];
-            self.owners.get_mut(&place.id()).into_iter().for_each(|owners| owners.release(&path));
+            let others = finalizers(&created).into_iter().filter(|finalizer| *finalizer != added);
+            set_finalizers(&mut given, others.map(str::to_owned).collect());
         }
+        self.note_creation(asked, place, &named, &given);
         self.define(asked, place, &Value::Null, &created);
         Ok(created)
     }
@@ -265,17 +268,20 @@ impl Server {
         let subresource = asked.target.subresource.clone();
         let manager = Manager { name: name.to_owned(), subresource, update: None };
         stored.as_deref().map_or(Ok(()), limits::check)?;
-        let live = stored.as_deref().map_or_else(|| applied.clone(), |stored| place.shown(stored));
+        let shown = |stored: &Value| with_written(&place.kind, &place.shown(stored)).into_owned();
+        let live = stored.as_deref().map_or_else(|| applied.clone(), shown);
         let mut owners = match self.owners.get(&place.id()) {
             Some(owners) if owners.is_empty() => Self::unmanaged(asked, place, &live, part),
             owners => owners.cloned().unwrap_or_default(),
         };
         let force = asked.target.flag("force");
-        let mut wanted = owners.apply(&manager, place.object_type(), &live, &applied, force)?;
+        let mut wanted = owners.apply(&manager, place.layout(), &live, &applied, force)?;
         // A server reads what comes of it.
         read?;
         limits::check(&wanted)?;
         remove_own_nulls(&place.kind, &mut wanted);
+        fill_texts(&mut wanted);
+        ConfigKind::of(&place.kind).into_iter().for_each(|config| config.remove_empty(&mut wanted));
         check_applied_name(place, &applied)?;
         if let Some(version) = &place.version {
             version.conform_applied(&mut wanted).map_err(Refusal::bad_request)?;
@@ -290,8 +296,10 @@ impl Server {
             None => {
                 write::check_name(place, &applied)?;
                 write::parse_version(&applied)?;
-                metadata_of(&mut wanted).remove("resourceVersion");
-                (201, self.enter(asked, place, wanted)?)
+                let given = metadata_of(&mut wanted).remove("resourceVersion");
+                let mut created = self.enter(asked, place, wanted)?;
+                self.keep_version(&mut created, given);
+                (201, created)
             }
             Some(stored) => {
                 let mut object = self.update(asked, place, &stored, wanted, part)?;
@@ -306,6 +314,16 @@ impl Server {
         };
         self.set_managers(place, owners);
         Ok(asked.done(code, &object))
+    }
+
+    /// Takes note of a new object, which may name managers.
+    fn note_creation(&mut self, asked: &Asked<'_>, place: &Place, named: &[Value], created: &Value) {
+        let managers = match NamedManagers::of(&place.kind, named) {
+            NamedManagers::Foreign => return self.set_managers(place, FieldOwners::default()),
+            NamedManagers::Known => FieldOwners::named(named, version(asked, &place.kind)),
+            NamedManagers::Empty => FieldOwners::default(),
+        };
+        self.note_change(asked, place, managers, &Value::Null, created);
     }
 
     /// Takes note of a change by another request than an apply. A server follows nobody's fields of an object that has lost
@@ -326,7 +344,8 @@ impl Server {
         before: &Value,
         after: &Value,
     ) {
-        managers.on_update(&manager(asked, place, asked.manager()), place.object_type(), before, after);
+        let [before, after] = [before, after].map(|object| with_written(&place.kind, object));
+        managers.on_update(&manager(asked, place, asked.manager()), place.layout(), &before, &after);
         if !place.kind.is_custom() {
             // A spec of Kubernetes' own kinds is always there, so an empty one is nobody's.
             managers.release(&vec![Step::Field("spec".to_owned())]);
@@ -345,7 +364,8 @@ impl Server {
         let mut live = live.clone();
         keep_part(&place.kind, &mut live, part);
         let mut managers = FieldOwners::default();
-        managers.on_update(&manager(asked, place, UNKNOWN_CLIENT), place.object_type(), &Value::Null, &live);
+        let [none, live] = [&Value::Null, &live].map(|object| with_written(&place.kind, object));
+        managers.on_update(&manager(asked, place, UNKNOWN_CLIENT), place.layout(), &none, &live);
         managers
     }
 
@@ -445,6 +465,22 @@ pub(super) fn manager(asked: &Asked<'_>, place: &Place, name: &str) -> Manager {
     Manager { name: name.to_owned(), subresource: asked.target.subresource.clone(), update }
 }
 
+/// An object with the fields that a server writes with nothing in them, which somebody owns.
+fn with_written<'v>(kind: &ServedKind, object: &'v Value) -> Cow<'v, Value> {
+    let fields: &[&str] = match kind.name().as_str() {
+        "rbac.authorization.k8s.io/v1/roles" | "rbac.authorization.k8s.io/v1/clusterroles" => &["rules"],
+        "discovery.k8s.io/v1/endpointslices" => &["endpoints", "ports"],
+        _ => &[],
+    };
+    let mut object = Cow::Borrowed(object);
+    for field in fields {
+        if object.get(field).is_none() {
+            object.to_mut()[*field] = Value::Null;
+        }
+    }
+    object
+}
+
 /// Checks that a client does not delete a namespace that every cluster has.
 fn check_namespace_may_go(asked: &Asked<'_>, place: &Place) -> Result<(), Refusal> {
     let is_kept = ["default", "kube-public", "kube-system"].contains(&place.name.as_str());
@@ -496,14 +532,29 @@ fn applied_part(asked: &Asked<'_>, place: &Place, part: Part) -> Result<(Value, 
         metadata_of(&mut applied).remove("creationTimestamp");
     }
     limits::check(&applied)?;
-    let applied = completed(place, applied)?;
-    let (mut applied, read) = match decoded(asked, place, applied.clone()) {
+    let given = completed(place, applied)?;
+    let (mut applied, read) = match decoded(asked, place, given.clone()) {
         Ok(applied) => (applied, Ok(())),
-        Err(why) => (applied, Err(why)),
+        Err(why) => (given.clone(), Err(why)),
     };
+    keep_given(kind, &mut applied, &given);
     let read = read.map_err(|why| unreadable(asked, kind, &applied, &why));
     keep_part(kind, &mut applied, part);
     Ok((applied, read))
+}
+
+/// Gives an apply what was decoded, but has an owner: the nulls of labels and annotations, and data that are empty.
+fn keep_given(kind: &ServedKind, applied: &mut Value, given: &Value) {
+    for field in TEXTS {
+        let texts = applied.get_mut("metadata").and_then(|metadata| metadata.get_mut(field)?.as_object_mut());
+        let is_null = |name: &str| given["metadata"][field][name].is_null();
+        texts.into_iter().flatten().filter(|(name, _)| is_null(name)).for_each(|(_, text)| *text = Value::Null);
+    }
+    for field in ConfigKind::of(kind).into_iter().flat_map(ConfigKind::names) {
+        if given.get(field).is_some_and(|given| *given == json!({})) {
+            applied[field] = json!({});
+        }
+    }
 }
 
 /// Leaves an object what a request for a part of it can own: each part has requests of its own.
@@ -543,6 +594,11 @@ fn check_applied_name(place: &Place, applied: &Value) -> Result<(), Refusal> {
         Some(_) => write::check_name(place, applied),
         None => write::check_namespace(place, applied),
     }
+}
+
+/// Whether the type of an object is written as texts, as far as it has one.
+fn has_texts_for_type(object: &Value) -> bool {
+    ["apiVersion", "kind"].iter().all(|field| object[field].is_null() || object[field].is_string())
 }
 
 /// Checks that a patch leaves an object its type. That of a custom resource is checked with the rest of it.
@@ -595,7 +651,7 @@ pub(super) fn patched(asked: &Asked<'_>, place: &Place, stored: &Value) -> Resul
     }
     if sort == PatchType::Strategic {
         ["apiVersion", "kind"].iter().for_each(|field| object[*field] = shown[*field].clone());
-    } else if !(kind.is_custom() && asked.target.subresource == "status") {
+    } else if !(kind.is_custom() && asked.target.subresource == "status" && has_texts_for_type(&object)) {
         check_type(kind, &mut object, &shown)?;
     }
     read::stored(asked, place, object).map_err(|why| {

@@ -699,3 +699,167 @@ fn a_list_of_events_of_any_version_has_pages() {
     };
     assert_eq!([count("/api/v1/namespaces/web/events"), count(MAPS)], [Some(1), Some(2)]);
 }
+
+#[test]
+fn a_custom_resource_without_a_kind_has_that_of_the_path_where_unknown_fields_are_ignored() {
+    let cluster = SimulatedCluster::new();
+    define_foos(
+        &cluster,
+        &json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } } }),
+    );
+    let foo = json!({ "apiVersion": "example.com/v1", "metadata": { "name": "a" } });
+    let refused =
+        |query: &str| message(send(&cluster, &format!("POST /apis/example.com/v1/namespaces/web/foos{query}"), &foo));
+    let missing = format!("Object 'Kind' is missing in '{foo}'");
+    assert_eq!(
+        refused("?fieldValidation=Ignore"),
+        (400, format!("Foo in version \"v1\" cannot be handled as a Foo: {missing}"))
+    );
+    let (code, said) = refused("");
+    let before = format!("the object provided is unrecognized (must be of type Foo): {missing} (");
+    assert!(code == 400 && said.starts_with(&before), "{said}");
+}
+
+#[test]
+fn the_status_of_a_cron_job_takes_a_finalizer_without_a_domain() {
+    let cluster = SimulatedCluster::new();
+    let jobs = "/apis/batch/v1/namespaces/web/cronjobs";
+    send(&cluster, &format!("POST {jobs}"), &named("a"));
+    let patched = |part: &str, finalizer: &str| {
+        send(&cluster, &format!("PATCH {jobs}/a{part}"), &json!({ "metadata": { "finalizers": [finalizer] } })).0
+    };
+    assert_eq!((patched("", "plain"), patched("/status", "plain")), (422, 200));
+    assert_eq!(patched("/status", "a b/c"), 422);
+}
+
+#[test]
+fn a_null_in_a_list_of_texts_is_an_empty_text() {
+    let cluster = SimulatedCluster::new();
+    let policies = "/apis/networking.k8s.io/v1/namespaces/web/networkpolicies";
+    let policy = |types: Value| json!({ "metadata": { "generateName": "a-" }, "spec": { "policyTypes": types } });
+    let (code, created) = send(&cluster, &format!("POST {policies}"), &policy(json!(["Ingress", null])));
+    assert_eq!((code, &created["spec"]["policyTypes"]), (201, &json!(["Ingress", ""])));
+    let pods = json!({ "metadata": { "name": "a" }, "spec": { "containers": [{ "name": "a" }, null] } });
+    assert_eq!(send(&cluster, &format!("POST {PODS}"), &pods).0, 422);
+}
+
+#[test]
+fn a_text_in_place_of_a_list_that_a_strategic_patch_orders_is_told_by_its_type() {
+    let cluster = SimulatedCluster::new();
+    send(&cluster, &format!("POST {MAPS}"), &named("a"));
+    let metadata = json!({ "$setElementOrder/finalizers": ["x/a"], "finalizers": "x/a" });
+    let patched = patch(&cluster, "strategic-merge-patch+json", &format!("{MAPS}/a"), &json!({ "metadata": metadata }));
+    assert_eq!(message(patched), (500, "expected a []interface {}, but received a string".to_owned()));
+}
+
+#[test]
+fn a_patch_of_the_status_of_a_custom_resource_gives_it_no_number_for_a_kind() {
+    let cluster = SimulatedCluster::new();
+    let version = json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } }, "subresources": { "status": {} } });
+    define_foos(&cluster, &version);
+    let foos = "/apis/example.com/v1/namespaces/web/foos";
+    let foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" } });
+    send(&cluster, &format!("POST {foos}"), &foo);
+    let (code, status) = send(&cluster, &format!("PATCH {foos}/a/status"), &json!({ "kind": 1 }));
+    assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("patch")));
+}
+
+#[test]
+fn a_dry_run_of_an_apply_shows_the_version_that_it_gives_a_new_object() {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "resourceVersion": "0" } });
+    let target = format!("{MAPS}/a?fieldManager=me&dryRun=All");
+    let (code, map) = patch(&cluster, "apply-patch+yaml", &target, &map);
+    assert_eq!((code, &map["metadata"]["resourceVersion"]), (201, &json!("0")));
+}
+
+#[test]
+fn an_apply_of_nothing_owns_an_object_and_takes_away_what_it_no_longer_has() {
+    let cluster = SimulatedCluster::new();
+    let spec = json!({ "type": "object", "properties": { "count": { "type": "integer" },
+        "size": { "type": "string", "default": "small" } } });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    define_foos(&cluster, &json!({ "name": "v1", "served": true, "storage": true, "schema": schema }));
+    let foo = |spec: Value| {
+        let foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": spec });
+        apply(&cluster, "/apis/example.com/v1/namespaces/web/foos/a", &foo).1["spec"].clone()
+    };
+    assert_eq!(foo(json!({ "count": 1 })), json!({ "count": 1, "size": "small" }));
+    assert_eq!(foo(json!(null)), json!({ "size": "small" }));
+}
+
+#[test]
+fn an_applied_label_that_is_null_conflicts_with_an_empty_one() {
+    let cluster = SimulatedCluster::new();
+    let map = |app: Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "labels": { "app": app } } });
+    send(&cluster, &format!("POST {MAPS}"), &map(json!("")));
+    let (code, said) = message(apply(&cluster, &format!("{MAPS}/a"), &map(json!(null))));
+    assert!(code == 409 && said.ends_with(".metadata.labels.app"), "{said}");
+    let forced = format!("{MAPS}/a?fieldManager=me&force=true");
+    let (_, map) = patch(&cluster, "apply-patch+yaml", &forced, &map(json!(null)));
+    assert_eq!(map["metadata"]["labels"], json!({ "app": "" }));
+}
+
+#[test]
+fn who_applies_empty_data_takes_all_of_it_away() {
+    let cluster = SimulatedCluster::new();
+    let secrets = "/api/v1/namespaces/web/secrets";
+    let secret = |fields: Value| {
+        let mut secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" } });
+        secret.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        apply(&cluster, &format!("{secrets}/a"), &secret).1
+    };
+    let applied = secret(json!({ "data": {}, "stringData": { "k": "2" } }));
+    assert_eq!(applied["data"], json!({ "k": "Mg==" }));
+    assert_eq!(secret(json!({})).get("data"), None);
+}
+
+#[test]
+fn the_rules_of_a_role_have_an_owner_where_there_are_none() {
+    let cluster = SimulatedCluster::new();
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/web/roles";
+    let role = |rules: Value| json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "name": "a" }, "rules": rules });
+    let rules = json!([{ "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] }]);
+    send(&cluster, &format!("POST {roles}"), &role(rules.clone()));
+    send(&cluster, &format!("PATCH {roles}/a"), &json!({ "rules": null }));
+    send(&cluster, &format!("PUT {roles}/a"), &role(rules));
+    let (code, said) = message(apply(&cluster, &format!("{roles}/a"), &role(json!([]))));
+    assert!(code == 409 && said.contains("\"listwatch\""), "{said}");
+    send(&cluster, &format!("PATCH {roles}/a"), &json!({ "rules": null }));
+    assert_eq!(apply(&cluster, &format!("{roles}/a"), &role(Value::Null)).0, 200);
+}
+
+#[test]
+fn a_new_custom_resource_that_names_a_manager_of_another_group_has_no_managers() {
+    let cluster = SimulatedCluster::new();
+    define_foos(
+        &cluster,
+        &json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } } }),
+    );
+    let foos = "/apis/example.com/v1/namespaces/web/foos";
+    let manager = json!({ "manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+        "fieldsV1": { "f:data": {} } });
+    let mut foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo",
+        "metadata": { "name": "a", "labels": { "app": "x" }, "managedFields": [manager] } });
+    assert_eq!(send(&cluster, &format!("POST {foos}"), &foo).0, 201);
+    foo["metadata"] = json!({ "name": "a", "labels": { "app": "y" } });
+    let (code, said) = message(apply(&cluster, &format!("{foos}/a"), &foo));
+    assert!(code == 409 && said.contains("\"before-first-apply\""), "{said}");
+}
+
+#[test]
+fn an_object_of_another_manager_is_null_when_an_apply_takes_the_last_of_it_away() {
+    let cluster = SimulatedCluster::new();
+    let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": any } } });
+    define_foos(&cluster, &json!({ "name": "v1", "served": true, "storage": true, "schema": schema }));
+    let foos = "/apis/example.com/v1/namespaces/web/foos";
+    let foo = |spec: Value| json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": spec });
+    send(&cluster, &format!("POST {foos}"), &foo(json!({ "size": 1, "more": { "a": 1 } })));
+    let forced = |spec: Value| {
+        let target = format!("{foos}/a?fieldManager=me&force=true");
+        patch(&cluster, "apply-patch+yaml", &target, &foo(spec)).1["spec"].clone()
+    };
+    assert_eq!(forced(json!({ "more": { "a": 2 } })), json!({ "size": 1, "more": { "a": 2 } }));
+    assert_eq!(forced(json!({})), json!({ "size": 1, "more": null }));
+}

@@ -21,8 +21,8 @@ use table::Table;
 
 /// How many are sent where nothing else is said.
 const USUAL: u64 = 3_000;
-/// From how many on each reason has to explain something.
-const LONG: u64 = 100_000;
+/// From how many on each reason has to explain something: the rarest explain one of 200,000.
+const LONG: u64 = 1_000_000;
 /// How many are for one namespace, and follow from one seed.
 const EPISODE: usize = 300;
 /// How many namespaces get requests at once.

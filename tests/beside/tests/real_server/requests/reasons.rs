@@ -128,7 +128,13 @@ pub(super) const REASONS: &[Reason] = &[
     },
     // Both refuse, for different faults.
     Reason {
-        explains: |case| case.are_refusals() && !case.has_same_code() && case.is_built_in() && case.is_unchecked(),
+        explains: |case| {
+            let is_strict = case.server_says("strict decoding error") && !case.simulated_says("strict decoding error");
+            case.are_refusals()
+                && case.is_built_in()
+                && case.is_unchecked()
+                && (!case.has_same_code() || (is_strict && case.are_all(is_message)))
+        },
         why: "the specs and the types of Kubernetes' own kinds are not checked, so a later fault is told",
     },
     Reason {
@@ -140,18 +146,28 @@ pub(super) const REASONS: &[Reason] = &[
     // The server alone refuses.
     Reason {
         explains: |case| {
-            case.is_of("v1/pods", "POST") && case.codes().0 == 403 && case.server_says("status unknown for quota")
+            let is_of_quota = ["status unknown for quota", "exceeded quota"].iter().any(|it| case.server_says(it));
+            case.request.specimen.collection == "v1/pods" && case.codes().0 == 403 && is_of_quota
         },
         why: "a quota limits nothing",
     },
     Reason {
         explains: |case| {
-            let oddities = ["empty list in the spec", "empty object in the spec", "value of another type"];
-            case.codes().0 == 0
-                && case.request.verb() == "STRATEGIC"
-                && oddities.iter().any(|oddity| case.request.has(oddity))
+            let is_count = |it: &Difference| it.path.ends_with("status.used.pods");
+            case.are_done()
+                && case.request.specimen.collection == "v1/resourcequotas"
+                && case.compared.differences.iter().any(is_count)
+                && case.are_all(|it| is_count(it) || follows(it))
         },
-        why: "a server breaks the connection where the key of an element in a strategic patch is no scalar",
+        why: "a quota counts nothing",
+    },
+    Reason {
+        explains: |case| {
+            let body = &case.request.step.body;
+            let tests_null = body.contains("\"op\":\"test\"") && (body.contains(",null") || body.contains("[null"));
+            case.codes().0 == 0 && case.request.verb() == "JSON" && tests_null
+        },
+        why: "a server breaks the connection where a JSON patch tests a list with a null",
     },
     Reason {
         explains: |case| case.is_built_in() && case.refuses_alone(422) && case.is_unchecked(),
@@ -175,9 +191,9 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.codes().0 == 409
                 && case.request.verb() == "APPLY"
                 && case.server_says("Apply failed with")
-                && case.misses_conflicts()
+                && (case.misses_conflicts() || case.has_other_managers())
         },
-        why: "a default belongs to no manager, so no apply conflicts with it",
+        why: "a default belongs to no manager, so no apply conflicts with it, and a manager that sets it anew owns it",
     },
     Reason {
         explains: |case| {
@@ -198,16 +214,6 @@ pub(super) const REASONS: &[Reason] = &[
                 && case.server_says("\"null\"")
         },
         why: "an apply that takes the last field away leaves a null, which the schema of a custom resource refuses",
-    },
-    Reason {
-        explains: |case| {
-            case.request.verb() == "APPLY"
-                && !case.is_built_in()
-                && case.codes().0 == 409
-                && case.codes().1 < 300
-                && case.causes(&case.compared.server.body).iter().all(|field| *field == ".metadata.labels")
-        },
-        why: "who made the labels of a custom resource owns them as a whole after the last one was taken away",
     },
     Reason {
         explains: |case| case.request.has("stray") && case.codes() == (404, 200),
@@ -235,10 +241,10 @@ pub(super) const REASONS: &[Reason] = &[
         explains: |case| {
             let causes = case.causes(&case.compared.simulated.body);
             case.is_built_in()
-                && (case.codes().0 < 300 && case.codes().1 == 422)
+                && ((case.codes().0 < 300 || case.server_says("already exists")) && case.codes().1 == 422)
                 && (case.request.has("null in the spec") && causes.iter().all(|field| field.ends_with(']')))
         },
-        why: "a null in a list of texts is an empty text, which some kinds take",
+        why: "a null in a list is an empty element, which some kinds take",
     },
     Reason {
         explains: |case| case.are_done() && case.is_built_in() && case.has_null_list(),
@@ -278,15 +284,6 @@ pub(super) const REASONS: &[Reason] = &[
     },
     Reason {
         explains: |case| {
-            case.are_done()
-                && case.are_all(|it| it.path.starts_with("metadata.finalizers[") || follows(it))
-                && case.differs("metadata.finalizers[0]")
-                && case.has_same_finalizers()
-        },
-        why: "an apply sorts the elements of a set",
-    },
-    Reason {
-        explains: |case| {
             case.codes() == (422, 422)
                 && case.request.has("bad prefix")
                 && case.are_all(|it| is_cause(it) || it.path == "details.name")
@@ -306,19 +303,6 @@ pub(super) const REASONS: &[Reason] = &[
     Reason {
         explains: |case| case.codes() == (422, 422) && case.are_all(is_message) && case.has_same_letters(),
         why: "a server goes through a map, and names the faults in it in any order",
-    },
-    Reason {
-        explains: |case| {
-            let [server, simulated] = case.both_causes();
-            let is_more = |field: &&&str| !server.contains(*field);
-            case.codes() == (422, 422)
-                && case.request.subresource() == "status"
-                && case.request.specimen.collection == "batch/v1/cronjobs"
-                && server.iter().all(|field| simulated.contains(field))
-                && simulated.iter().any(|field| is_more(&field))
-                && simulated.iter().filter(is_more).all(|field| field.starts_with("metadata.finalizers["))
-        },
-        why: "the form of finalizers is not checked with the status of a CronJob",
     },
     Reason {
         explains: |case| {
@@ -507,6 +491,19 @@ impl Case<'_> {
             && !server.iter().filter(is_missed).any(is_of_metadata)
     }
 
+    /// Whether both name conflicts of the same fields, those that have defaults with other managers.
+    fn has_other_managers(&self) -> bool {
+        let [server, simulated] = [&self.compared.server, &self.compared.simulated].map(|it| {
+            let causes = it.body["details"]["causes"].as_array().into_iter().flatten();
+            let field = |cause: &Value| cause["field"].as_str().unwrap_or_default().to_owned();
+            let has_defaults = |field: &str| [".spec", ".endpoints", ".ports"].iter().any(|it| field.starts_with(it));
+            let fields: BTreeSet<String> = causes.clone().map(field).collect();
+            (fields, causes.filter(|cause| !has_defaults(&field(cause))).collect::<Vec<_>>())
+        });
+        let is_before = self.server_says("before-first-apply") || self.simulated_says("before-first-apply");
+        self.has_same_code() && self.are_all(is_cause) && server == simulated && !is_before
+    }
+
     /// Whether the simulated cluster names an element where the server names fields of it.
     fn has_null_element(&self) -> bool {
         let [server, simulated] = self.both_causes();
@@ -520,15 +517,6 @@ impl Case<'_> {
             it.server.as_ref().is_some_and(|it| [json!(null), json!(""), json!({})].contains(it)) && is_empty(it)
         };
         self.compared.differences.iter().any(is_null) && self.are_all(|it| is_null(it) || follows(it))
-    }
-
-    /// Whether both objects have the same finalizers.
-    fn has_same_finalizers(&self) -> bool {
-        let [server, simulated] = [&self.compared.server, &self.compared.simulated].map(|it| {
-            let finalizers = it.body["metadata"]["finalizers"].as_array().into_iter().flatten();
-            finalizers.map(Value::to_string).collect::<BTreeSet<_>>()
-        });
-        server == simulated
     }
 
     /// Whether both messages have the same letters.

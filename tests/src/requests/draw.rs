@@ -206,6 +206,8 @@ impl Draw {
         }
         let is_paged = self.chance(30);
         let pages = if is_paged { self.dice.below(3) } else { 0 };
+        // Behind an answer that is late, all pages are, and none can be asked for again.
+        let pages = if self.oddities.contains(&"any version") { 0 } else { pages };
         if is_paged {
             selectors.push(format!("limit={}", 1 + self.dice.below(2)));
         }

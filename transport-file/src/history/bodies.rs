@@ -16,7 +16,7 @@ pub(crate) struct BodyReader {
     framer: Framer,
     buffer: Vec<u8>,
     /// Reads an object, whole or without a part.
-    reads: Reads,
+    pub(super) reads: Reads,
     part: Part,
     /// The items of a list, or the initial events of a watch-list.
     objects: Vec<ObjectText>,
@@ -86,13 +86,7 @@ impl BodyReader {
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
     pub(crate) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
-        if let Some(event) = bytes
-            .strip_suffix(
-                b"
-",
-            )
-            .and_then(|line| self.event(line))
-        {
+        if let Some(event) = bytes.strip_suffix(b"\n").and_then(|line| self.event(line)) {
             told.push(event);
             return Ok(());
         }

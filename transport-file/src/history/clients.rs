@@ -29,7 +29,7 @@ pub(crate) struct Clients {
     /// The text without which events of watches are passed over.
     pub(crate) naming: Option<Finder<'static>>,
     /// How objects are read.
-    pub(crate) reads: Reads,
+    reads: Reads,
     /// How many pieces of bodies that was.
     pub(crate) passed_over: u64,
 }
@@ -79,6 +79,16 @@ impl Clients {
         let _fits = memory.take(self.scopes.iter().map(|scope| scope.weight()).sum());
         let Self { scopes, watched, naming, reads, .. } = self;
         Self { scopes, watched, naming, reads, ignored, ..Self::new(memory) }
+    }
+
+    /// Reads objects so from here on, those of open answers too.
+    pub(crate) fn read_by(&mut self, reads: Reads) {
+        self.reads = reads;
+        for exchange in self.open.values_mut() {
+            if let Answer::Body(body) = &mut exchange.answer {
+                body.reads = reads;
+            }
+        }
     }
 
     /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.

@@ -125,7 +125,7 @@ impl Timeline {
     #[must_use]
     pub fn unmanaged(mut self) -> Self {
         if let Source::Capture(capture) = &mut self.source {
-            capture.lines.clients.reads = ObjectText::unmanaged_of;
+            capture.lines.clients.read_by(ObjectText::unmanaged_of);
         }
         self
     }
@@ -393,6 +393,32 @@ mod tests {
     fn event(name: &str, version: u64) -> String {
         let object = format!(r#"{{\"metadata\":{{\"name\":\"{name}\",\"resourceVersion\":\"{version}\"}}}}"#);
         format!(r#"{{"t":3,"id":2,"data":"{{\"type\":\"MODIFIED\",\"object\":{object}}}\n"}}"#)
+    }
+
+    #[test]
+    fn managed_fields_are_left_out_of_the_list_that_a_capture_begins_with() {
+        let path = std::env::temp_dir().join(format!("listwatch-timeline-unmanaged-{}", std::process::id()));
+        let list = LIST.replace(r#"\"name\":\"a\","#, r#"\"name\":\"a\",\"managedFields\":[{\"manager\":\"x\"}],"#);
+        let lines = [
+            r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods"}}"#,
+            r#"{"t":1,"id":1,"response":{"status":200}}"#,
+            &list,
+            r#"{"t":1,"id":1,"end":"eof"}"#,
+        ];
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let texts = |timeline: Timeline| -> Vec<String> {
+            let kinds = timeline.map(|moment| moment.unwrap().kind);
+            let lists = kinds.filter_map(|kind| match kind {
+                MomentKind::Changed { change: Change::Relisted { changed, .. }, .. } => Some(changed),
+                _ => None,
+            });
+            lists.flatten().map(|object| object.text().to_owned()).collect()
+        };
+        let (whole, unmanaged) = (Timeline::from_file(&path).unwrap(), Timeline::from_file(&path).unwrap().unmanaged());
+        let (whole, unmanaged) = (texts(whole), texts(unmanaged));
+        std::fs::remove_file(path).unwrap();
+        assert!(whole[0].contains("managedFields"), "{whole:?}");
+        assert!(!unmanaged[0].contains("managedFields") && unmanaged[1] == whole[1], "{unmanaged:?}");
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl<W: Write> Printer<W> {
         objects.sort_by_cached_key(|object| object.key().clone());
         match self.form {
             Form::Handlers(format) => self.handler_store(index, &objects, format),
-            Form::Objects { output, secrets, .. } => self.object_store(index, &objects, output, secrets),
+            Form::Objects { output, secrets, .. } => self.object_store(index, objects, output, secrets),
         }
     }
 
@@ -214,10 +214,11 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    fn object_store<T: Shown>(
+    /// Prints objects in their order, each before the next one is taken.
+    pub(crate) fn object_store<T: Shown>(
         &mut self,
         index: usize,
-        objects: &[ObjectHandle<T>],
+        objects: impl IntoIterator<Item = ObjectHandle<T>>,
         output: Output,
         secrets: bool,
     ) -> std::io::Result<()> {
@@ -225,10 +226,10 @@ impl<W: Write> Printer<W> {
         for object in objects {
             match output {
                 Output::Table | Output::Wide | Output::Columns(_) => {
-                    self.row(index, None, object, custom_cells(object, output, secret, secrets))?;
+                    self.row(index, None, &object, custom_cells(&object, output, secret, secrets))?;
                 }
-                Output::Name => self.name(index, object)?,
-                Output::Json | Output::Yaml => self.write(&readable(object, secret, secrets), output)?,
+                Output::Name => self.name(index, &object)?,
+                Output::Json | Output::Yaml => self.write(&readable(&object, secret, secrets), output)?,
             }
         }
         self.settle()

@@ -69,7 +69,7 @@ fn objects_that_go_back_and_forth_conflicts_and_writers_are_told() {
         row("<h2>Loops</h2>")
     );
     assert!(row("<h2>Conflicts</h2>").contains("<td>configmaps web/a</td><td class=\"n\">1</td>"), "{page}");
-    assert!(row("<h2>Who writes what</h2>").contains("<td>jane</td><td>PUT</td><td>configmaps</td>"), "{page}");
+    assert!(row("<h2>Writers</h2>").contains("<td>jane</td><td>PUT</td><td>configmaps</td>"), "{page}");
 }
 
 #[test]

@@ -15,7 +15,9 @@ pub(super) struct Sharded(Infallible);
 
 pub(super) type Sharding = Infallible;
 pub(super) type Member = Infallible;
-pub(super) type Place = Sharded;
+
+/// No value of it exists.
+pub(super) struct Place(Infallible);
 
 #[derive(Clone)]
 pub(super) struct PlaceGate(Infallible);
@@ -48,7 +50,9 @@ impl Sharded {
     pub(super) fn keep(&self, _: Option<&OwnKind>, _: &Key, _: &PlaceGate) {
         match self.0 {}
     }
+}
 
+impl Place {
     pub(super) fn gate(&self) -> PlaceGate {
         match self.0 {}
     }

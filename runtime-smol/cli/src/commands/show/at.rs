@@ -13,18 +13,17 @@ use crate::output::printer::{Form, Printed, Printer};
 use crate::output::shown::Shown;
 use listwatch::Resource;
 use listwatch::decode::Column;
-use listwatch::file::{CaptureError, MomentKind, ObjectText, RecordedResource, Timeline};
+use listwatch::file::{CaptureError, MomentKind, ObjectText, Timeline};
 use listwatch::object::{MetaBuilder, Object, ObjectHandle};
 use listwatch::time::WallTime;
 use serde_json::Value;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// An object that is printed with the columns of its kind. It is decoded when it is printed: text takes a fifth of what
-/// values take.
+/// An object that is printed with the columns of its kind. One is decoded at a time: text takes a fifth of what values
+/// take.
 struct Row {
-    object: ObjectText,
+    object: Value,
     columns: Vec<Column>,
     cells: Vec<Value>,
 }
@@ -83,54 +82,47 @@ impl State {
         (Some(last), None)
     }
 
-    fn print(self, options: &ShowOptions, filter: &Filter, now: WallTime) -> std::io::Result<()> {
-        let parts: Vec<(Arc<RecordedResource>, Vec<ObjectHandle<Row>>)> = self
-            .0
-            .into_values()
-            .map(|Part { resource, objects }| {
-                let whole = |object: ObjectText| if options.all_fields { object } else { object.unmanaged() };
-                let row = |object| Row::of(&resource.collection, whole(object), filter, now);
-                let rows = objects.into_values().filter_map(row).collect();
-                (resource, rows)
-            })
-            .filter(|(_, rows): &(_, Vec<_>)| !rows.is_empty())
-            .collect();
-        if parts.is_empty() {
+    fn print(mut self, options: &ShowOptions, filter: &Filter, now: WallTime) -> std::io::Result<()> {
+        if filter.has_labels() {
+            let objects = self.0.values_mut().map(|part| &mut part.objects);
+            objects.for_each(|objects| objects.retain(|_, object| filter.is_labelled(&value_of(object))));
+        }
+        self.0.retain(|_, part| !part.objects.is_empty());
+        if self.0.is_empty() {
             messages::print("there is no such object at that time");
         }
-        let printed = |(resource, _): &(Arc<RecordedResource>, Vec<_>)| {
-            let path = path_of(&resource.collection);
-            Printed::new(name_of(resource), &Resource::new(&path))
+        let printed = |Part { resource, .. }: &Part| {
+            Printed::new(name_of(resource), &Resource::new(&path_of(&resource.collection)))
         };
-        let output = options.output.unwrap_or(Output::Table);
-        let form = Form::Objects { output, secrets: options.show_secrets, labels: false };
-        let printed = parts.iter().map(printed).collect();
+        let (output, secrets) = (options.output.unwrap_or(Output::Table), options.show_secrets);
+        let form = Form::Objects { output, secrets, labels: false };
+        let printed = self.0.values().map(printed).collect();
         let mut printer =
             Printer::new(std::io::stdout().lock(), Some(Print::Store), form, printed, options.namespace.is_none());
         printer.show_at(Some(now));
-        parts.into_iter().enumerate().try_for_each(|(index, (_, rows))| printer.store(index, rows))
+        let whole = |object: ObjectText| if options.all_fields { object } else { object.unmanaged() };
+        self.0.into_values().enumerate().try_for_each(|(index, Part { resource, objects })| {
+            let rows = objects.into_values().filter_map(|it| Row::of(&resource.collection, &whole(it), now));
+            printer.object_store(index, rows, output, secrets)
+        })
     }
 }
 
 impl Row {
-    /// The row of an object that has the labels.
-    fn of(collection: &str, object: ObjectText, filter: &Filter, now: WallTime) -> Option<ObjectHandle<Self>> {
+    fn of(collection: &str, object: &ObjectText, now: WallTime) -> Option<ObjectHandle<Self>> {
         let mut meta = MetaBuilder::default();
         meta.set_name(object.key().name());
         object.key().namespace().into_iter().for_each(|namespace| meta.set_namespace(namespace));
         meta.set_resource_version(&object.version().to_string());
-        let value = value_of(&object);
-        if !filter.is_labelled(&value) {
-            return None;
-        }
-        let (columns, cells) = cells_of(collection, &value, now);
+        let object = value_of(object);
+        let (columns, cells) = cells_of(collection, &object, now);
         Some(Object { meta: meta.build()?, value: Self { object, columns, cells } }.into())
     }
 }
 
 impl Shown for Row {
     fn json(&self) -> Value {
-        value_of(&self.object)
+        self.object.clone()
     }
 
     fn columns(&self) -> &[Column] {

@@ -65,6 +65,11 @@ impl Filter {
         !self.kinds.is_empty() && self.selects_kind(Some(collection))
     }
 
+    /// Whether labels are asked for.
+    pub(super) fn has_labels(&self) -> bool {
+        self.labels.is_some()
+    }
+
     /// Whether an object has the labels that are asked for.
     pub(super) fn is_labelled(&self, object: &Value) -> bool {
         let Some(labels) = &self.labels else { return true };

@@ -107,13 +107,13 @@ impl Page<'_> {
     /// What an operator has to know first.
     fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let findings = &self.summary.told.findings;
-        section(f, "Findings", "the most important first; each opens whose doing that is", findings.is_empty())?;
+        section(f, "Findings", "the most important first", findings.is_empty())?;
         findings.iter().try_for_each(|finding| self.finding(f, finding))
     }
 
     fn finding(&self, f: &mut fmt::Formatter<'_>, finding: &Finding) -> fmt::Result {
         let (title, when) = (finding.title(), self.summary.when(finding));
-        write!(f, "<details><summary>{}, {}</summary><ul>", Text(title), Text(when))?;
+        write!(f, "<details open><summary>{}, {}</summary><ul>", Text(title), Text(when))?;
         let texts = [("field", &finding.fields), ("by", &finding.culprits), ("", &finding.notes)];
         for (name, texts) in texts {
             texts.iter().try_for_each(|text| write!(f, "<li>{name} {}</li>", Text(text)))?;
@@ -250,7 +250,7 @@ impl Page<'_> {
             "objects that go back to an earlier state, or are written without a change",
             loops.is_empty(),
         )?;
-        table(f, &["object", "changes", "back", "unchanged", "writes"], loops.len(), |f, row| {
+        table(f, [&["object"], &["changes", "back", "unchanged", "writes"]], loops.len(), |f, row| {
             let ((collection, key), it) = loops[row];
             write!(f, "<td>{} {}</td>", Text(collection), Text(key))?;
             numbers(f, &[it.changes, it.returns, it.idle, it.writes])
@@ -258,7 +258,7 @@ impl Page<'_> {
         let mut conflicts: Vec<_> = self.tally.objects.iter().filter(|(_, it)| it.conflicts > 0).collect();
         conflicts.sort_by(|a, b| b.1.conflicts.cmp(&a.1.conflicts).then_with(|| a.0.cmp(b.0)));
         section(f, "Conflicts", "writes that were answered by 409", conflicts.is_empty())?;
-        table(f, &["object", "conflicts", "writes"], conflicts.len(), |f, row| {
+        table(f, [&["object"], &["conflicts", "writes"]], conflicts.len(), |f, row| {
             let ((collection, key), it) = conflicts[row];
             write!(f, "<td>{} {}</td>", Text(collection), Text(key))?;
             numbers(f, &[it.conflicts, it.writes])
@@ -268,10 +268,10 @@ impl Page<'_> {
     fn writers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut writers: Vec<_> = self.tally.writers.iter().collect();
         writers.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
-        section(f, "Who writes what", "", writers.is_empty())?;
-        table(f, &["writer", "verb", "resource", "writes", "refused"], writers.len(), |f, row| {
-            let ([who, verb, collection], written) = writers[row];
-            write!(f, "<td>{}</td><td>{}</td><td>{}</td>", Text(who), Text(verb), Text(collection))?;
+        section(f, "Writers", "each with its verbs, by resource", writers.is_empty())?;
+        table(f, [&["writer", "verb", "resource"], &["writes", "refused"]], writers.len(), |f, row| {
+            let ([writer, verb, collection], written) = writers[row];
+            write!(f, "<td>{}</td><td>{}</td><td>{}</td>", Text(writer), Text(verb), Text(collection))?;
             numbers(f, &[written.count, written.refused])
         })
     }
@@ -280,7 +280,7 @@ impl Page<'_> {
         let mut keys: Vec<_> = self.tally.keys.iter().collect();
         keys.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
         section(f, "Hot keys", "", keys.is_empty())?;
-        table(f, &["controller", "key", "seconds", "reconciles", "failed"], keys.len(), |f, row| {
+        table(f, [&["controller", "key"], &["seconds", "reconciles", "failed"]], keys.len(), |f, row| {
             let ([of, key], it) = keys[row];
             write!(f, "<td>{}</td><td>{}</td><td class=\"n\">{:.3}</td>", Text(of), Text(key), it.time.as_secs_f64())?;
             numbers(f, &[it.count, it.failed])
@@ -302,7 +302,7 @@ impl Page<'_> {
         ];
         for (title, what, rows) in all {
             section(f, title, what, rows.is_empty())?;
-            table(f, &["date", ""], rows.len(), |f, row| {
+            table(f, [&["date", ""], &[]], rows.len(), |f, row| {
                 write!(f, "<td>{}</td><td>{}</td>", Text(self.date(rows[row].0)), Text(&rows[row].1))
             })?;
         }
@@ -327,10 +327,10 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, what: &str, is_empty: bool) 
     if is_empty { Ok(()) } else { write!(f, "<h2>{title}</h2><p class=\"what\">{what}</p>") }
 }
 
-/// A table of the first rows; the others are counted.
+/// A table of the first rows; the others are counted. The columns of texts come first, those of numbers last.
 fn table(
     f: &mut fmt::Formatter<'_>,
-    columns: &[&str],
+    [texts, numbers]: [&[&str]; 2],
     rows: usize,
     row: impl Fn(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
 ) -> fmt::Result {
@@ -338,7 +338,8 @@ fn table(
         return Ok(());
     }
     f.write_str("<table><tr>")?;
-    columns.iter().try_for_each(|column| write!(f, "<th>{column}</th>"))?;
+    texts.iter().try_for_each(|column| write!(f, "<th>{column}</th>"))?;
+    numbers.iter().try_for_each(|column| write!(f, "<th class=\"n\">{column}</th>"))?;
     f.write_str("</tr>")?;
     for place in 0..rows.min(ROWS) {
         f.write_str("<tr>")?;

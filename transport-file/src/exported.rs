@@ -1,6 +1,7 @@
 //! Exported Events of Kubernetes, as captures at the times of their occurrences.
 
 use crate::body::{ListBody, WatchEvent, WatchLog, typed_event};
+use crate::capture::TapeStart;
 use crate::capture::format::{End, RequestRecord};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source, detect};
@@ -263,8 +264,8 @@ impl Collected {
         summary.events = self.known.len() as u64;
         summary.warnings = self.known.values().filter(|it| it.is_warning).count() as u64;
         summary.occurrences = self.known.values().map(|it| it.occurrences).sum();
-        let mut out =
-            CaptureOutput::create(path, summary.first).map_err(|error| Fault::new(error.kind(), error.message()))?;
+        let mut out = CaptureOutput::create(path, TapeStart { started: summary.first, ..TapeStart::default() })
+            .map_err(|error| Fault::new(error.kind(), error.message()))?;
         let first = self.places.iter().map(|place| place.version).filter(|version| *version > 0).min();
         let mut streams = BTreeMap::new();
         for api_version in &self.versions {

@@ -2,10 +2,12 @@
 
 use crate::capture::Target;
 use crate::error::{CaptureErrorKind, Fault};
+use core::hash::{BuildHasher, BuildHasherDefault, Hash};
 use listwatch_core::time::WallTime;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::DefaultHasher;
 
 /// A stage of a request.
 #[derive(Debug)]
@@ -26,6 +28,42 @@ pub(super) struct Event {
     pub(super) response: Option<Box<RawValue>>,
     /// Why bodies are missing, if they are.
     pub(super) bare: &'static str,
+}
+
+impl Event {
+    /// A mark of the request. Clients may choose the id.
+    pub(super) fn request_mark(&self) -> u64 {
+        mark_of(&(&self.id, &self.verb, &self.path, &self.user))
+    }
+
+    /// A mark of the event.
+    pub(super) fn mark(&self) -> u64 {
+        let response = self.response.as_ref().map(|response| response.get());
+        mark_of(&(self.request_mark(), self.at, self.status, response))
+    }
+
+    /// The options of a deletion or an eviction: those of its body, or if it has none, those of its query.
+    pub(super) fn options(&self) -> Value {
+        let body: Option<Value> = self.request.as_ref().and_then(|body| serde_json::from_str(body.get()).ok());
+        match body {
+            // An eviction has them inside.
+            Some(mut body) if body["deleteOptions"].is_object() => body["deleteOptions"].take(),
+            Some(body) if body.is_object() => body,
+            _ => {
+                let (_, query) = self.path.split_once('?').unwrap_or_default();
+                let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+                let value = |value: &str| value.parse::<Value>().unwrap_or_else(|_| value.into());
+                pairs.map(|(name, text)| (name.to_owned(), value(text))).collect()
+            }
+        }
+    }
+
+    /// Whether it asks for no change, in its query or in the options of a deletion.
+    pub(super) fn is_dry_run(&self) -> bool {
+        let has_options = self.verb.starts_with("delete") || self.path.contains("/eviction");
+        let is_dry = || self.options()["dryRun"].as_array().is_some_and(|all| all.iter().any(|it| it == "All"));
+        self.path.contains("dryRun=All") || (has_options && is_dry())
+    }
 }
 
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
@@ -56,7 +94,8 @@ fn within(text: &[u8], levels: u8, events: &mut VecDeque<Event>) -> Result<bool,
     let fields: Fields<'_> = serde_json::from_str(one.get()).map_err(bad)?;
     let is_audit = text_of(&fields, "apiVersion").starts_with(GROUP);
     let around = ["events", "logEvents", "message", "@message", "log", "properties"];
-    let inner = around.iter().find_map(|name| fields.get(*name)).filter(|_| !is_audit);
+    let mut inside = around.iter().filter_map(|name| fields.get(*name)).filter(|_| !is_audit);
+    let inner = inside.clone().find(|inner| inner.get().contains("audit.k8s.io")).or_else(|| inside.next());
     if let Some(inner) = inner.or_else(|| fields.get("items").filter(|_| is_audit)) {
         // A message is text, of which JSON may be a part.
         let text = serde_json::from_str(inner.get()).unwrap_or_else(|_| inner.get().to_owned());
@@ -81,7 +120,8 @@ fn of_server(fields: &Fields<'_>) -> Result<Event, Fault> {
     let body = |name: &str| fields.get(name).filter(|raw| raw.get() != "null").map(|raw| (*raw).to_owned());
     let (stage, ips) = (text("stage"), value_of(fields, "sourceIPs"));
     let mut status = Some(value_of(fields, "responseStatus")).filter(Value::is_object).unwrap_or_default();
-    let code = status["code"].as_u64().unwrap_or(if stage == "Panic" { 500 } else { 200 });
+    let has_failed = stage == "Panic" || status["status"] == "Failure";
+    let code = code_of(&status["code"]).unwrap_or(if has_failed { 500 } else { 200 });
     (status["kind"], status["apiVersion"]) = ("Status".into(), "v1".into());
     let event = Event {
         id: text("auditID"),
@@ -131,9 +171,13 @@ fn of_cloud(entry: &Fields<'_>) -> Option<Event> {
     let refusal = payload["response"]["code"].as_u64().filter(|_| payload["response"]["kind"] == "Status");
     let status = refusal.unwrap_or_else(|| match payload["status"]["code"].as_u64() {
         None | Some(0) => 200,
+        Some(3 | 9 | 11) => 400,
+        Some(4) => 504,
         Some(5) => 404,
         Some(6 | 10) => 409,
         Some(7) => 403,
+        Some(8) => 429,
+        Some(14) => 503,
         Some(16) => 401,
         _ => 500,
     });
@@ -162,6 +206,16 @@ fn of_cloud(entry: &Fields<'_>) -> Option<Event> {
 
 /// The annotation of an event whose bodies were too long for the log.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
+
+fn mark_of(value: &impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
+}
+
+/// A status of HTTP, which some tools write as a text or with a fraction.
+fn code_of(code: &Value) -> Option<u64> {
+    let text = || code.as_str().and_then(|text| text.parse().ok());
+    code.as_u64().or_else(|| code.as_f64().map(|code| code as u64)).or_else(text)
+}
 
 /// A field; `null` if it is missing, or too deep.
 fn value_of(fields: &Fields<'_>, name: &str) -> Value {

@@ -4,15 +4,16 @@ use super::event::Event;
 use super::records::{Entry, Records};
 use super::states::States;
 use super::summary::AuditSummary;
-use crate::capture::Target;
 use crate::capture::format::{End, RequestBody, RequestRecord, Text};
+use crate::capture::{TapeStart, Target};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::Source;
 use crate::recording::CaptureOutput;
+use core::time::Duration;
 use listwatch_core::time::WallTime;
 use memchr::memmem;
 use serde_json::value::RawValue;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,14 +57,14 @@ use std::sync::Arc;
 /// Each write is an exchange, with its user, its addresses and the bodies that the log has. Reads are exchanges if they
 /// failed; others are counted.
 ///
-/// Each resource of which an answer shows an object has a list and a watch. The watch tells the states that answers show, in
-/// the order of their versions. A state from before the first change is in the list. Failures and dry runs change nothing.
+/// Each resource of which an answer shows an object has a list and a watch. The watch tells each state at the time of the first
+/// answer that shows it, and the states of one object in the order of their versions. A state from before the first write is
+/// in the list. Failures and dry runs change nothing.
 ///
 /// An object is deleted by a deletion that answers it or a `Status`, or by a change that removes its last finalizer. While a
 /// finalizer or a grace period is left, it stays. If the answer has no body, its last state decides, as it does for an
 /// eviction. The objects of a custom resource go with its definition. A deletion whose version no answer shows gets the one
-/// behind the last version of its resource. It then lies between the versions of its neighbours, because each change takes at
-/// least one.
+/// behind the last version of its object.
 ///
 /// The log of a server lacks what no request says:
 ///
@@ -90,15 +91,21 @@ struct Conversion {
     summary: AuditSummary,
     users: HashSet<String>,
     /// The writes of which the log has no end: up to here, and in the second reading all of them.
-    open: HashSet<String>,
-    /// The last event. Files that overlap have it twice.
-    last: (String, Option<WallTime>),
+    open: HashSet<u64>,
+    /// The marks of the last events, of which files that overlap have some twice.
+    recent: VecDeque<u64>,
 }
 
 /// Texts of which one is near the beginning of a log.
 const MARKS: [&[u8]; 2] = [b"audit.k8s.io/", b"google.cloud.audit.AuditLog"];
 /// The most users that are told apart, and the most writes that wait for their ends.
 const MOST_NAMES: usize = 1 << 16;
+/// The events among which one is looked for a second time.
+const RECENT: usize = 1024;
+/// The events by which a file shows the order of its dates.
+const SAMPLE: usize = 64;
+/// How far events lie behind others as servers write them.
+const DISORDER: Duration = Duration::from_secs(60);
 
 impl AuditLog {
     /// Opens the files of a log, which may be rotated ones or those of several servers. They are read by the dates of their
@@ -122,7 +129,10 @@ impl AuditLog {
     pub fn write_capture(&self, path: impl AsRef<Path>) -> Result<AuditSummary, CaptureError> {
         let (path, mut survey) = (path.as_ref(), Conversion::default());
         self.read(&mut survey)?;
-        let out = CaptureOutput::create(path, survey.summary.first)?;
+        let out = CaptureOutput::create(
+            path,
+            TapeStart { started: survey.summary.first, audit: true, ..TapeStart::default() },
+        )?;
         let states = survey.states.again(out);
         let states = states.map_err(|fault| CaptureError::new(path, None, fault))?;
         let mut conversion = Conversion { states, open: survey.open, ..Conversion::default() };
@@ -157,14 +167,29 @@ fn first_date(path: Arc<Path>) -> Result<(Option<WallTime>, Arc<Path>), CaptureE
     let mut source = Source::open(&path)?;
     let is_likely = source.fill_buf().map(|head| MARKS.iter().any(|mark| memmem::find(head, mark).is_some()));
     let is_likely = is_likely.map_err(|error| source.error(None, &error))?;
-    let mut records = Records::new(&path);
-    while is_likely && let Some(entry) = records.next()? {
-        if let Entry::Event(event) = entry {
-            return Ok((event.at, path));
+    let (mut records, mut dates) = (Records::new(&path), Vec::new());
+    while is_likely && dates.len() < SAMPLE {
+        match records.next() {
+            Ok(Some(Entry::Event(event))) => dates.push(event.at),
+            Ok(Some(_)) => {}
+            // The readings tell a fault behind the first event.
+            Err(error) if dates.is_empty() => return Err(error),
+            Ok(None) | Err(_) => break,
         }
     }
-    let message = "this is no audit log: no event of `audit.k8s.io` is in it";
+    let message = match dates[..] {
+        [] => "this is no audit log: no event of `audit.k8s.io` is in it",
+        [first, _, .., last] if dates.is_sorted_by(|one, next| one >= next) && first.zip(last).is_some_and(is_long) => {
+            "the newest event of this audit log comes first; reverse its lines, as by `tac`"
+        }
+        [first, ..] => return Ok((first, path)),
+    };
     Err(CaptureError::new(&path, None, Fault::new(CaptureErrorKind::Unrecognized, message)))
+}
+
+/// Whether the first of some events is more than a second behind the last one.
+fn is_long((first, last): (WallTime, WallTime)) -> bool {
+    first.saturating_since(last) > Duration::from_secs(1)
 }
 
 impl Conversion {
@@ -185,6 +210,10 @@ impl Conversion {
 
     fn event(&mut self, event: &Event) -> Result<(), Fault> {
         let (dates, summary) = ([event.received, event.at].into_iter().flatten(), &mut self.summary);
+        if event.at.zip(summary.last).is_some_and(|(at, last)| last.saturating_since(at) > DISORDER) {
+            summary
+                .count("told too late: events a minute and more behind newer ones; sort the lines by their dates", 1);
+        }
         summary.first = dates.clone().chain(summary.first).min();
         summary.last = dates.chain(summary.last).max();
         summary.events += 1;
@@ -192,11 +221,12 @@ impl Conversion {
         let is_read = is_read(event, target.as_ref());
         let is_survey = !self.states.out.is_written();
         if !event.has_ended {
-            let is_open = if is_survey { self.open.len() < MOST_NAMES } else { self.open.remove(&event.id) };
+            let is_open =
+                if is_survey { self.open.len() < MOST_NAMES } else { self.open.remove(&event.request_mark()) };
             return match is_read || !is_open {
                 true => Ok(()),
                 false if is_survey => {
-                    self.open.insert(event.id.clone());
+                    self.open.insert(event.request_mark());
                     Ok(())
                 }
                 false => {
@@ -206,15 +236,13 @@ impl Conversion {
             };
         }
         if is_survey {
-            self.open.remove(&event.id);
+            self.open.remove(&event.request_mark());
         }
-        let last = (event.id.clone(), event.at);
-        if self.last == last {
+        if self.is_known(event) {
             self.summary.count("left out: events that are there twice", 1);
             return Ok(());
         }
-        self.last = last;
-        let (has_failed, is_dry_run) = (event.status >= 400, is_dry_run(event));
+        let (has_failed, is_dry_run) = (event.status >= 400, event.is_dry_run());
         if !is_read || has_failed {
             self.exchange(event)?;
         }
@@ -225,6 +253,19 @@ impl Conversion {
             Some(target) => self.states.tell(event, &target),
             None => Ok(()),
         }
+    }
+
+    /// Whether an event was there already.
+    fn is_known(&mut self, event: &Event) -> bool {
+        let mark = event.mark();
+        if self.recent.contains(&mark) {
+            return true;
+        }
+        self.recent.push_back(mark);
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+        false
     }
 
     /// Writes a request and, if the log has it, its answer.
@@ -292,11 +333,4 @@ fn is_read(event: &Event, target: Option<&Target>) -> bool {
         "list" | "watch" | "head" | "options" => true,
         _ => target.is_some_and(asks),
     }
-}
-
-/// Whether a request asks for no change, in its query or in the options of a deletion.
-fn is_dry_run(event: &Event) -> bool {
-    let has_options = event.verb.starts_with("delete") || event.path.contains("/eviction");
-    let options = event.request.as_deref().filter(|_| has_options).map(RawValue::get);
-    event.path.contains("dryRun=All") || options.is_some_and(|options| options.contains(r#""dryRun":["All"]"#))
 }

@@ -82,6 +82,10 @@ impl Records {
                     Some(_) => events_in(&core::mem::take(&mut self.begun), &mut self.events),
                 }
             };
+            // Tools save the newest event first.
+            if self.events.iter().all(|event| event.at.is_some()) {
+                self.events.make_contiguous().sort_by_key(|event| event.at);
+            }
             match read {
                 Ok(true) => {}
                 Ok(false) => return Ok(Some(Entry::Other)),

@@ -5,13 +5,14 @@ use crate::capture::Target;
 use crate::capture::format::{End, RequestRecord};
 use crate::error::{CaptureErrorKind, Fault};
 use crate::kinds::is_foreign;
-use crate::memory::{OBJECT_LIMIT, weight_of_key};
+use crate::memory::{ENTRY, OBJECT_LIMIT, weight_of_key};
 use crate::object::{key_of, version_of};
 use crate::recording::CaptureOutput;
+use core::ops::RangeInclusive;
 use listwatch_core::{Key, Resource};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The resources of a log.
 #[derive(Default)]
@@ -25,13 +26,13 @@ pub(super) struct States {
     held: u64,
     /// How many deletions were of objects that the log does not show.
     pub(super) unseen: u64,
-    /// How many states came too late for their places.
+    /// How many states were written, and came too late to be told.
     pub(super) late: u64,
     /// How many answers to writes have no whole object.
     pub(super) partial: u64,
 }
 
-/// A resource: one list, and one watch behind it.
+/// A resource: one list, and one watch behind it, whose events are in order for each object.
 #[derive(Default)]
 struct Stream {
     path: String,
@@ -39,24 +40,52 @@ struct Stream {
     types: [Value; 2],
     /// The id of the watch, once it is open.
     watch: Option<u64>,
-    /// The version of the first change, and of the last.
+    /// The version of the first state that was written; zero before it.
     first: u64,
+    /// The states that the list and the watch show.
+    shown: BTreeMap<Key, State>,
+    /// The oldest states from before the first one that was written. They are the list of the next reading.
+    before: BTreeMap<Key, State>,
+    /// The objects that were deleted, by their identities, each with a version: an answer that comes late brings back no
+    /// state up to there.
+    gone: HashMap<Box<str>, u64>,
+    /// The written states that came behind a newer one of their object: in this reading of the log, and in the one before
+    /// it, until they come.
+    overtaken: BTreeSet<(Key, u64)>,
+    expected: BTreeSet<(Key, u64)>,
+    /// The states that wait for an expected one of their object.
+    waiting: BTreeMap<(Key, u64), State>,
+}
+
+/// A state of an object.
+#[derive(Default)]
+struct State {
     version: u64,
-    /// The states that the watch shows: their versions and, as far as there is memory for them, their texts.
-    shown: HashMap<Key, (u64, Box<str>)>,
-    /// The identities of the objects that were deleted. Late states do not bring them back.
-    gone: HashMap<Key, String>,
-    /// The states that came behind a later version: in this reading of the log, and in the one before.
-    late: BTreeMap<u64, (Key, Box<str>)>,
-    earlier: BTreeMap<u64, (Key, Box<str>)>,
-    /// The states that wait for an earlier one, so that no state is told before the answer that shows it.
-    waiting: BTreeMap<u64, (Key, Box<str>)>,
+    uid: Box<str>,
+    /// Empty if there was no memory for it.
+    text: Box<str>,
+}
+
+/// A deletion, as far as an answer tells it.
+#[derive(Default)]
+struct Deletion {
+    uid: Box<str>,
+    /// The last state, with the version of the deletion.
+    last: Option<(u64, Box<str>)>,
+    /// Whether the last known state decides that the object is gone.
+    is_supposed: bool,
+}
+
+/// How an answer came to show an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Read,
+    Write,
+    Deletion,
 }
 
 /// The most resources of a log, each of which has a watch that is open up to the end.
 const MOST_STREAMS: usize = 10_000;
-/// The most states of a resource that wait for an earlier one.
-const MOST_WAITING: usize = 256;
 /// The most memory of keys and states, and from which on states are not kept.
 const MOST_HELD: u64 = 2 << 30;
 const MOST_TEXT: u64 = 1 << 30;
@@ -69,10 +98,12 @@ impl States {
     /// Those of another reading, which begins with the lists of all resources.
     pub(super) fn again(self, out: CaptureOutput) -> Result<Self, Fault> {
         let mut again = Self { out, streams: self.streams, ..Self::default() };
-        again.streams.retain(|_, stream| stream.first > 0);
+        again.streams.retain(|_, stream| stream.first > 0 || !stream.before.is_empty());
         for stream in again.streams.values_mut() {
-            let Stream { path, types, first, late, .. } = core::mem::take(stream);
-            *stream = Stream { path, types, first, earlier: late, ..Stream::default() };
+            let Stream { path, types, first, before, overtaken, .. } = core::mem::take(stream);
+            *stream = Stream { path, types, first, shown: before, expected: overtaken, ..Stream::default() };
+            again.held += stream.shown.iter().map(|(key, state)| state.weight(key)).sum::<u64>();
+            again.held += stream.expected.iter().map(|(key, _)| weight_of_key(key)).sum::<u64>();
             stream.open(&mut again.out)?;
         }
         Ok(again)
@@ -104,10 +135,8 @@ impl States {
         let names = self.streams.keys().filter(|name| is_gone(&name.split('/').collect::<Vec<_>>()));
         for name in names.cloned().collect::<Vec<_>>() {
             let mut stream = self.streams.remove(&name).unwrap_or_default();
-            self.show_waiting(&mut stream)?;
-            let mut keys: Vec<Key> = stream.shown.keys().cloned().collect();
-            keys.sort_unstable();
-            keys.iter().try_for_each(|key| self.delete(&mut stream, key, None))?;
+            let keys: Vec<Key> = stream.shown.keys().cloned().collect();
+            keys.iter().try_for_each(|key| self.delete(&mut stream, key, Deletion::default()))?;
             self.streams.insert(name, stream);
         }
         Ok(())
@@ -115,9 +144,11 @@ impl States {
 
     /// Ends the watches, and the capture.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
-        let mut streams = core::mem::take(&mut self.streams);
-        streams.values_mut().try_for_each(|stream| self.show_waiting(stream))?;
-        self.streams = streams;
+        for (name, mut stream) in core::mem::take(&mut self.streams) {
+            let waiting = core::mem::take(&mut stream.waiting);
+            waiting.into_iter().try_for_each(|((key, _), state)| self.tell_state(&mut stream, key, state))?;
+            self.streams.insert(name, stream);
+        }
         let mut watches = self.streams.values().filter_map(|stream| stream.watch);
         watches.try_for_each(|watch| self.out.end(watch, End::by_client()))?;
         self.out.finish()
@@ -126,16 +157,15 @@ impl States {
     fn tell_of(&mut self, stream: &mut Stream, event: &Event, target: &Target) -> Result<(), Fault> {
         let Target { collection, name, subresource } = target;
         let own = Key::new(collection.namespace.as_deref(), name.as_deref().unwrap_or_default());
-        let [options, answer] = [&event.request, &event.response]
-            .map(|body| body.as_ref().and_then(|body| serde_json::from_str(body.get()).ok()).unwrap_or(Value::Null));
+        let answer: Value =
+            event.response.as_ref().and_then(|body| serde_json::from_str(body.get()).ok()).unwrap_or_default();
         let (kind, is_list) = (answer["kind"].as_str().unwrap_or_default(), answer["items"].is_array());
-        let subject = (&*event.verb, subresource.as_deref());
-        if subject.0.starts_with("delete") || subject.1 == Some("eviction") {
-            self.show_waiting(stream)?;
-        }
-        let mut gone: Vec<Key> = match (subject, kind) {
-            (("delete", None), "Status") => return self.delete(stream, &own, None),
-            (("delete", None), "") | (("create", Some("eviction")), _) => vec![own],
+        let gone: Vec<(Key, Box<str>)> = match ((&*event.verb, subresource.as_deref()), kind) {
+            (("delete", None), "Status") => {
+                let deletion = Deletion { uid: uid_of(&answer["details"]), ..Deletion::default() };
+                return self.delete(stream, &own, deletion);
+            }
+            (("delete", None), "") | (("create", Some("eviction")), _) => vec![(own, Box::default())],
             // Of a deletion by selectors, the answer alone tells the objects.
             (("deletecollection", None), _) if !is_list && event.path.contains("Selector=") => {
                 self.unseen += 1;
@@ -143,168 +173,222 @@ impl States {
             }
             (("deletecollection", None), _) if !is_list => {
                 let is_inside = |key: &&Key| collection.namespace.is_none() || key.namespace() == own.namespace();
-                stream.shown.keys().filter(is_inside).cloned().collect()
+                stream.shown.keys().filter(is_inside).map(|key| (key.clone(), Box::default())).collect()
             }
             _ if event.response.is_none() => return Ok(()),
-            _ => {
-                let is_deletion = subject.0 == "deletecollection";
+            ((verb, _), _) => {
                 let text = event.response.as_deref().filter(|_| !is_list).map(RawValue::get);
-                let (mut keys, verb) = (Vec::new(), if is_deletion { "list" } else { subject.0 });
+                let mut listed = Vec::new();
                 for object in objects_of(answer) {
-                    keys.extend(key_of(&object).filter(|_| is_deletion));
+                    let is_listed = verb == "deletecollection";
+                    listed.extend(key_of(&object).filter(|_| is_listed).map(|key| (key, uid_of(&object["metadata"]))));
                     let text = text.map_or_else(|| object.to_string(), str::to_owned);
-                    self.object(stream, &object, text.into(), (verb, &collection.name))?;
+                    self.object(stream, &object, text.into(), (Source::of(verb), &collection.name))?;
                 }
-                keys
+                listed
             }
         };
-        gone.retain(|key| stream.shown.get(key).is_none_or(|(_, text)| leaves(text, &options)));
+        self.suppose(stream, gone, &event.options())
+    }
+
+    /// Takes the deletion of objects whose last states decide whether they are gone.
+    fn suppose(&mut self, stream: &mut Stream, mut gone: Vec<(Key, Box<str>)>, options: &Value) -> Result<(), Fault> {
         gone.sort_unstable();
-        gone.iter().try_for_each(|key| self.delete(stream, key, None))
+        gone.retain(|(key, _)| stream.newest(key).is_none_or(|state| leaves(&state.text, options)));
+        gone.into_iter().try_for_each(|(key, uid)| {
+            self.delete(stream, &key, Deletion { uid, is_supposed: true, ..Deletion::default() })
+        })
     }
 
     /// Takes an object of an answer, which shows its state or that it is deleted.
-    fn object(&mut self, stream: &mut Stream, object: &Value, text: Box<str>, of: (&str, &str)) -> Result<(), Fault> {
-        let ((verb, collection), metadata) = (of, &object["metadata"]);
+    fn object(
+        &mut self,
+        stream: &mut Stream,
+        object: &Value,
+        text: Box<str>,
+        (source, collection): (Source, &str),
+    ) -> Result<(), Fault> {
+        let metadata = &object["metadata"];
         let [api_version, kind] = ["apiVersion", "kind"].map(|name| object[name].as_str().unwrap_or_default());
-        let is_read = matches!(verb, "get" | "list" | "watch");
-        let is_deleted = verb == "delete" || (!metadata["deletionTimestamp"].is_null() && !is_read);
+        let is_deleted = match source {
+            Source::Read => false,
+            Source::Write => !metadata["deletionTimestamp"].is_null(),
+            Source::Deletion => true,
+        };
         let has_grace = metadata["deletionGracePeriodSeconds"].as_i64().is_some_and(|grace| grace > 0);
         let is_gone = is_deleted && !has_grace && !is_held(object);
+        let (version, uid) = (version_of(object), uid_of(metadata));
         match key_of(object) {
             Some(key) if !api_version.is_empty() && !is_foreign(collection, api_version, kind) => match is_gone {
-                true => self.delete(stream, &key, Some((version_of(object), text))),
-                false => self.set(stream, key, object, text),
+                true => self.delete(stream, &key, Deletion { uid, last: Some((version, text)), is_supposed: false }),
+                false => {
+                    stream.types = ["apiVersion", "kind"].map(|name| object[name].clone());
+                    self.set(stream, key, State { version, uid, text }, source)
+                }
             },
-            Some(key) if is_gone && kind == "PartialObjectMetadata" => self.delete(stream, &key, None),
+            Some(key) if is_gone && kind == "PartialObjectMetadata" => {
+                self.delete(stream, &key, Deletion { uid, ..Deletion::default() })
+            }
             _ => {
-                self.partial += u64::from(!is_read && !matches!(kind, "Status" | "Scale" | "TokenRequest"));
+                let is_other = matches!(kind, "Status" | "Scale" | "TokenRequest");
+                self.partial += u64::from(source != Source::Read && !is_other);
                 Ok(())
             }
         }
     }
 
-    /// Takes a state, unless it or a newer one is known.
-    fn set(&mut self, stream: &mut Stream, key: Key, object: &Value, text: Box<str>) -> Result<(), Fault> {
-        let version = version_of(object);
-        let is_known = stream.shown.get(&key).is_some_and(|(shown, _)| *shown >= version);
-        if is_known || !(1..=MOST_VERSION).contains(&version) || text.len() > MOST_OBJECT {
-            self.partial += u64::from(text.len() > MOST_OBJECT);
+    /// Takes a state, unless it or a newer one of its object is told.
+    fn set(&mut self, stream: &mut Stream, key: Key, state: State, source: Source) -> Result<(), Fault> {
+        let (is_survey, is_read, version) = (!self.out.is_written(), source == Source::Read, state.version);
+        if !(1..=MOST_VERSION).contains(&version) || state.text.len() > MOST_OBJECT {
+            self.partial += u64::from(state.text.len() > MOST_OBJECT);
             return Ok(());
         }
-        if version > stream.version {
-            stream.types = ["apiVersion", "kind"].map(|name| object[name].clone());
-            self.held += weight(&key, &text);
-            stream.waiting.insert(version, (key, text));
-            return self.show_due(stream);
+        if is_survey && is_read && (stream.first == 0 || version < stream.first) {
+            self.set_before(stream, key, state);
+            return Ok(());
         }
-        self.late += 1;
-        if stream.gone.get(&key).is_none_or(|uid| object["metadata"]["uid"] != **uid) {
-            self.held += weight(&key, &text);
-            stream.late.insert(version, (key, text));
+        if stream.gone.get(&state.uid).is_some_and(|until| version <= *until) {
+            self.late += u64::from(!is_read);
+            return Ok(());
         }
-        Ok(())
+        let place = (key, version);
+        let is_expected = stream.expected.remove(&place);
+        self.held -= if is_expected { weight_of_key(&place.0) } else { 0 };
+        match stream.shown.get(&place.0).map(|shown| shown.version) {
+            Some(shown) if shown == version => Ok(()),
+            Some(shown) if shown > version => {
+                if is_survey && !is_read && stream.overtaken.insert(place.clone()) {
+                    self.held += weight_of_key(&place.0);
+                }
+                self.late += u64::from(!is_read);
+                Ok(())
+            }
+            _ => {
+                self.held += state.weight(&place.0);
+                let replaced = stream.waiting.insert(place.clone(), state);
+                self.held -= replaced.map_or(0, |it| it.weight(&place.0));
+                self.tell_due(stream, &place.0)
+            }
+        }
     }
 
-    /// Shows the states that wait for none, or for one for too long.
-    fn show_due(&mut self, stream: &mut Stream) -> Result<(), Fault> {
-        if stream.waiting.len() > MOST_WAITING {
-            return self.show_waiting(stream);
+    /// Takes a state from before the first one that was written, unless an older one is known.
+    fn set_before(&mut self, stream: &mut Stream, key: Key, state: State) {
+        if stream.before.get(&key).is_none_or(|known| state.version < known.version) {
+            self.held += state.weight(&key);
+            let replaced = stream.before.insert(key.clone(), state);
+            self.held -= replaced.map_or(0, |it| it.weight(&key));
         }
-        while let Some(first) = stream.waiting.first_entry() {
-            if stream.earlier.range(..first.key()).next().is_some() {
+    }
+
+    /// Tells the states of an object that wait for none.
+    fn tell_due(&mut self, stream: &mut Stream, key: &Key) -> Result<(), Fault> {
+        let next = |stream: &Stream| stream.waiting.range(of(key)).next().map(|((_, version), _)| *version);
+        while let Some(version) = next(stream) {
+            if stream.expected.range(of(key)).next().is_some_and(|(_, expected)| *expected < version) {
                 break;
             }
-            let (version, (key, text)) = first.remove_entry();
-            self.held = self.held.saturating_sub(weight(&key, &text));
-            self.show(stream, version, key, text)?;
+            self.tell_waiting(stream, key, version)?;
         }
         Ok(())
     }
 
-    /// Shows all states that wait, and those before them: a deletion is told behind each state of its object.
-    fn show_waiting(&mut self, stream: &mut Stream) -> Result<(), Fault> {
-        let last = stream.waiting.last_key_value().map(|(last, _)| *last);
-        last.map_or(Ok(()), |last| self.catch_up(stream, last + 1))
+    fn tell_waiting(&mut self, stream: &mut Stream, key: &Key, version: u64) -> Result<(), Fault> {
+        let state = stream.waiting.remove(&(key.clone(), version)).unwrap_or_default();
+        self.held -= state.weight(key);
+        self.tell_state(stream, key.clone(), state)
     }
 
-    /// Shows the states before a version that wait, and those that another reading of the log has found behind them.
-    fn catch_up(&mut self, stream: &mut Stream, version: u64) -> Result<(), Fault> {
-        let later = stream.earlier.split_off(&version);
-        let mut before = core::mem::replace(&mut stream.earlier, later);
-        let later = stream.waiting.split_off(&version);
-        let waited = core::mem::replace(&mut stream.waiting, later);
-        let freed = waited.values().map(|(key, text)| weight(key, text)).sum();
-        self.held = self.held.saturating_sub(freed);
-        before.extend(waited);
-        before.into_iter().try_for_each(|(version, (key, text))| self.show(stream, version, key, text))
-    }
-
-    fn show(&mut self, stream: &mut Stream, version: u64, key: Key, text: Box<str>) -> Result<(), Fault> {
+    fn tell_state(&mut self, stream: &mut Stream, key: Key, mut state: State) -> Result<(), Fault> {
         let watch = match stream.watch {
             Some(watch) => watch,
             None => {
-                stream.first = version;
+                stream.first = state.version;
                 stream.open(&mut self.out)?
             }
         };
-        stream.version = version;
-        stream.earlier.remove(&version);
-        stream.gone.remove(&key);
         let old = stream.shown.remove(&key);
         let kind = if old.is_some() { "MODIFIED" } else { "ADDED" };
-        self.out.data(watch, &format!("{{\"type\":\"{kind}\",\"object\":{text}}}\n"))?;
-        let text = if self.held > MOST_TEXT { Box::default() } else { text };
-        self.held = self.held.saturating_sub(old.map_or(0, |(_, old)| weight(&key, &old)));
-        self.held += weight(&key, &text);
-        stream.shown.insert(key, (version, text));
+        self.out.data(watch, &format!("{{\"type\":\"{kind}\",\"object\":{}}}\n", state.text))?;
+        self.held -= old.map_or(0, |old| old.weight(&key));
+        if self.held > MOST_TEXT {
+            state.text = Box::default();
+        }
+        self.held += state.weight(&key);
+        stream.shown.insert(key, state);
         Ok(())
     }
 
-    /// Takes a deletion. If its version is not known, it gets the one behind the last version of the resource.
-    fn delete(&mut self, stream: &mut Stream, key: &Key, last: Option<(u64, Box<str>)>) -> Result<(), Fault> {
+    /// Takes a deletion. If its version is not known, it gets the one behind the last version of its object.
+    fn delete(&mut self, stream: &mut Stream, key: &Key, deletion: Deletion) -> Result<(), Fault> {
         if stream.path.starts_with("/apis/apiextensions.k8s.io/") {
             self.undefined.push(key.name().to_owned());
         }
-        self.show_waiting(stream)?;
-        let Some(watch) = stream.watch.filter(|_| stream.shown.contains_key(key)) else {
-            self.unseen += 1;
+        while let Some(version) = stream.waiting.range(of(key)).next().map(|((_, version), _)| *version) {
+            self.tell_waiting(stream, key, version)?;
+        }
+        let is_shown = stream.shown.contains_key(key);
+        let Some((watch, state)) = stream.watch.zip(stream.take(key, &deletion.uid)) else {
+            // Another object of the name may be there already.
+            self.unseen += u64::from(!is_shown);
+            self.bury(stream, &deletion, State::default());
             return Ok(());
         };
-        let told = last.as_ref().map(|(version, _)| *version);
-        let mut next = stream.version + 1..MOST_VERSION;
-        let version =
-            told.filter(|told| next.contains(told)).or_else(|| next.find(|it| !stream.earlier.contains_key(it)));
-        let version = version.unwrap_or(MOST_VERSION);
-        self.catch_up(stream, version)?;
-        stream.version = version;
-        let (_, text) = stream.shown.remove(key).unwrap_or_default();
-        let mut object: Value = serde_json::from_str(last.as_ref().map_or(&text, |(_, last)| last)).unwrap_or_default();
+        self.held -= state.weight(key);
+        let told = deletion.last.as_ref().map(|(version, _)| *version).filter(|told| *told <= MOST_VERSION);
+        let version = told.unwrap_or(0).max(state.version + 1);
+        let last = deletion.last.as_ref().map_or(&state.text, |(_, last)| last);
+        let mut object: Value = serde_json::from_str(last).unwrap_or_default();
         if !object["metadata"].is_object() {
             let metadata = json!({ "name": key.name(), "namespace": key.namespace() });
             object = json!({ "apiVersion": stream.types[0], "kind": stream.types[1], "metadata": metadata });
         }
         object["metadata"]["resourceVersion"] = version.to_string().into();
-        stream.gone.insert(key.clone(), object["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
-        self.held = self.held.saturating_sub(text.len() as u64);
+        self.bury(stream, &deletion, state);
         self.out.data(watch, &format!("{{\"type\":\"DELETED\",\"object\":{object}}}\n"))
+    }
+
+    /// Notes that an object is deleted, which was last in this state.
+    fn bury(&mut self, stream: &mut Stream, Deletion { uid, is_supposed, .. }: &Deletion, state: State) {
+        let uid = if state.uid.is_empty() { uid.clone() } else { state.uid };
+        if !uid.is_empty() {
+            self.held += ENTRY + uid.len() as u64;
+            let until = if *is_supposed { state.version } else { MOST_VERSION };
+            stream.gone.insert(uid, until);
+        }
     }
 }
 
 impl Stream {
-    /// Writes the list and the head of the watch. The states that are older than the first change are in the list.
+    /// The newest state of an object.
+    fn newest(&self, key: &Key) -> Option<&State> {
+        let waiting = self.waiting.range(of(key)).next_back().map(|(_, state)| state);
+        waiting.or_else(|| self.shown.get(key))
+    }
+
+    /// Takes the state of an object away, unless it is known to be of another identity.
+    fn take(&mut self, key: &Key, uid: &str) -> Option<State> {
+        let is_other = |known: &str| !known.is_empty() && !uid.is_empty() && known != uid;
+        self.shown.get(key).filter(|state| !is_other(&state.uid))?;
+        self.shown.remove(key)
+    }
+
+    /// Writes the list and the head of the watch.
     fn open(&mut self, out: &mut CaptureOutput) -> Result<u64, Fault> {
-        let later = self.earlier.split_off(&self.first);
-        let first = core::mem::replace(&mut self.earlier, later);
-        self.shown.extend(first.into_iter().map(|(version, (key, text))| (key, (version, text))));
-        self.version = self.first - 1;
-        let (path, version, [api_version, kind]) = (&self.path, self.version, &self.types);
+        let newest = || self.shown.values().map(|state| state.version).max().unwrap_or_default();
+        let version = self.first.checked_sub(1).unwrap_or_else(newest);
+        let (path, [api_version, kind]) = (&self.path, &self.types);
         let kind = json!(format!("{}List", kind.as_str().unwrap_or_default()));
         let metadata = json!({ "resourceVersion": version.to_string() });
-        let items = self.shown.values().map(|(_, text)| &**text).collect::<Vec<_>>().join(",\n");
-        let list = format!(r#"{{"kind":{kind},"apiVersion":{api_version},"metadata":{metadata},"items":[{items}]}}"#);
         let id = out.request(RequestRecord::new("GET", path.clone()))?;
-        out.answer(id, 200, Some(&list))?;
+        let head = format!(r#"{{"kind":{kind},"apiVersion":{api_version},"metadata":{metadata},"items":["#);
+        out.answer(id, 200, Some(&head))?;
+        for (place, state) in self.shown.values().enumerate() {
+            let comma = if place > 0 { ",\n" } else { "" };
+            out.data(id, &format!("{comma}{}", state.text))?;
+        }
+        out.data(id, "]}")?;
         out.end(id, End::new("eof"))?;
         let id = out.request(RequestRecord::new("GET", format!("{path}?watch=1&resourceVersion={version}")))?;
         self.watch = Some(id);
@@ -312,22 +396,42 @@ impl Stream {
     }
 }
 
-/// The memory of a state.
-fn weight(key: &Key, text: &str) -> u64 {
-    weight_of_key(key) + text.len() as u64
+impl State {
+    /// The memory of it.
+    fn weight(&self, key: &Key) -> u64 {
+        weight_of_key(key) + (self.uid.len() + self.text.len()) as u64
+    }
+}
+
+impl Source {
+    fn of(verb: &str) -> Self {
+        match verb {
+            "get" | "list" | "watch" | "deletecollection" => Self::Read,
+            "delete" => Self::Deletion,
+            _ => Self::Write,
+        }
+    }
+}
+
+/// The places of the states of an object.
+fn of(key: &Key) -> RangeInclusive<(Key, u64)> {
+    (key.clone(), 0)..=(key.clone(), u64::MAX)
+}
+
+fn uid_of(metadata: &Value) -> Box<str> {
+    metadata["uid"].as_str().unwrap_or_default().into()
 }
 
 /// Whether a deletion by these options removes an object at once, which was in this state.
 fn leaves(text: &str, options: &Value) -> bool {
     let object: Value = serde_json::from_str(text).unwrap_or_default();
-    // An eviction has them inside.
-    let options = options.get("deleteOptions").unwrap_or(options);
     let (spec, phase) = (&object["spec"], &object["status"]["phase"]);
     let runs = spec["nodeName"].is_string() && phase != "Failed" && phase != "Succeeded";
     let grace = options["gracePeriodSeconds"].as_i64().or_else(|| spec["terminationGracePeriodSeconds"].as_i64());
     let waits = object["kind"] == "Pod" && runs && grace != Some(0);
+    let is_kept = options["orphanDependents"] == true;
     let policy = options["propagationPolicy"].as_str();
-    !waits && !is_held(&object) && !matches!(policy, Some("Foreground" | "Orphan"))
+    !waits && !is_kept && !is_held(&object) && !matches!(policy, Some("Foreground" | "Orphan"))
 }
 
 /// Whether a finalizer delays the deletion of an object. Those of a Namespace are in its spec.

@@ -94,6 +94,10 @@ pub struct TapeStart {
     /// The identity of the cluster: the uid of its namespace `kube-system`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// Whether an audit log was converted to it. The events of its watches are in the order of their versions for each
+    /// object alone.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub audit: bool,
     /// The seed of the program's random delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -254,7 +254,8 @@ impl History {
         }
         let (started, memory) = (first.start().started, clients.memory.clone());
         let bad = fault.as_ref().and_then(CaptureError::line);
-        let source = Source::Capture { capture: capture().into(), clients: clients.into(), bad };
+        let is_audit = first.start().audit;
+        let source = Source::Capture { capture: capture().into(), clients: clients.into(), bad, is_audit };
         let end = Duration::from_millis(last);
         let seen = if started.is_none() { newest_date(&firsts, None) } else { None };
         Ok(Self { end, started, seen, fault, cut, ..Self::fixed(path, firsts, source, memory) })
@@ -342,7 +343,11 @@ impl History {
             return *known;
         }
         let resource = scope.collection.resource(sample, scope.metadata_only);
-        let is_log = matches!(self.source, Source::Log(_));
+        let is_log = match &self.source {
+            Source::Log(_) => true,
+            Source::Capture { is_audit, .. } => *is_audit,
+            Source::Over => false,
+        };
         self.states.push(ResourceState::new(Arc::new(resource), is_log, &self.memory, &self.kept));
         self.places.insert(scope.collection.name.clone(), self.states.len() - 1);
         self.states.len() - 1

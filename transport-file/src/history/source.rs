@@ -18,6 +18,8 @@ pub(super) enum Source {
         capture: Box<Reader>,
         clients: Box<Clients>,
         bad: Option<u64>,
+        /// Whether an audit log was converted to it.
+        is_audit: bool,
     },
     Log(Box<Log>),
     Over,
@@ -44,7 +46,7 @@ impl Source {
     pub(super) fn next(&mut self) -> Result<Option<News>, CaptureError> {
         match self {
             Self::Over => Ok(None),
-            Self::Capture { capture, clients, bad } => next_of_capture(capture, clients, *bad),
+            Self::Capture { capture, clients, bad, .. } => next_of_capture(capture, clients, *bad),
             Self::Log(log) => log.next(),
         }
     }

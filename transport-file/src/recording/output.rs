@@ -19,10 +19,10 @@ pub(crate) struct CaptureOutput {
 
 impl CaptureOutput {
     /// Begins a file. The end of its name decides on its compression.
-    pub(crate) fn create(path: &Path, start: Option<WallTime>) -> Result<Self, CaptureError> {
-        let mut writer = CaptureWriter::create(path)?;
-        writer.write(Line::Start(1, TapeStart { started: start, ..TapeStart::default() }))?;
-        Ok(Self { writer: Some(writer), start, ..Self::default() })
+    pub(crate) fn create(path: &Path, start: TapeStart) -> Result<Self, CaptureError> {
+        let (mut writer, started) = (CaptureWriter::create(path)?, start.started);
+        writer.write(Line::Start(1, start))?;
+        Ok(Self { writer: Some(writer), start: started, ..Self::default() })
     }
 
     pub(crate) fn is_written(&self) -> bool {

@@ -74,6 +74,8 @@ struct Lines {
     kept: Memory,
     has_notes: bool,
     is_finished: bool,
+    /// Whether an audit log was converted to the capture.
+    is_audit: bool,
     last: Duration,
 }
 
@@ -254,6 +256,7 @@ impl Lines {
             resources: Vec::new(),
             has_notes: false,
             is_finished: false,
+            is_audit: false,
             last: Duration::ZERO,
         }
     }
@@ -267,7 +270,7 @@ impl Lines {
                 own = Some(MomentKind::Noted(note.clone()));
             }
             Line::Finished(_) => self.is_finished = true,
-            Line::Start(..) => {}
+            Line::Start(_, start) => self.is_audit = start.audit,
         }
         let Some(t) = self.clients.line(line, &mut told)? else { return Ok(()) };
         self.last = Duration::from_millis(t);
@@ -338,7 +341,8 @@ impl Lines {
             let place = known.unwrap_or(self.resources.len());
             if known.is_none() {
                 let resource = scope.collection.resource(None, scope.metadata_only);
-                self.resources.push(ResourceState::new(resource.into(), false, &self.clients.memory, &self.kept));
+                let (memory, kept) = (&self.clients.memory, &self.kept);
+                self.resources.push(ResourceState::new(resource.into(), self.is_audit, memory, kept));
             }
             self.states.insert(Arc::clone(scope), place);
             place

@@ -494,6 +494,17 @@ fn a_deletion_with_a_version_takes_no_last_finalizer_away() {
 }
 
 #[test]
+fn a_deletion_of_a_collection_ends_with_its_first_refusal() {
+    let cluster = SimulatedCluster::new();
+    let [first, ..] = ["a", "b", "c"].map(|name| send(&cluster, &format!("POST {MAPS}"), &named(name)).1);
+    let options = json!({ "preconditions": { "uid": first["metadata"]["uid"] } });
+    let (code, said) = message(send(&cluster, &format!("DELETE {MAPS}"), &options));
+    assert!(code == 409 && said.starts_with("Operation cannot be fulfilled on ConfigMap \"b\": "), "{code} {said}");
+    let left = cluster.list("v1/configmaps").unwrap();
+    assert_eq!(left.iter().map(|map| &map["metadata"]["name"]).collect::<Vec<_>>(), ["b", "c"]);
+}
+
+#[test]
 fn the_status_of_some_kinds_is_replaced_without_the_date_of_a_deletion() {
     let cluster = SimulatedCluster::new();
     for (version, kind, path) in [

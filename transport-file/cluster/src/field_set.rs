@@ -57,7 +57,7 @@ impl<'f> Layout<'f> {
             shape: field.map_or(&Shape::Plain, |field| &field.shape),
             of: field.map_or(ObjectType::UNKNOWN, FieldType::object_type),
             has_atomic_elements: field.is_some_and(FieldType::has_atomic_elements),
-            is_typed: self.is_typed || name == "metadata",
+            is_typed: self.is_typed || field.is_some_and(FieldType::is_named),
         }
     }
 

@@ -1,13 +1,13 @@
 //! Server-side apply: which field manager owns which field, and what an apply makes of an object.
 
 use super::field_path::{Path, Step, text};
-use super::field_set::{Comparison, FieldSet, Layout, field_set, with_named, without};
+use super::field_set::{Comparison, FieldSet, Layout, elements, field_set, with_named, without};
 use super::limits;
 use super::refusal::Refusal;
 use crate::kinds::Shape;
 use listwatch_core::text::Counted;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The owners of the fields of one object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -145,42 +145,45 @@ fn merge(of: Layout<'_>, target: &mut Value, applied: &Value) {
                 }
             }
         }
-        (shape @ (Shape::Set | Shape::Keyed(_)), Value::Array(list), Value::Array(elements)) => {
-            let (Some(live), Some(wanted)) = (steps(shape, list), steps(shape, elements)) else {
-                return list.clone_from(elements);
-            };
-            let mut merged: BTreeMap<&Step, Value> = live.iter().zip(std::mem::take(list)).collect();
-            for (step, element) in wanted.iter().zip(elements) {
-                merge(of.element(), merged.entry(step).or_insert(Value::Null), element);
-            }
-            // An element that is there twice stays so.
-            *list = ordered(&live, &wanted).into_iter().filter_map(|step| merged.get(step).cloned()).collect();
+        (Shape::Set | Shape::Keyed(_), Value::Array(list), Value::Array(applied)) => {
+            *list = merged_list(of, list, applied).unwrap_or_else(|| applied.clone());
         }
         _ => target.clone_from(applied),
     }
 }
 
-/// The steps to the elements of a list, if they can be told apart.
-fn steps(shape: &Shape, list: &[Value]) -> Option<Vec<Step>> {
-    list.iter().map(|element| Step::to(shape, element)).collect()
-}
-
-/// The order of a list into which another one is applied: that of what is applied, and the others stay before what they
-/// were before (structured-merge-diff `visitListItems`).
-fn ordered<'s>(live: &'s [Step], applied: &'s [Step]) -> Vec<&'s Step> {
-    let [known, wanted] = [live, applied].map(|steps| steps.iter().collect::<BTreeSet<_>>());
-    let mut shared = (0..applied.len()).filter(|place| known.contains(&applied[*place])).peekable();
-    let (mut order, mut next) = (Vec::new(), 0);
-    for step in live {
-        if !wanted.contains(step) {
-            order.push(step);
-        } else if let Some(place) = shared.next_if(|place| applied[*place] == *step) {
-            order.extend(&applied[next..=place]);
-            next = place + 1;
+/// A list into which another one is applied, if their elements can be told apart. What is applied keeps its order, and
+/// the others stay before what they were before (structured-merge-diff `visitListItems`).
+fn merged_list(of: Layout<'_>, live: &[Value], applied: &[Value]) -> Option<Vec<Value>> {
+    let shape = of.shape();
+    let (known, wanted) = (elements(shape, live)?, elements(shape, applied)?);
+    let steps: Vec<Step> = applied.iter().filter_map(|element| Step::to(shape, element)).collect();
+    let merged = |place: usize| {
+        // What is there twice is merged with nothing.
+        let live = known.get(&steps[place]).filter(|elements| elements.len() == 1);
+        let mut element = live.map_or(Value::Null, |elements| elements[0].clone());
+        merge(of.element(), &mut element, &applied[place]);
+        element
+    };
+    let mut shared = (0..applied.len()).filter(|place| known.contains_key(&steps[*place])).peekable();
+    let (mut list, mut next) = (Vec::new(), 0);
+    for element in live {
+        let step = Step::to(shape, element)?;
+        if !wanted.contains_key(&step) {
+            list.push(element.clone());
+            continue;
         }
+        let end = match shared.next_if(|place| steps[*place] == step) {
+            Some(place) => place + 1,
+            None if shared.peek().is_some() => next,
+            // It is there again, and gives its place to the next one.
+            None => applied.len().min(next + 1),
+        };
+        list.extend((next..end).map(merged));
+        next = end;
     }
-    order.extend(&applied[next..]);
-    order
+    list.extend((next..applied.len()).map(merged));
+    Some(list)
 }
 
 /// The refusal of an apply, with the conflicts in the order of their managers (apimachinery `getConflictMessage`).
@@ -285,6 +288,37 @@ mod tests {
         let two = finalizers(json!(["x/a", "x/b", "x/b"]));
         owners.on_update(&update, pod(), &one, &two);
         assert_eq!(owners.apply(&me, pod(), &two, &json!({}), false), Ok(finalizers(json!(["x/b", "x/b"]))));
+    }
+
+    #[test]
+    fn elements_that_are_there_twice_stay_each_as_it_is_beside_one_that_is_applied() {
+        let env = |list: &[(&str, &str)]| {
+            let list: Vec<Value> = list.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+            spec(&json!({ "containers": [{ "name": "a", "env": list }] }))
+        };
+        let (mut owners, live) = (FieldOwners::default(), env(&[("A", "1"), ("A", "2")]));
+        let update = Manager { name: "kubectl".into(), subresource: String::new(), update: Some("v1".into()) };
+        owners.on_update(&update, pod(), &json!({}), &live);
+        let all = env(&[("A", "1"), ("A", "2"), ("B", "3")]);
+        assert_eq!(owners.apply(&applies("me"), pod(), &live, &env(&[("B", "3")]), false), Ok(all));
+    }
+
+    #[test]
+    fn an_element_that_is_there_twice_is_replaced_by_one_that_is_applied() {
+        let ports = |list: Value| spec(&json!({ "containers": [{ "name": "a", "ports": list }] }));
+        let port = |name: &str| json!({ "containerPort": 80, "protocol": "TCP", "name": name });
+        let live = ports(json!([port("a"), port("b")]));
+        let wanted = ports(json!([{ "containerPort": 80, "protocol": "TCP", "hostPort": 8080 }]));
+        let object = FieldOwners::default().apply(&applies("me"), pod(), &live, &wanted, false);
+        assert_eq!(object, Ok(wanted));
+    }
+
+    #[test]
+    fn an_element_that_is_there_again_lets_the_next_one_that_is_applied_go_first() {
+        let finalizers = |list: &[&str]| json!({ "metadata": { "finalizers": list } });
+        let (live, wanted) = (finalizers(&["x/a", "x/a", "x/l"]), finalizers(&["x/a", "x/r"]));
+        let object = FieldOwners::default().apply(&applies("me"), pod(), &live, &wanted, false);
+        assert_eq!(object, Ok(finalizers(&["x/a", "x/r", "x/l"])));
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(crate) struct Table {
 pub(crate) static TABLE: LazyLock<Table> = LazyLock::new(|| Table::parse(include_str!("kinds.txt")));
 
 /// The fields of an object of which nothing but the metadata is known.
-static METADATA_ALONE: Fields = Fields(BTreeMap::new());
+static METADATA_ALONE: LazyLock<Fields> = LazyLock::new(|| Fields::default().with_metadata());
 
 /// The type of all metadata.
 const METADATA: &str = "meta.v1.ObjectMeta";
@@ -171,8 +171,11 @@ impl BuiltInKind {
 impl ObjectType<'static> {
     /// The type of an object of which nothing is known.
     pub(crate) const UNKNOWN: Self = Self(None);
+
     /// The type of a custom resource, of which the metadata are known.
-    pub(crate) const CUSTOM: Self = Self(Some(&METADATA_ALONE));
+    pub(crate) fn custom() -> Self {
+        Self(Some(&METADATA_ALONE))
+    }
 }
 
 impl<'f> ObjectType<'f> {
@@ -188,8 +191,7 @@ impl<'f> ObjectType<'f> {
 
     /// The type of a field that the type names; a map names none.
     pub(crate) fn named_field(self, name: &str) -> Option<&'f FieldType> {
-        static METADATA_FIELD: FieldType = FieldType { shape: Shape::Plain, merges: true, of: Target::Named(METADATA) };
-        self.0?.0.get(name).or_else(|| (name == "metadata").then_some(&METADATA_FIELD))
+        self.0?.0.get(name)
     }
 }
 
@@ -199,16 +201,23 @@ const OTHERS: &str = "*";
 impl Fields {
     /// The fields of the objects of a definition, by its schema.
     pub(crate) fn of_custom(schema: &Value) -> Self {
-        let mut fields = Self::of_schema(schema);
-        fields.0.remove("metadata");
-        fields
+        Self::of_schema(schema).with_metadata()
+    }
+
+    /// The fields of an object, which has metadata.
+    fn with_metadata(mut self) -> Self {
+        let metadata = FieldType { shape: Shape::Plain, merges: true, of: Target::Named(METADATA) };
+        self.0.insert("metadata".into(), metadata);
+        self
     }
 
     fn of_schema(schema: &Value) -> Self {
         let properties = schema["properties"].as_object().into_iter().flatten();
         let properties = properties.map(|(name, schema)| (name.clone().into(), FieldType::of_schema(schema)));
         let others = schema.get("additionalProperties").filter(|schema| schema.is_object());
-        Self(properties.chain(others.map(|schema| (OTHERS.into(), FieldType::of_schema(schema)))).collect())
+        let others = others.map(|schema| (OTHERS.into(), FieldType::of_schema(schema)));
+        let fields = Self(properties.chain(others).collect());
+        if schema["x-kubernetes-embedded-resource"] == true { fields.with_metadata() } else { fields }
     }
 }
 
@@ -220,6 +229,11 @@ impl FieldType {
             Target::Atomic => None,
             Target::Own(fields) => Some(fields),
         })
+    }
+
+    /// Whether the table has the type.
+    pub(crate) fn is_named(&self) -> bool {
+        matches!(self.of, Target::Named(_))
     }
 
     /// Whether each element of the list is one value.
@@ -279,7 +293,8 @@ fn parse_key(text: &'static str) -> ListKey {
 fn parse_type(line: &'static str) -> Option<(&'static str, Fields)> {
     let (name, fields) = line.split_once(' ')?;
     let fields = fields.split(' ').filter_map(FieldType::parse).map(|(name, field)| (name.into(), field));
-    Some((name, Fields(fields.collect())))
+    // The table leaves metadata out.
+    Some((name, Fields(fields.collect()).with_metadata()))
 }
 
 #[cfg(test)]
@@ -309,7 +324,7 @@ mod tests {
         assert_eq!(keys[..], [("containerPort".into(), None), ("protocol".into(), Some("\"TCP\"".into()))]);
         assert!(matches!(spec.field("nodeSelector").unwrap().shape, Shape::Atomic));
         assert!(spec.field("tolerations").is_none() && spec.field("metadata").is_some());
-        let metadata = ObjectType::CUSTOM.field("metadata").unwrap().object_type();
+        let metadata = ObjectType::custom().field("metadata").unwrap().object_type();
         assert!(matches!(metadata.field("finalizers").unwrap(), FieldType { shape: Shape::Set, merges: true, .. }));
         assert!(metadata.field("ownerReferences").unwrap().has_atomic_elements() && !containers.has_atomic_elements());
         assert!(ObjectType::UNKNOWN.field("metadata").is_none());

@@ -30,7 +30,7 @@ enum Parts<'v> {
 }
 
 /// The elements of a list that can be told apart. One step may lead to several.
-type Elements<'v> = BTreeMap<Step, Vec<&'v Value>>;
+pub(super) type Elements<'v> = BTreeMap<Step, Vec<&'v Value>>;
 
 /// Where two values differ.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl<'f> Layout<'f> {
             shape: field.map_or(&Shape::Plain, |field| &field.shape),
             of: field.map_or(ObjectType::UNKNOWN, FieldType::object_type),
             has_atomic_elements: field.is_some_and(FieldType::has_atomic_elements),
-            is_typed: self.is_typed || name == "metadata",
+            is_typed: self.is_typed || field.is_some_and(FieldType::is_named),
         }
     }
 
@@ -83,7 +83,7 @@ impl<'f> Layout<'f> {
 }
 
 /// The elements of a list by their steps, if it has a shape by which they can be told apart.
-fn elements<'v>(shape: &Shape, list: &'v [Value]) -> Option<Elements<'v>> {
+pub(super) fn elements<'v>(shape: &Shape, list: &'v [Value]) -> Option<Elements<'v>> {
     let mut found = Elements::new();
     for element in list {
         found.entry(Step::to(shape, element)?).or_default().push(element);

@@ -164,7 +164,7 @@ impl ServedKind {
 
     /// The type of the objects, as far as their lists are concerned.
     pub(crate) fn object_type(&self) -> ObjectType<'static> {
-        self.built_in.map_or(ObjectType::CUSTOM, BuiltInKind::object_type)
+        self.built_in.map_or_else(ObjectType::custom, BuiltInKind::object_type)
     }
 }
 

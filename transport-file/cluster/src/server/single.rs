@@ -393,7 +393,8 @@ impl Server {
         Ok(Reply::Whole { code: 200, body: status.to_string().into_bytes() })
     }
 
-    /// Deletes the objects that are selected, and answers with them.
+    /// Deletes the objects that are selected, and answers with them. The first refusal ends it, as on a server that has one
+    /// worker.
     pub(super) fn delete_collection(&mut self, asked: &Asked<'_>, kind: &Arc<ServedKind>) -> Result<Reply, Refusal> {
         let (options, selection) = (self.delete_options(asked, kind)?, Selection::of(asked.target, kind)?);
         let (name, reach) = (kind.name(), Reach::default());
@@ -405,8 +406,13 @@ impl Server {
         for key in keys {
             let id = Id { collection: kind.name(), key };
             let place = Place { version: asked.version.cloned(), ..id.place(kind) };
-            self.admit_deletion(asked, &place)?;
-            let _gone = write::delete(&mut self.store, asked.moment, &place, &options, asked.actor);
+            let deleted = self
+                .admit_deletion(asked, &place)
+                .and_then(|()| write::delete(&mut self.store, asked.moment, &place, &options, asked.actor));
+            match deleted {
+                Err(refusal) if refusal.code != 404 => return Err(refusal),
+                _ => {}
+            }
         }
         Ok(Reply::Whole { code: 200, body: deleted })
     }

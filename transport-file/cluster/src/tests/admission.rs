@@ -61,6 +61,21 @@ fn a_write_that_is_denied_changes_nothing_and_says_by_what() {
 }
 
 #[test]
+fn a_deletion_of_a_collection_goes_on_after_a_denial_with_404() {
+    let cluster = SimulatedCluster::new();
+    cluster.admit_validating("guard.example.com", &["v1/pods"], |request| {
+        let is_kept = request.operation == "DELETE" && request.name == "a";
+        if is_kept { Err(Denial::new(404, "stays")) } else { Ok(()) }
+    });
+    for name in ["a", "b"] {
+        send(&cluster, &format!("POST {PODS}"), &named(name));
+    }
+    assert_eq!(send(&cluster, &format!("DELETE {PODS}"), &Value::Null).0, 200);
+    let left = cluster.list("v1/pods").unwrap();
+    assert_eq!(left.iter().map(|pod| &pod["metadata"]["name"]).collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
 fn a_changed_custom_resource_obeys_its_schema() {
     let cluster = SimulatedCluster::new();
     let spec = json!({ "type": "object", "properties": { "size": { "type": "integer", "maximum": 5 } } });

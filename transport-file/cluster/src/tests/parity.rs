@@ -494,6 +494,17 @@ fn a_deletion_with_a_version_takes_no_last_finalizer_away() {
 }
 
 #[test]
+fn a_deletion_of_a_collection_ends_with_its_first_refusal() {
+    let cluster = SimulatedCluster::new();
+    let [first, ..] = ["a", "b", "c"].map(|name| send(&cluster, &format!("POST {MAPS}"), &named(name)).1);
+    let options = json!({ "preconditions": { "uid": first["metadata"]["uid"] } });
+    let (code, said) = message(send(&cluster, &format!("DELETE {MAPS}"), &options));
+    assert!(code == 409 && said.starts_with("Operation cannot be fulfilled on ConfigMap \"b\": "), "{code} {said}");
+    let left = cluster.list("v1/configmaps").unwrap();
+    assert_eq!(left.iter().map(|map| &map["metadata"]["name"]).collect::<Vec<_>>(), ["b", "c"]);
+}
+
+#[test]
 fn the_status_of_some_kinds_is_replaced_without_the_date_of_a_deletion() {
     let cluster = SimulatedCluster::new();
     for (version, kind, path) in [
@@ -862,4 +873,46 @@ fn an_object_of_another_manager_is_null_when_an_apply_takes_the_last_of_it_away(
     };
     assert_eq!(forced(json!({ "more": { "a": 2 } })), json!({ "size": 1, "more": { "a": 2 } }));
     assert_eq!(forced(json!({})), json!({ "size": 1, "more": null }));
+}
+
+#[test]
+fn metadata_within_a_custom_resource_are_those_of_an_object_only_where_one_is_embedded() {
+    let applied_by_two = |is_embedded: bool| {
+        let cluster = SimulatedCluster::new();
+        let template = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "x-kubernetes-embedded-resource": is_embedded });
+        let spec = json!({ "type": "object", "properties": { "template": template } });
+        let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+        define_foos(&cluster, &json!({ "name": "v1", "served": true, "storage": true, "schema": schema }));
+        let apply = |manager: &str, finalizer: &str| {
+            let template =
+                json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "finalizers": [finalizer] } });
+            let foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" },
+                "spec": { "template": template } });
+            patch(&cluster, "apply-patch+yaml", &format!("{FOOS}/a?fieldManager={manager}"), &foo)
+        };
+        assert_eq!(apply("one", "x/a").0, 201);
+        apply("two", "x/b")
+    };
+    let (code, foo) = applied_by_two(true);
+    assert_eq!((code, &foo["spec"]["template"]["metadata"]["finalizers"]), (200, &json!(["x/a", "x/b"])));
+    let conflict = "Apply failed with 1 conflict: conflict with \"one\": .spec.template.metadata.finalizers";
+    assert_eq!(message(applied_by_two(false)), (409, conflict.to_owned()));
+}
+
+#[test]
+fn a_value_of_a_declared_map_with_the_name_of_metadata_has_an_owner() {
+    let cluster = SimulatedCluster::new();
+    let map = json!({ "type": "object", "additionalProperties": { "x-kubernetes-preserve-unknown-fields": true } });
+    let spec = json!({ "type": "object", "properties": { "metadata": map } });
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+    define_foos(&cluster, &json!({ "name": "v1", "served": true, "storage": true, "schema": schema }));
+    let apply = |manager: &str, value: Value| {
+        let foo = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" },
+            "spec": { "metadata": { "x": value } } });
+        patch(&cluster, "apply-patch+yaml", &format!("{FOOS}/a?fieldManager={manager}"), &foo)
+    };
+    assert_eq!(apply("one", json!({ "a": 1 })).0, 201);
+    let conflict = "Apply failed with 1 conflict: conflict with \"one\": .spec.metadata.x";
+    assert_eq!(message(apply("two", json!(5))), (409, conflict.to_owned()));
 }

@@ -283,8 +283,7 @@ impl Conversion {
         request.headers.extend(text(&event.agent).map(|agent| ("user-agent".into(), agent)));
         request.body = event.request.as_deref().map(RequestBody::of_json);
         (request.user, request.from) = (text(&event.user), text(&event.from));
-        out.pass_to(event.received)?;
-        let id = out.request(request)?;
+        let id = out.received(request, event.received)?;
         if !event.has_ended {
             return out.end(id, End::new("the log has no answer"));
         }

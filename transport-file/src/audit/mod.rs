@@ -4,6 +4,7 @@ mod event;
 mod log;
 mod records;
 mod states;
+mod stream;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,18 @@
 //! The states of objects that answers tell, as the lists and watches of a capture.
 
 use super::event::Event;
+use super::stream::{State, Stream, of};
 use crate::capture::Target;
-use crate::capture::format::{End, RequestRecord};
+use crate::capture::format::End;
 use crate::error::{CaptureErrorKind, Fault};
 use crate::kinds::is_foreign;
 use crate::memory::{ENTRY, OBJECT_LIMIT, weight_of_key};
 use crate::object::{key_of, version_of};
 use crate::recording::CaptureOutput;
-use core::ops::RangeInclusive;
 use listwatch_core::{Key, Resource};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
 /// The resources of a log.
 #[derive(Default)]
@@ -30,40 +30,6 @@ pub(super) struct States {
     pub(super) late: u64,
     /// How many answers to writes have no whole object.
     pub(super) partial: u64,
-}
-
-/// A resource: one list, and one watch behind it, whose events are in order for each object.
-#[derive(Default)]
-struct Stream {
-    path: String,
-    /// The version and the kind of its objects.
-    types: [Value; 2],
-    /// The id of the watch, once it is open.
-    watch: Option<u64>,
-    /// The version of the first state that was written; zero before it.
-    first: u64,
-    /// The states that the list and the watch show.
-    shown: BTreeMap<Key, State>,
-    /// The oldest states from before the first one that was written. They are the list of the next reading.
-    before: BTreeMap<Key, State>,
-    /// The objects that were deleted, by their identities, each with a version: an answer that comes late brings back no
-    /// state up to there.
-    gone: HashMap<Box<str>, u64>,
-    /// The written states that came behind a newer one of their object: in this reading of the log, and in the one before
-    /// it, until they come.
-    overtaken: BTreeSet<(Key, u64)>,
-    expected: BTreeSet<(Key, u64)>,
-    /// The states that wait for an expected one of their object.
-    waiting: BTreeMap<(Key, u64), State>,
-}
-
-/// A state of an object.
-#[derive(Default)]
-struct State {
-    version: u64,
-    uid: Box<str>,
-    /// Empty if there was no memory for it.
-    text: Box<str>,
 }
 
 /// A deletion, as far as an answer tells it.
@@ -360,49 +326,6 @@ impl States {
     }
 }
 
-impl Stream {
-    /// The newest state of an object.
-    fn newest(&self, key: &Key) -> Option<&State> {
-        let waiting = self.waiting.range(of(key)).next_back().map(|(_, state)| state);
-        waiting.or_else(|| self.shown.get(key))
-    }
-
-    /// Takes the state of an object away, unless it is known to be of another identity.
-    fn take(&mut self, key: &Key, uid: &str) -> Option<State> {
-        let is_other = |known: &str| !known.is_empty() && !uid.is_empty() && known != uid;
-        self.shown.get(key).filter(|state| !is_other(&state.uid))?;
-        self.shown.remove(key)
-    }
-
-    /// Writes the list and the head of the watch.
-    fn open(&mut self, out: &mut CaptureOutput) -> Result<u64, Fault> {
-        let newest = || self.shown.values().map(|state| state.version).max().unwrap_or_default();
-        let version = self.first.checked_sub(1).unwrap_or_else(newest);
-        let (path, [api_version, kind]) = (&self.path, &self.types);
-        let kind = json!(format!("{}List", kind.as_str().unwrap_or_default()));
-        let metadata = json!({ "resourceVersion": version.to_string() });
-        let id = out.request(RequestRecord::new("GET", path.clone()))?;
-        let head = format!(r#"{{"kind":{kind},"apiVersion":{api_version},"metadata":{metadata},"items":["#);
-        out.answer(id, 200, Some(&head))?;
-        for (place, state) in self.shown.values().enumerate() {
-            let comma = if place > 0 { ",\n" } else { "" };
-            out.data(id, &format!("{comma}{}", state.text))?;
-        }
-        out.data(id, "]}")?;
-        out.end(id, End::new("eof"))?;
-        let id = out.request(RequestRecord::new("GET", format!("{path}?watch=1&resourceVersion={version}")))?;
-        self.watch = Some(id);
-        out.answer(id, 200, None).map(|()| id)
-    }
-}
-
-impl State {
-    /// The memory of it.
-    fn weight(&self, key: &Key) -> u64 {
-        weight_of_key(key) + (self.uid.len() + self.text.len()) as u64
-    }
-}
-
 impl Source {
     fn of(verb: &str) -> Self {
         match verb {
@@ -411,11 +334,6 @@ impl Source {
             _ => Self::Write,
         }
     }
-}
-
-/// The places of the states of an object.
-fn of(key: &Key) -> RangeInclusive<(Key, u64)> {
-    (key.clone(), 0)..=(key.clone(), u64::MAX)
 }
 
 fn uid_of(metadata: &Value) -> Box<str> {

@@ -410,6 +410,25 @@ fn the_options_of_a_deletion_are_in_its_body_or_in_its_query() {
 }
 
 #[test]
+fn a_request_that_took_long_began_when_it_arrived() {
+    let slow = with(
+        event(9, "update", &of("b"), map("b", 12, json!({}))),
+        "requestReceivedTimestamp",
+        json!("2026-11-22T02:00:02.5Z"),
+    );
+    let log = Converted::of_events(&[writes()[0].clone(), event(8, "update", &of("a"), map("a", 11, json!({}))), slow]);
+    let put = |path: String| {
+        let calls =
+            crate::Timeline::from_file(log.capture()).unwrap().filter_map(|moment| match moment.unwrap().kind {
+                crate::MomentKind::Ended(call) => Some(call),
+                _ => None,
+            });
+        calls.into_iter().find(|call| call.request.target == path).unwrap().at.as_millis()
+    };
+    assert_eq!((put(of("a")), put(of("b"))), (7000, 1500));
+}
+
+#[test]
 fn a_refusal_is_told_by_any_form_of_its_status() {
     for status in
         [json!({ "code": 403.0 }), json!({ "code": "403" }), json!({ "status": "Failure", "reason": "Forbidden" })]

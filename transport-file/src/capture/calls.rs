@@ -157,7 +157,7 @@ impl Call {
         let text = |text: &Option<Text<'_>>| text.as_ref().map(|Text(text)| String::from(&**text));
         Self {
             request: SentCall::of(id, request),
-            at: Duration::from_millis(t),
+            at: Duration::from_millis(request.received.map_or(t, |received| received.min(t))),
             query: request.asked().map(|asked| asked.query()),
             reconcile: request.by,
             user: text(&request.user),

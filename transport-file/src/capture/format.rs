@@ -125,6 +125,9 @@ pub(crate) struct RequestRecord<'a> {
     /// The addresses that it came from, where a server tells.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<Text<'a>>,
+    /// The time of its arrival, if the line stands later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) received: Option<u64>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -203,7 +206,7 @@ impl<'a> RequestRecord<'a> {
     /// A request without headers and body.
     pub(crate) fn new(method: &'a str, path: String) -> Self {
         let (method, path, headers) = (method.into(), path.into(), BTreeMap::new());
-        Self { method, path, headers, body: None, hashed: false, by: None, user: None, from: None }
+        Self { method, path, headers, body: None, hashed: false, by: None, user: None, from: None, received: None }
     }
 
     /// The list or the watch that it asks for; `None` for a write, a single object, or discovery.

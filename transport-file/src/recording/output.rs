@@ -31,10 +31,22 @@ impl CaptureOutput {
 
     /// Goes on to a date, unless it has passed.
     pub(crate) fn pass_to(&mut self, date: Option<WallTime>) -> Result<(), Fault> {
-        let since = self.start.zip(date).map_or(0, |(start, date)| date.saturating_since(start).as_millis());
-        self.t = self.t.max(u64::try_from(since).unwrap_or(u64::MAX));
+        self.t = self.t.max(self.time_of(date).unwrap_or_default());
         let message = "the dates of the log are more than a hundred years apart; correct or delete the line";
         if self.t <= MOST_TIME { Ok(()) } else { Err(Fault::new(CaptureErrorKind::Record, message)) }
+    }
+
+    /// The time of a date.
+    fn time_of(&self, date: Option<WallTime>) -> Option<u64> {
+        let (start, date) = self.start.zip(date)?;
+        Some(u64::try_from(date.as_unix_millis() - start.as_unix_millis()).unwrap_or_default())
+    }
+
+    /// Begins a request that arrived at a date, and returns its id.
+    pub(crate) fn received(&mut self, request: RequestRecord<'_>, date: Option<WallTime>) -> Result<u64, Fault> {
+        self.pass_to(date)?;
+        let received = self.time_of(date).filter(|received| *received < self.t);
+        self.request(RequestRecord { received, ..request })
     }
 
     /// Begins a request, and returns its id.

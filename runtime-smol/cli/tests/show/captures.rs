@@ -2,6 +2,7 @@
 
 use crate::command::bundled;
 use crate::show::show;
+use crate::show::summary::{Log, object};
 use listwatch_tests::scratch::Scratch;
 use serde_json::{Value, json};
 
@@ -67,4 +68,37 @@ fn options_that_do_not_fit_are_refused_with_advice() {
         assert!(run.error(2).contains(advice), "{options}: {}", run.stderr);
     }
     assert!(show("/no/such/file", "").error(1).contains("cannot be opened"));
+}
+
+#[test]
+fn a_deletion_has_its_author_also_where_its_answer_is_not_known() {
+    let maps = "/api/v1/namespaces/web/configmaps";
+    let map = |name: &str, version: u64| object("ConfigMap", "v1", name, version, &json!({}));
+    let mut log = Log::default();
+    for (version, name) in (10..).zip(["a", "b", "c"]) {
+        log.request("admin", "create", maps, &json!({}), (201, map(name, version)));
+    }
+    log.request("bob", "delete", &format!("{maps}/a"), &Value::Null, (200, Value::Null));
+    let list =
+        json!({ "kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": [map("b", 11), map("c", 12)] });
+    log.request("eve", "deletecollection", maps, &json!({}), (200, list));
+    let told = |user: &str| show(log.file(), &format!("changes --user {user}")).stdout;
+    assert!(told("bob").contains("DELETED") && told("bob").contains("web/a"), "{}", told("bob"));
+    assert_eq!(told("eve").matches("DELETED").count(), 2, "{}", told("eve"));
+}
+
+#[test]
+fn a_write_of_a_scale_shows_the_fields_of_the_scale() {
+    let path = "/apis/apps/v1/namespaces/web/deployments";
+    let spec = json!({ "spec": { "replicas": 1, "selector": { "matchLabels": { "app": "x" } } }, "status": { "readyReplicas": 1 } });
+    let mut log = Log::default();
+    log.request("admin", "create", path, &json!({}), (201, object("Deployment", "apps/v1", "d", 10, &spec)));
+    let scale = object("Scale", "autoscaling/v1", "d", 11, &json!({ "spec": { "replicas": 5 } }));
+    let patch = json!({ "spec": { "replicas": 5 } });
+    log.request("hpa", "patch", &format!("{path}/d/scale"), &patch, (200, scale));
+    let told = show(log.file(), "writes --user hpa").stdout;
+    assert!(
+        told.contains(r#"+spec {"replicas":5}"#) && !told.contains("selector") && !told.contains("status"),
+        "{told}"
+    );
 }

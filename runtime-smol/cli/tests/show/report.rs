@@ -83,3 +83,18 @@ fn the_options_choose_what_is_on_the_page_and_a_page_that_cannot_be_written_is_a
     command.arg(bundled("chaos.jsonl.gz"));
     assert!(run(command).error(1).starts_with("/nowhere/page.html: cannot be written: "));
 }
+
+#[test]
+fn a_file_that_is_no_page_is_not_replaced() {
+    let recording = Scratch::new(std::fs::read(bundled("chaos.jsonl.gz")).unwrap());
+    let report = |page: &Path| {
+        let mut command = command(["report"]);
+        command.arg(recording.as_ref()).arg("-o").arg(page);
+        run(command)
+    };
+    let before = std::fs::read(&recording).unwrap();
+    assert!(report(recording.as_ref()).error(1).contains("is there, and is no page"));
+    assert_eq!(std::fs::read(&recording).unwrap(), before);
+    let page = Scratch::path("");
+    (0..2).for_each(|_| assert_eq!(report(page.as_ref()).status, Some(0)));
+}

@@ -318,3 +318,46 @@ fn warnings_of_exported_events_are_findings_by_their_reasons() {
     );
     assert!(lines[0].contains("Warning BackOff of Pod web/a: restarting (9 times)"), "{told}");
 }
+
+#[test]
+fn a_refusal_is_not_laid_to_a_binding_of_other_users() {
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/web/rolebindings";
+    let binding = |user: &str, version: u64| {
+        let subjects = json!([{ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" }]);
+        object(
+            "RoleBinding",
+            "rbac.authorization.k8s.io/v1",
+            &format!("of-{user}"),
+            version,
+            &json!({ "subjects": subjects }),
+        )
+    };
+    let causes = |users: &[(&str, &str)]| {
+        let mut log = Log::default();
+        for (place, (user, _)) in users.iter().enumerate() {
+            log.request("admin", "create", bindings, &json!({}), (201, binding(user, 10 + place as u64)));
+        }
+        for (user, author) in users {
+            let gone = json!({ "kind": "Status", "apiVersion": "v1", "status": "Success", "details": { "uid": format!("of-{user}") } });
+            log.request(author, "delete", &format!("{bindings}/of-{user}"), &json!({}), (200, gone));
+        }
+        let refusal =
+            "configmaps is forbidden: User \"bob\" cannot list resource \"configmaps\" in the namespace \"web\"";
+        (0..3).for_each(|_| {
+            log.request(
+                "bob",
+                "list",
+                "/api/v1/namespaces/web/configmaps",
+                &Value::Null,
+                status(403, "Forbidden", refusal),
+            )
+        });
+        let (found, _) = findings(&log.file(), "");
+        let refused = found.into_iter().find(|it| it["kind"] == "refused").unwrap();
+        let notes: Vec<String> = refused["notes"].as_array().unwrap().iter().map(ToString::to_string).collect();
+        notes.into_iter().filter(|note| note.contains("before it")).collect::<Vec<_>>()
+    };
+    let named = causes(&[("bob", "mallory"), ("carol", "alice")]);
+    assert!(matches!(&named[..], [note] if note.contains("of-bob") && note.contains("mallory")), "{named:?}");
+    assert!(causes(&[("carol", "alice")]).is_empty());
+}

@@ -55,6 +55,9 @@ pub(super) struct Entry {
     /// Such as `apps/v1/deployments`.
     #[serde(skip)]
     pub(super) collection: Option<String>,
+    /// The users of a binding that is gone, unless it was one of groups.
+    #[serde(skip)]
+    pub(super) bound: Option<Vec<String>>,
     /// Whether its object has the labels that are asked for.
     #[serde(skip)]
     pub(super) is_labelled: bool,
@@ -145,6 +148,11 @@ impl By {
 }
 
 impl Entry {
+    /// Whether it is of a role or of a binding.
+    pub(super) fn is_of_rules(&self) -> bool {
+        self.collection.as_deref().is_some_and(|name| name.starts_with("rbac.authorization.k8s.io/"))
+    }
+
     /// Dates it and its writes, in a recording that began then.
     pub(super) fn date(&mut self, began: Option<WallTime>) {
         self.after = seconds(self.at);

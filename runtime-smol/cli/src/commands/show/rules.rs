@@ -1,4 +1,4 @@
-//! What the rules of a role are about, which paths such as `rules[0].verbs[2]` do not say.
+//! The things that rules of roles are about, which paths such as `rules[0].verbs[2]` do not say, and the users of bindings.
 
 use crate::output::changes::FieldChange;
 use serde_json::Value;
@@ -10,6 +10,20 @@ pub(super) fn told(changes: &[FieldChange], before: &Value) -> Option<String> {
     let places: BTreeSet<usize> = changes.iter().filter_map(place).collect();
     let told: Vec<String> = places.into_iter().filter_map(|place| about(place, &before["rules"][place])).collect();
     (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The users of a binding by their full names; `None` for another object, and for a binding of groups.
+pub(super) fn bound(binding: &Value) -> Option<Vec<String>> {
+    let user = |subject: &Value| {
+        let [kind, namespace, name] =
+            ["kind", "namespace", "name"].map(|field| subject[field].as_str().unwrap_or_default());
+        match kind {
+            "User" => Some(name.to_owned()),
+            "ServiceAccount" => Some(format!("system:serviceaccount:{namespace}:{name}")),
+            _ => None,
+        }
+    };
+    binding["subjects"].as_array()?.iter().map(user).collect()
 }
 
 fn about(place: usize, rule: &Value) -> Option<String> {

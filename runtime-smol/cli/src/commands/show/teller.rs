@@ -8,7 +8,7 @@ use super::lease::{Leases, Seen, are_leases};
 use super::resource::name_of;
 use super::rules;
 use super::sequence::Sequence;
-use super::write::{is_write, written};
+use super::write::{Written, is_write, written};
 use crate::output::changes::{Changes, Look};
 use listwatch::Key;
 use listwatch::file::{
@@ -177,7 +177,11 @@ impl Teller {
         let before = open.as_ref().and_then(|open| open.before.as_deref());
         let mut written = written(call, target.as_ref(), at, before, self.look);
         written.entry.line = line;
+        if call.request.method == "DELETE" && written.entry.is_of_rules() {
+            written.entry.bound = before.and_then(|before| rules::bound(&known::value(before)));
+        }
         written.entry.by.controller = self.controller(call.reconcile);
+        self.note_deleted(call, &written, before, line);
         let answer = written.answer.take();
         let labelled = answer.clone().or_else(|| before.map(known::value));
         written.entry.is_labelled = labelled.is_some_and(|object| self.filter.is_labelled(&object));
@@ -191,7 +195,7 @@ impl Teller {
         if let (Some(uid), false) = (&written.uid, written.entry.failed || !is_write) {
             let by = By { line, ..written.entry.by.clone() };
             // The version of a deletion is not in its answer.
-            let deletion = (call.request.method == "DELETE").then(String::new);
+            let deletion = may_delete(call, written.answer.as_ref()).then(String::new);
             for version in written.entry.version.clone().into_iter().chain(deletion) {
                 self.authors.note(uid.clone(), version, by.clone());
             }
@@ -207,6 +211,21 @@ impl Teller {
             None => {}
         }
         effects.into_iter().for_each(|effect| self.resolve(effect));
+    }
+
+    /// Notes the author of deletions whose answer has no uid, or several.
+    fn note_deleted(&mut self, call: &Call, written: &Written, before: Option<&str>, line: Option<u64>) {
+        if call.request.method != "DELETE" || written.entry.failed {
+            return;
+        }
+        let items = written.answer.as_ref().and_then(|answer| answer["items"].as_array()).into_iter().flatten();
+        let mut uids: Vec<String> = items.map(|item| text(item, "uid")).collect();
+        if written.uid.is_none() {
+            uids.extend(before.map(|before| text(&known::value(before), "uid")));
+        }
+        for uid in uids.into_iter().filter(|uid| !uid.is_empty()) {
+            self.authors.note(uid, String::new(), By { line, ..written.entry.by.clone() });
+        }
     }
 
     /// Tells a write of a reconcile among its writes, and any other request by itself.
@@ -382,9 +401,9 @@ impl Teller {
             ("MODIFIED", None) => entry.message = Some("the state before it is not known".to_owned()),
             _ => {}
         }
-        if let Some(before) = before.as_ref().filter(|_| resource.collection.starts_with("rbac.authorization.k8s.io/"))
-        {
+        if let Some(before) = before.as_ref().filter(|_| entry.is_of_rules()) {
             entry.message = entry.message.or_else(|| rules::told(&entry.changes, before));
+            entry.bound = rules::bound(before).filter(|_| event == "DELETED");
         }
         if event::are_events(&resource.collection) {
             entry.message = Some(event::told(&value));
@@ -515,6 +534,17 @@ fn change_of(Place { at, line }: Place, resource: &RecordedResource, key: &str) 
 /// The name under which the states of a resource are known. Metadata alone are known apart.
 fn name_in(resource: &RecordedResource) -> String {
     if resource.metadata_only { format!("{} (metadata)", resource.collection) } else { resource.collection.clone() }
+}
+
+/// Whether a write may delete its object: as a deletion, or as the change that takes the last finalizer away.
+fn may_delete(call: &Call, answer: Option<&Value>) -> bool {
+    let is_last = |answer: &Value| {
+        let metadata = &answer["metadata"];
+        let is_held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+        let has_grace = metadata["deletionGracePeriodSeconds"].as_u64().is_some_and(|grace| grace > 0);
+        !metadata["deletionTimestamp"].is_null() && !is_held && !has_grace
+    };
+    call.request.method == "DELETE" || answer.is_some_and(is_last)
 }
 
 fn text(object: &Value, field: &str) -> String {

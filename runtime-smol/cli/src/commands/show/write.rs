@@ -90,6 +90,9 @@ fn compared(
     look: Look,
 ) -> (Changes, Changes) {
     let other = answer.or(body).unwrap_or(&Value::Null);
+    // A `Scale` is a view of an object, of which it has few fields.
+    let is_view = |text: &str| other["kind"].is_string() && known::value(text)["kind"] != other["kind"];
+    let known = known.filter(|text| !is_view(text));
     let before = known.map_or_else(|| Value::Object(Map::new()), |text| known::typed(text, other));
     let between = |old: &Value, new: &Value, look| Changes::between(old, new, secret, look);
     let expected = body.and_then(|body| match (&*call.request.method, call.request.content_type.as_deref()) {

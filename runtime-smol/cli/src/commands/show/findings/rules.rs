@@ -19,26 +19,33 @@ struct Changed {
     at: Duration,
     text: String,
     takes: bool,
+    /// The users of a binding that is gone.
+    bound: Option<Vec<String>>,
 }
 
 impl Rules {
     pub(super) fn take(&mut self, entry: &Entry) {
-        let is_rule = entry.collection.as_deref().is_some_and(|name| name.starts_with("rbac.authorization.k8s.io/"));
         let is_news = !entry.failed && matches!(entry.what, Sort::Change | Sort::Write);
-        let (Some(resource), Some(key), true) = (&entry.resource, &entry.key, is_rule && is_news) else { return };
+        let (Some(resource), Some(key), true) = (&entry.resource, &entry.key, entry.is_of_rules() && is_news) else {
+            return;
+        };
         if self.0.len() == MOST {
             self.0.pop_front();
         }
         let text = format!("{} of {resource} {key}: {}", entry.event, details(entry, true));
-        self.0.push_back(Changed { at: entry.at, text, takes: takes(entry) });
+        self.0.push_back(Changed { at: entry.at, text, takes: takes(entry), bound: entry.bound.clone() });
     }
 
     /// The change before a refusal that most probably took the permission: one that names what the refusal does, else the
     /// last that took anything.
     pub(super) fn before(&self, at: Duration, refusal: &str) -> Option<String> {
-        let earlier = || self.0.iter().rev().filter(|change| change.takes && change.at <= at + SLACK);
+        let user = refusal.split_once("User \"").and_then(|(_, rest)| rest.split('"').next());
+        let is_others = |bound: &[String]| user.is_some_and(|user| bound.iter().all(|name| name != user));
+        let may_be = |change: &&Changed| change.takes && !change.bound.as_deref().is_some_and(is_others);
+        let earlier = || self.0.iter().rev().filter(may_be).filter(|change| change.at <= at + SLACK);
         let words = || refusal.split(['"', ' ', ':', '/', '.']).filter(|word| word.len() > 3);
-        let named = |change: &&Changed| words().filter(|word| change.text.contains(*word)).count();
+        let named =
+            |change: &&Changed| (change.bound.is_some(), words().filter(|word| change.text.contains(*word)).count());
         // Of several that name as much, the newest.
         let found = earlier().rev().max_by_key(named)?;
         Some(format!("before it, {} earlier: {}", Roughly(at.saturating_sub(found.at)), found.text))

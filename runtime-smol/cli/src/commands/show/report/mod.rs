@@ -20,9 +20,9 @@ use crate::report::summary::mixed;
 use listwatch::file::Timeline;
 use listwatch::text::{Counted, Printable};
 use listwatch::time::WallTime;
-use page::Page;
-use std::fs::OpenOptions;
-use std::io::{self, BufWriter, Write};
+use page::{HEAD, Page};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 use tally::Tally;
 
@@ -95,8 +95,12 @@ impl<'a> Report<'a> {
         fault.map_or(Ok(()), |fault| Err(fault.into()))
     }
 
-    /// A page that is there already is replaced.
+    /// A page that is there already is replaced; any other file stays, such as the recording.
     fn save(&self, page: &Page<'_>) -> io::Result<()> {
+        if !is_replaceable(&self.options.output) {
+            let message = "the file is there, and is no page; name another one, or delete it";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
@@ -104,5 +108,17 @@ impl<'a> Report<'a> {
         let mut out = BufWriter::new(options.open(&self.options.output)?);
         write!(out, "{page}")?;
         out.flush()
+    }
+}
+
+/// Whether a page may be written there: nothing, a page, or no file of data is there.
+fn is_replaceable(path: &Path) -> bool {
+    let mut head = Vec::new();
+    match File::open(path) {
+        Ok(file) if file.metadata().is_ok_and(|it| it.is_file()) => {
+            let read = file.take(HEAD.len() as u64).read_to_end(&mut head);
+            read.is_ok() && (head.is_empty() || head == HEAD.as_bytes())
+        }
+        _ => true,
     }
 }

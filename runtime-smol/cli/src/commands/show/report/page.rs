@@ -20,6 +20,8 @@ const STREAMS: usize = 60;
 /// The lanes of objects.
 const LANES: usize = 100;
 
+/// How each page begins.
+pub(super) const HEAD: &str = "<!DOCTYPE html>";
 const STYLE: &str = include_str!("style.css");
 
 /// The page of a recording.
@@ -56,7 +58,7 @@ impl Display for Page<'_> {
         let title = Text(self.file);
         write!(
             f,
-            "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+            "{HEAD}<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
              <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body><h1>{title}</h1>"
         )?;

@@ -350,7 +350,7 @@ fn a_refusal_is_not_laid_to_a_binding_of_other_users() {
                 "/api/v1/namespaces/web/configmaps",
                 &Value::Null,
                 status(403, "Forbidden", refusal),
-            )
+            );
         });
         let (found, _) = findings(&log.file(), "");
         let refused = found.into_iter().find(|it| it["kind"] == "refused").unwrap();

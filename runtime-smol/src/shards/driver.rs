@@ -152,6 +152,7 @@ impl<T: Told> Driven<T> {
         if self.term != term {
             self.holder.set_term(now, None);
             self.take_events();
+            self.part.end_term();
             self.holder.set_term(now, term.as_ref().and_then(FencingToken::acquired));
             self.term = term;
             self.take_events();
@@ -210,7 +211,7 @@ impl<T: Told> Driven<T> {
         let Self { holder, table, part, told, term: Some(term), .. } = self else { return };
         let shards = 0..table.space().count();
         let is_left = |shard| holder.state(shard) == ShardState::Away && table.is_idle(shard);
-        let is_wanted = |shard| holder.state(shard) == ShardState::Active || part.has(shard) && !is_left(shard);
+        let is_wanted = |shard| holder.state(shard) == ShardState::Active || part.keeps(shard) && !is_left(shard);
         let wanted = shards.clone().filter(|shard| is_wanted(*shard)).collect();
         if let Some(selection) = part.poll(wanted, told.selected()) {
             told.select(&selection);

@@ -477,3 +477,51 @@ fn a_reconcile_of_a_deleted_object_is_told_of_the_deletion_of_its_write() {
     });
     assert_eq!(told, ["0", "0"]);
 }
+
+#[test]
+fn a_controller_works_on_the_informer_of_one_that_has_ended_once_it_has_its_objects() {
+    let late = |sent: &Sent<'_>| match (sent.is_write(), &*sent.resource) {
+        (false, PAGES) => Passage::Late(Duration::from_secs(2)),
+        (true, LEASES) if sent.key.starts_with("web/two") => Passage::Late(Duration::from_secs(3)),
+        _ => Passage::Open,
+    };
+    let it = Stage::of(SimulatedCluster::new().on_request(late), 30, Sharding::by_uid);
+    for page in it.cluster.list(PAGES).unwrap() {
+        let (page, kinds) = (&page["metadata"], json!({ "apiVersion": "example.com/v1", "kind": "Page" }));
+        let mut owner = json!({ "name": page["name"], "uid": page["uid"], "controller": true });
+        owner.as_object_mut().unwrap().extend(kinds.as_object().unwrap().clone());
+        let metadata = json!({ "namespace": page["namespace"], "name": page["name"], "ownerReferences": [owner] });
+        it.cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).unwrap();
+    }
+    let (informers, executor) = (Informers::new(it.world.clone()), Executor::new());
+    let pages = informers.informer_of::<Value>(Resource::named(PAGES).unwrap()).with_kind("Page");
+    let maps = informers.informer_of::<Value>(Resource::named(MAPS).unwrap()).with_kind("ConfigMap");
+    let start = |name: &'static str, number| {
+        let sharding = Sharding::by_uid(name).namespace("web");
+        let controller = Controller::new(name, &informers).reconciles(&pages).owns(&maps).shards(sharding);
+        let (pages, log) = (pages.clone(), Arc::clone(&it.log));
+        let running = controller.calls(async move |_cx, key| {
+            let _at = At::begin(&log, number, &key);
+            if pages.get(&key).is_none() {
+                log.lock().unwrap().absent.push(key.to_string());
+            }
+            Ok(Outcome::Done)
+        });
+        executor.spawn(running.future())
+    };
+    run(it.clock(), &executor, async {
+        let one = start("one", 1);
+        // Its list is under way.
+        it.pass(4).await;
+        drop(one);
+        it.clock().sleep(Duration::from_millis(1)).await;
+        let two = start("two", 2);
+        for round in 0..40 {
+            it.touch_maps(round);
+            it.clock().sleep(Duration::from_millis(500)).await;
+        }
+        assert!(!two.is_finished(), "{:?}", two.await);
+        it.is_sound();
+        assert!(it.reconciles().get(&2) > Some(&30));
+    });
+}

@@ -81,7 +81,7 @@ impl Part {
 
     fn selection(&mut self, shards: BTreeSet<u16>, is_narrower: bool) -> Selection {
         self.number += 1;
-        let (is_asked, by) = (self.kept == Kept::Asked, Arc::clone(&self.by));
+        let (is_asked, by) = (self.kept == Kept::Asked, Arc::downgrade(&self.by));
         Selection { number: self.number, space: self.space, shards, is_asked, is_narrower, by }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct ShardDriver {
 
 /// What a driver tells its controller.
 pub(crate) trait Told: Send {
-    /// All keys of these shards are to be reconciled.
+    /// All keys of these shards are to be reconciled. They ascend.
     fn gained(&self, shards: Vec<u16>);
 
     /// The cache of the own kind is to have these objects alone.

@@ -1,16 +1,19 @@
 //! Replicas that divide objects among them, on a simulated cluster.
 
 use core::time::Duration;
+use listwatch::api::{Api, ApiCall};
 use listwatch::controller::{Controller, ControllerHandle, Outcome, RunError};
 use listwatch::shards::Sharding;
 use listwatch::testing::{Passage, Sent, SimulatedCluster};
-use listwatch::{Clock, Executor, InformerHandle, Informers, Key, World, run};
+use listwatch::{Clock, Executor, InformerHandle, Informers, Key, Resource, World, run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PAGES: &str = "example.com/v1/pages";
 const MAPS: &str = "v1/configmaps";
+const LEASES: &str = "coordination.k8s.io/v1/leases";
 
 /// What the replicas do.
 #[derive(Default)]
@@ -248,10 +251,10 @@ fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_and_a
         it.settled().await;
         it.pass(30).await;
         it.shares(6, 2_000).await;
-        let leases = it.cluster.list("coordination.k8s.io/v1/leases").unwrap();
+        let leases = it.cluster.list(LEASES).unwrap();
         it.pass(60).await;
         assert!(leases.len() <= 6, "{leases:#?}");
-        assert_eq!(it.cluster.list("coordination.k8s.io/v1/leases").unwrap().len(), 3, "the map, and two members");
+        assert_eq!(it.cluster.list(LEASES).unwrap().len(), 3, "the map, and two members");
     });
 }
 
@@ -334,8 +337,7 @@ fn a_server_that_selects_shards_sends_each_replica_its_part() {
             let before = it.received();
             it.change_all(1);
             it.settled().await;
-            let received = it.received().iter().zip(before).map(|(now, before)| now - before).collect::<Vec<_>>();
-            received
+            it.received().iter().zip(before).map(|(now, before)| now - before).collect::<Vec<_>>()
         })
     });
     println!("bytes of 300 changes: {all:?}; of parts: {parts:?}");
@@ -378,7 +380,7 @@ fn a_whole_cache_has_all_objects() {
 fn two_controllers_do_not_divide_the_objects_of_one_informer() {
     let it = Stage::new(0, Sharding::by_uid);
     let informers = Informers::new(it.world);
-    let pages = informers.informer_of::<Value>(listwatch::Resource::named(PAGES).unwrap()).with_kind("Page");
+    let pages = informers.informer_of::<Value>(Resource::named(PAGES).unwrap()).with_kind("Page");
     let [_first, second] = ["one", "two"].map(|name| {
         let sharding = Sharding::by_uid(name).namespace("web");
         let controller = Controller::new(name, &informers).reconciles(&pages).shards(sharding);
@@ -408,4 +410,118 @@ fn a_controller_has_no_election_beside_shards() {
     let controller = controller.reconciles(&pages).lead_by(election).shards(Sharding::by_uid("pages").namespace("web"));
     let ended = controller.run(async |_cx, _key| Ok(Outcome::Done));
     assert_eq!(ended, Err(RunError::Config("a controller has shards or an election, not both".to_owned())));
+}
+
+/// Deletes a page whose reconcile then makes its map. The watch of maps is silent while the flag says so. Returns how many late
+/// writes each reconcile without a page was told of.
+fn after_a_deletion(then: impl AsyncFnOnce(&Stage, &AtomicBool)) -> Vec<String> {
+    let is_silent = Arc::new(AtomicBool::new(false));
+    let silent = Arc::clone(&is_silent);
+    let cluster = SimulatedCluster::new().on_request(move |sent| {
+        let is_watch = sent.resource == MAPS && sent.method == "WATCH";
+        if is_watch && silent.load(Ordering::Relaxed) { Passage::Never } else { Passage::Open }
+    });
+    let (it, told, executor) =
+        (Stage::of(cluster, 1, Sharding::by_uid), Arc::new(Mutex::new(Vec::new())), Executor::new());
+    let controller = Controller::new("pages", it.world.clone());
+    let pages = controller.informer_of::<Value>(PAGES).with_kind("Page");
+    let maps = controller.informer_of::<Value>(MAPS).with_kind("ConfigMap");
+    let sharding = Sharding::by_uid("pages").namespace("web");
+    let controller = controller.reconciles(&pages).owns(&maps).shards(sharding).await_writes(Duration::from_secs(100));
+    let noted = Arc::clone(&told);
+    let running = controller.calls(async move |cx, key| {
+        if pages.get(&key).is_none() {
+            let late = cx.timed_out_writes().len().to_string();
+            let is_first = {
+                noted.lock().unwrap().push(late);
+                noted.lock().unwrap().len() == 1
+            };
+            if is_first {
+                cx.write(&maps, map_of(&key)).await?;
+            }
+        }
+        Ok(Outcome::Done)
+    });
+    run(it.clock(), &executor, async {
+        let _running = executor.spawn(running.future());
+        it.pass(30).await;
+        is_silent.store(true, Ordering::Relaxed);
+        it.cluster.disconnect();
+        it.pass(5).await;
+        it.cluster.delete(PAGES, "team-0/page-0").unwrap();
+        it.pass(5).await;
+        then(&it, &is_silent).await;
+    });
+    core::mem::take(&mut *told.lock().unwrap())
+}
+
+fn map_of(key: &Key) -> ApiCall<Value> {
+    Api::new(&Resource::new("/api/v1/configmaps").in_namespace(key.namespace().unwrap()))
+        .create(&json!({ "metadata": { "name": key.name() } }))
+}
+
+#[test]
+fn a_reconcile_of_a_deleted_object_is_told_of_its_late_writes() {
+    let told = after_a_deletion(async |it, _| it.pass(250).await);
+    assert_eq!(told[..3], ["0", "1", "1"], "{told:?}");
+}
+
+#[test]
+fn a_reconcile_of_a_deleted_object_is_told_of_the_deletion_of_its_write() {
+    let told = after_a_deletion(async |it, is_silent| {
+        it.cluster.delete(MAPS, "team-0/page-0").unwrap();
+        it.cluster.compact();
+        is_silent.store(false, Ordering::Relaxed);
+        // The silent watch is given up after a minute.
+        it.pass(80).await;
+    });
+    assert_eq!(told, ["0", "0"]);
+}
+
+#[test]
+fn a_controller_works_on_the_informer_of_one_that_has_ended_once_it_has_its_objects() {
+    let late = |sent: &Sent<'_>| match (sent.is_write(), &*sent.resource) {
+        (false, PAGES) => Passage::Late(Duration::from_secs(2)),
+        (true, LEASES) if sent.key.starts_with("web/two") => Passage::Late(Duration::from_secs(3)),
+        _ => Passage::Open,
+    };
+    let it = Stage::of(SimulatedCluster::new().on_request(late), 30, Sharding::by_uid);
+    for page in it.cluster.list(PAGES).unwrap() {
+        let (page, kinds) = (&page["metadata"], json!({ "apiVersion": "example.com/v1", "kind": "Page" }));
+        let mut owner = json!({ "name": page["name"], "uid": page["uid"], "controller": true });
+        owner.as_object_mut().unwrap().extend(kinds.as_object().unwrap().clone());
+        let metadata = json!({ "namespace": page["namespace"], "name": page["name"], "ownerReferences": [owner] });
+        it.cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).unwrap();
+    }
+    let (informers, executor) = (Informers::new(it.world.clone()), Executor::new());
+    let pages = informers.informer_of::<Value>(Resource::named(PAGES).unwrap()).with_kind("Page");
+    let maps = informers.informer_of::<Value>(Resource::named(MAPS).unwrap()).with_kind("ConfigMap");
+    let start = |name: &'static str, number| {
+        let sharding = Sharding::by_uid(name).namespace("web");
+        let controller = Controller::new(name, &informers).reconciles(&pages).owns(&maps).shards(sharding);
+        let (pages, log) = (pages.clone(), Arc::clone(&it.log));
+        let running = controller.calls(async move |_cx, key| {
+            let _at = At::begin(&log, number, &key);
+            if pages.get(&key).is_none() {
+                log.lock().unwrap().absent.push(key.to_string());
+            }
+            Ok(Outcome::Done)
+        });
+        executor.spawn(running.future())
+    };
+    run(it.clock(), &executor, async {
+        let one = start("one", 1);
+        // Its list is under way.
+        it.pass(4).await;
+        drop(one);
+        it.clock().sleep(Duration::from_millis(1)).await;
+        let two = start("two", 2);
+        for round in 0..40 {
+            it.touch_maps(round);
+            it.clock().sleep(Duration::from_millis(500)).await;
+        }
+        assert!(!two.is_finished(), "{:?}", two.await);
+        it.is_sound();
+        assert!(it.reconciles().get(&2) > Some(&30));
+    });
 }

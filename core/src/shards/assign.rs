@@ -1,8 +1,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Who gets each shard: each of `members` as many as the others, or one more. `held` is the member that holds a shard now, if
-/// one does. Few shards move: a member keeps what it holds, up to its part.
+/// The next holder of each shard: each of `members` gets as many as the others, or one more. `held` is the member that holds
+/// a shard now, if one does. Few shards move: a member keeps its own, up to its part.
 pub(super) fn assign(held: &[Option<usize>], members: usize) -> Vec<usize> {
     if members == 0 {
         return Vec::new();

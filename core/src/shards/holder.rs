@@ -388,7 +388,7 @@ impl ShardHolder {
         Some(Holder { member: self.config.member.as_str().into(), term: self.term? })
     }
 
-    /// Who holds a shard, by a map of the same shards.
+    /// The holder of a shard, by a map of the same shards.
     fn holder(&self, place: usize) -> Option<&Holder> {
         self.map().filter(|map| map.space == self.config.space)?.holders.get(place)?.as_ref()
     }

@@ -23,7 +23,7 @@ pub(super) struct Holder {
     pub(super) term: WallTime,
 }
 
-/// Who holds each shard.
+/// The holder of each shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShardMap {
     pub(super) space: ShardSpace,

@@ -170,8 +170,9 @@ impl Context {
         Ok((call, response))
     }
 
-    pub(super) fn gate(&self) -> Option<&PlaceGate> {
-        self.0.gate.as_ref()
+    /// The key's shard, if there are shards.
+    pub(super) fn shard(&self) -> Option<u16> {
+        self.0.gate.as_ref().map(PlaceGate::shard)
     }
 
     pub(super) fn state(&self) -> &ControllerState {
@@ -367,7 +368,9 @@ impl Context {
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.
     pub(super) fn take_writes(&self) -> Vec<Expected> {
-        self.0.writes.lock().end()
+        let mut writes = self.0.writes.lock().end();
+        writes.iter_mut().for_each(|expected| expected.shard = self.shard());
+        writes
     }
 }
 

@@ -69,14 +69,14 @@ use std::thread;
 /// programs in this pod.
 ///
 /// For the contexts of a kubeconfig, call [`put`](Self::put) before `run` for each. For the namespaces with a label, the
-/// home controller follows Namespaces, each member has a clone of the home world, and its controller takes its
-/// `name` as the namespace of its informers.
+/// home controller follows Namespaces. Each member then has a clone of the home world, and its `name` is the namespace of
+/// its informers.
 ///
 /// # What a fleet promises
 ///
 /// - Members share nothing but threads: each has its informers, its queue and its back-offs. A cluster that hangs, refuses
-///   or floods delays no other one, except by the processor time of what it sends.
-/// - If a member's controller ends, it is [reported](super::Report::MemberEnded) by the home controller, and made anew
+///   or floods delays no other one, except by the processor time of its answers.
+/// - If a member's controller ends, it is [reported](super::Report::MemberEnded) by the home controller. It is made anew
 ///   after 1 s, then 2 s, up to 4 minutes.
 /// - A member that is removed, or changed, finishes its reconciles first, as
 ///   [`Reconciler::drain`](super::Reconciler::drain) says. A name never has two controllers at a time.
@@ -90,7 +90,7 @@ pub struct Fleet(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Who waits for a change of the state.
+    /// Woken at each change of the state.
     waiting: Arc<Waiting>,
 }
 
@@ -143,8 +143,8 @@ impl Fleet {
     }
 
     /// Adds the member `name`, or gives it another world. `world` is called if the member is new, or if `version` is not
-    /// that of its last call. Such a version is the text that the world is made of. Returns whether it was called, which
-    /// is false too when the fleet has ended.
+    /// that of its last call. Such a version is the text that the world is made of. Returns whether the member has a new
+    /// world. It has none once the fleet has ended.
     ///
     /// # Errors
     /// That of `world`. The member is then as it was.

@@ -5,6 +5,7 @@
 //! is stale: the key is told of it, and waits for it no more.
 
 use super::context::Context;
+use super::sharded::Sharded;
 use super::state::ControllerState;
 use super::writes::Expected;
 use core::time::Duration;
@@ -29,8 +30,8 @@ impl ControllerState {
             cx.take_writes().into_iter().partition(|expected| expected.waits == MOST_WAITS);
         writes.iter_mut().for_each(|expected| expected.waits += 1);
         self.on_stale(cx, stale);
-        if let (Some(shards), Some(gate)) = (self.shards.as_ref().filter(|_| outcome != Outcome::Done), cx.gate()) {
-            shards.keep(self.own.upgrade().as_deref(), cx.key(), gate);
+        if let (Some(shards), Some(shard)) = (self.shards.as_ref().filter(|_| outcome != Outcome::Done), cx.shard()) {
+            shards.keep(self.own.upgrade().as_deref(), cx.key(), shard);
         }
         let ended = job.finish(outcome, writes.clone());
         if let Ended::Held { hold, until } = ended {
@@ -72,6 +73,8 @@ impl ControllerState {
     async fn follow_one(&self, key: &Key, hold: Option<HoldId>, number: usize, until: Instant, expected: &Expected) {
         let shown = self.by(Some(until), expected.shown()).await;
         if shown == Some(false) {
+            let learn = |shards: &Sharded| shards.learn_shard(self.own.upgrade().as_deref(), key, expected.shard);
+            self.shards.iter().for_each(learn);
             self.add(key.clone(), Priority::default(), deletion(&expected.write));
         }
         match hold {

@@ -31,7 +31,8 @@ impl Told for Hearer {
         let all = Arc::clone(&state);
         state.spawn_detached(async move {
             let (Some(own), Some(sharded)) = (all.own.upgrade(), &all.shards) else { return };
-            let is_gained = |key: &Key| sharded.shard_of(Some(&own), key).is_some_and(|shard| shards.contains(&shard));
+            let is_gained =
+                |key: &Key| sharded.shard_of(Some(&own), key).is_some_and(|shard| shards.binary_search(&shard).is_ok());
             let keys = own.keys().into_iter().filter(is_gained).collect();
             let cause = Cause { source: "shards".into(), kind: CauseKind::Resync, object: None, version: None };
             all.add_all(keys, cause).await;

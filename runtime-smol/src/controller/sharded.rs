@@ -55,11 +55,12 @@ impl Sharded {
 
     /// Learns the shard of a key from the uid of its object, which may be gone, or known by a child alone.
     pub(super) fn learn(&self, own: &OwnKind, key: &Key, uid: Option<&Uid>) {
-        let Some(uid) = uid.filter(|_| self.table.space().by() == ShardBy::Uid) else { return };
-        let shard = self.table.space().of_uid(uid);
-        if self.table.is_held(shard) && own.uid_of(key).is_none() {
-            self.absent.lock().insert(key.clone(), shard);
-        }
+        self.learn_shard(Some(own), key, uid.map(|uid| self.table.space().of_uid(uid)));
+    }
+
+    /// Learns the shard of a key that is to be added.
+    pub(super) fn learn_shard(&self, own: Option<&OwnKind>, key: &Key, shard: Option<u16>) {
+        shard.filter(|shard| self.table.is_held(*shard)).into_iter().for_each(|shard| self.keep(own, key, shard));
     }
 
     /// Learns from an object whose owner is of the own kind.
@@ -73,17 +74,17 @@ impl Sharded {
         self.shard_of(own, key).is_some_and(|shard| self.table.is_held(shard))
     }
 
-    /// Begins work on a key, unless it is another replica's.
-    pub(super) fn enter(&self, own: Option<&OwnKind>, key: &Key) -> Option<Place> {
-        let shard = self.shard_of(own, key);
+    /// Begins work on a key, unless it is another replica's. `last` is the shard of its last reconcile, if that wrote.
+    pub(super) fn enter(&self, own: Option<&OwnKind>, key: &Key, last: Option<u16>) -> Option<Place> {
+        let shard = self.shard_of(own, key).or(last);
         self.absent.lock().remove(key);
         shard.and_then(|shard| self.table.enter(shard)).map(Place)
     }
 
     /// A key is to be reconciled again.
-    pub(super) fn keep(&self, own: Option<&OwnKind>, key: &Key, gate: &PlaceGate) {
+    pub(super) fn keep(&self, own: Option<&OwnKind>, key: &Key, shard: u16) {
         if self.table.space().by() == ShardBy::Uid && own.is_some_and(|own| own.uid_of(key).is_none()) {
-            self.absent.lock().insert(key.clone(), gate.0.shard());
+            self.absent.lock().insert(key.clone(), shard);
         }
     }
 
@@ -112,6 +113,10 @@ impl Place {
 impl PlaceGate {
     pub(super) fn gate(&self) -> Arc<dyn Gate> {
         Arc::clone(&self.0) as _
+    }
+
+    pub(super) fn shard(&self) -> u16 {
+        self.0.shard()
     }
 
     /// Work beside the reconcile.

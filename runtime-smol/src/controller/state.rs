@@ -87,13 +87,14 @@ impl ControllerState {
         if is_ours { self.machine.add(key, priority, cause) != Added::Closed } else { self.has_not_ended() }
     }
 
-    /// Begins work on a key, with its place among the shards, if there are some.
+    /// Begins work on a key that has late writes, with its place among the shards, if there are some.
     ///
     /// # Errors
     /// It is another replica's.
-    pub(super) fn enter(&self, key: &Key) -> Result<Option<Place>, NotOurs> {
+    pub(super) fn enter(&self, key: &Key, late: &[Expected]) -> Result<Option<Place>, NotOurs> {
         let Some(shards) = &self.shards else { return Ok(None) };
-        shards.enter(self.own.upgrade().as_deref(), key).map(Some).ok_or(NotOurs)
+        let last = late.first().and_then(|expected| expected.shard);
+        shards.enter(self.own.upgrade().as_deref(), key, last).map(Some).ok_or(NotOurs)
     }
 
     /// Reconciles all keys of the own kind soon, because it is not known to which keys an event leads.

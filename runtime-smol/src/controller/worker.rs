@@ -85,14 +85,15 @@ impl Worker<'_> {
             job.finish(INTERRUPTED, Vec::new());
             return;
         };
-        let Ok(place) = self.state.enter(job.key()) else {
+        let late = job.late_writes();
+        let Ok(place) = self.state.enter(job.key(), &late) else {
             job.finish(Outcome::Done, Vec::new());
             return;
         };
         let (clock, key) = (&self.state.clock, job.key().clone());
         let begun = clock.now();
         let causes = job.causes().into_iter().map(|(cause, at)| (cause, begun.saturating_since(at))).collect();
-        let (late, stale) = (job.late_writes(), self.state.awaiting.stale(&key));
+        let stale = self.state.awaiting.stale(&key);
         for expected in &late {
             self.state.report(&Report::WriteTimedOut { key: job.key(), written: &expected.write.object });
         }

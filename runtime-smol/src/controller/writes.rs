@@ -262,6 +262,8 @@ pub(super) struct Expected {
     version: Option<Version>,
     /// How many times its key has waited for it.
     pub(super) waits: u32,
+    /// The shard of its key, if there are shards.
+    pub(super) shard: Option<u16>,
     /// The informer of the store.
     informer: Weak<dyn Any + Send + Sync>,
     show: Arc<dyn Fn(&Self) -> Shown + Send + Sync>,
@@ -286,7 +288,7 @@ impl Expected {
             let shown = shown(store.clone(), expected.write.clone(), expected.version.clone());
             Box::pin(async move { shown.await || !is_whole }) as Shown
         });
-        Self { write, uid, version, waits: 0, informer: kind.identity(), show }
+        Self { write, uid, version, waits: 0, shard: None, informer: kind.identity(), show }
     }
 
     /// Waits until the store shows it.

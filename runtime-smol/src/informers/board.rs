@@ -171,10 +171,10 @@ impl Board {
         self.state.lock().selected.take()
     }
 
-    /// The cache has the objects of the selection of this number.
+    /// The cache has the objects of this selection.
     #[cfg(feature = "shards")]
-    pub(super) fn note_selected(&self, number: u64) {
-        self.state.lock().selected.has = number;
+    pub(super) fn note_selected(&self, selection: &Selection) {
+        self.state.lock().selected.note(selection);
     }
 
     /// The numbers of the selection, and of the last one whose objects the cache has.

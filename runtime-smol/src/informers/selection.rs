@@ -5,7 +5,7 @@ use listwatch_core::object::Uid;
 use listwatch_core::shards::ShardSpace;
 use listwatch_core::{Resource, informer};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 /// The shards whose objects an informer keeps.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub(crate) struct Selection {
     pub(crate) is_asked: bool,
     /// The cache has all these objects, and others.
     pub(crate) is_narrower: bool,
-    /// Who selects: woken once the cache has these objects, and no others.
-    pub(crate) by: Arc<Waiting>,
+    /// The part of the controller that selects. It is woken once the cache has these objects, and no others.
+    pub(crate) by: Weak<Waiting>,
 }
 
 /// A query with a longer selector may be too long for a proxy.
@@ -45,14 +45,14 @@ impl Selection {
 /// What an informer keeps.
 #[derive(Debug, Default)]
 pub(super) struct Selected {
-    /// Who alone may select, while it lives.
+    /// No other one may select while it lives.
     by: Weak<Waiting>,
     /// All objects without one.
     selection: Option<Selection>,
     /// The number of the last one that the stream has taken.
     taken: u64,
     /// The number of the last one whose objects the cache has.
-    pub(super) has: u64,
+    has: u64,
 }
 
 impl Selected {
@@ -60,13 +60,20 @@ impl Selected {
     pub(super) fn select(&mut self, selection: &Selection) -> bool {
         let is_free = self.by.strong_count() == 0;
         if is_free {
-            (self.by, self.taken, self.has) = (Arc::downgrade(&selection.by), 0, 0);
+            (self.by, self.taken, self.has) = (Weak::clone(&selection.by), 0, 0);
         }
-        let may = self.by.as_ptr() == Arc::as_ptr(&selection.by);
+        let may = self.by.ptr_eq(&selection.by);
         if may {
             self.selection = Some(selection.clone());
         }
         may
+    }
+
+    /// The cache has the objects of this selection. One of a controller that has ended counts for nothing.
+    pub(super) fn note(&mut self, selection: &Selection) {
+        if self.by.ptr_eq(&selection.by) {
+            self.has = selection.number;
+        }
     }
 
     /// The numbers of the selection, and of the last one whose objects the cache has.

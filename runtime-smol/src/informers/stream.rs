@@ -288,7 +288,7 @@ impl Shared {
         let (lists, objects) = (informer.lists(), selection.of(self.board.name().resource()));
         if selection.is_narrower {
             informer.narrow(now, objects);
-            self.board.note_selected(selection.number);
+            self.board.note_selected(&selection);
         } else {
             informer.select(now, objects);
             *self.selecting.lock() = Some((selection, lists));
@@ -303,8 +303,8 @@ impl Shared {
         let is_read = |(_, lists): &mut (Selection, u32)| *lists != informer.lists() && informer.is_drained();
         let read = self.selecting.lock().take_if(is_read);
         if let Some((selection, _)) = read {
-            self.board.note_selected(selection.number);
-            selection.by.wake_by_ref();
+            self.board.note_selected(&selection);
+            selection.by.upgrade().into_iter().for_each(Wake::wake);
         }
     }
 

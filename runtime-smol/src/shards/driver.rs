@@ -36,7 +36,7 @@ pub(crate) struct ShardDriver {
 
 /// What a driver tells its controller.
 pub(crate) trait Told: Send {
-    /// All keys of these shards are to be reconciled.
+    /// All keys of these shards are to be reconciled. They ascend.
     fn gained(&self, shards: Vec<u16>);
 
     /// The cache of the own kind is to have these objects alone.
@@ -74,15 +74,18 @@ impl ShardDriver {
     /// Follows the map from the first term of the member on.
     pub(crate) async fn run(self, leadership: Leadership, told: impl Told) {
         leadership.leads_or_ends().await;
+        let mut calls = Calls::new(self.world.renewing_client(), self.world.clock());
+        let mut driven = self.driven(leadership, told);
+        poll_fn(|cx| calls.poll(&mut driven, cx)).await;
+    }
+
+    fn driven<T>(self, leadership: Leadership, told: T) -> Driven<T> {
         let Self { holder, table, world, namespace, group, drain, part } = self;
         let leases = Resource::new("/apis/coordination.k8s.io/v1/leases").in_namespace(&namespace);
         let leases = leases.with_label_selector(&format!("{GROUP_LABEL}={group}"));
-        let mut calls = Calls::new(world.renewing_client(), world.clock());
         let waits = [leadership.waiting().join(), table.waiting().join()];
         let watch = Box::new(events_of(&world, leases));
-        let mut driven =
-            Driven { holder, table, leadership, watch, drain, part, term: None, shown: Vec::new(), waits, told };
-        poll_fn(|cx| calls.poll(&mut driven, cx)).await;
+        Driven { holder, table, leadership, watch, drain, part, term: None, shown: Vec::new(), waits, told }
     }
 }
 
@@ -107,14 +110,14 @@ impl<T: Told> Caller for Driven<T> {
         self.waits.iter().for_each(|wait| wait.set(cx.waker()));
         self.follow_term();
         self.poll_watch(cx);
-        self.end_drains();
     }
 
     fn poll_call(&mut self) -> Option<CallAction> {
+        let (now, wall) = (self.now(), self.leadership.clock().wall());
         // No write gives away a shard of which the table has not heard.
-        self.take_events();
-        let clock = self.leadership.clock();
-        self.holder.poll_action(clock.now(), clock.wall())
+        self.holder.handle_timeout(now);
+        self.end_drains(now);
+        self.holder.poll_action(now, wall)
     }
 
     fn handle_answer(&mut self, id: RequestId, answer: Result<ApiResponse, Unanswered>) {
@@ -134,11 +137,8 @@ impl<T: Told> Caller for Driven<T> {
         earliest(self.holder.poll_timeout(), self.table.drained_by())
     }
 
-    fn handle_timeout(&mut self) {
-        let now = self.now();
-        self.holder.handle_timeout(now);
-        self.end_drains();
-    }
+    /// The next turn polls for a call, which lets time pass.
+    fn handle_timeout(&mut self) {}
 }
 
 impl<T: Told> Driven<T> {
@@ -152,6 +152,7 @@ impl<T: Told> Driven<T> {
         if self.term != term {
             self.holder.set_term(now, None);
             self.take_events();
+            self.part.end_term();
             self.holder.set_term(now, term.as_ref().and_then(FencingToken::acquired));
             self.term = term;
             self.take_events();
@@ -178,9 +179,8 @@ impl<T: Told> Driven<T> {
     }
 
     /// Says which shards are drained.
-    fn end_drains(&mut self) {
+    fn end_drains(&mut self, now: Instant) {
         self.take_events();
-        let now = self.now();
         for shard in 0..self.table.space().count() {
             if self.holder.state(shard) == ShardState::Draining && self.table.end_drain(shard, now) {
                 self.holder.handle_drained(now, shard);
@@ -210,7 +210,7 @@ impl<T: Told> Driven<T> {
         let Self { holder, table, part, told, term: Some(term), .. } = self else { return };
         let shards = 0..table.space().count();
         let is_left = |shard| holder.state(shard) == ShardState::Away && table.is_idle(shard);
-        let is_wanted = |shard| holder.state(shard) == ShardState::Active || part.has(shard) && !is_left(shard);
+        let is_wanted = |shard| holder.state(shard) == ShardState::Active || part.keeps(shard) && !is_left(shard);
         let wanted = shards.clone().filter(|shard| is_wanted(*shard)).collect();
         if let Some(selection) = part.poll(wanted, told.selected()) {
             told.select(&selection);
@@ -231,5 +231,59 @@ impl<T: Told> Driven<T> {
             self.told.report(&ShardReport::Holds { shards: &held, of, members });
             self.shown = held;
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::shards::Sharding;
+    use crate::testing::SimulatedCluster;
+    use listwatch_core::api::{ApiRequest, Method};
+    use serde_json::json;
+
+    /// A controller that needs to know nothing.
+    struct Deaf;
+
+    impl Told for Deaf {
+        fn gained(&self, _: Vec<u16>) {}
+
+        fn select(&self, _: &Selection) {}
+
+        fn selected(&self) -> u64 {
+            0
+        }
+
+        fn report(&self, _: &ShardReport<'_>) {}
+    }
+
+    fn asked(driven: &mut Driven<Deaf>) -> Option<(RequestId, ApiRequest)> {
+        let Some(CallAction::Open { id, request }) = driven.poll_call() else { return None };
+        Some((id, request))
+    }
+
+    #[test]
+    fn shards_without_work_are_given_away_at_once_whatever_tells_of_their_next_holder() {
+        let world = World::from(SimulatedCluster::new());
+        let sharding = Sharding::by_uid("pages").namespace("web").identity("one");
+        let (candidate, driver) = sharding.join(&world, Duration::from_secs(5)).unwrap();
+        let mut driven = driver.driven(candidate.leadership(), Deaf);
+        let (now, wall) = (driven.now(), world.clock().wall());
+        driven.holder.handle_synced(now);
+        driven.holder.set_term(now, Some(wall));
+        let (id, request) = asked(&mut driven).unwrap();
+        assert_eq!(request.method, Method::Post);
+        let mut map: Value = serde_json::from_slice(&request.body).unwrap();
+        map["metadata"]["resourceVersion"] = json!("7");
+        driven.handle_answer(id, Ok(ApiResponse::new(201, map.to_string())));
+        assert!(asked(&mut driven).is_none());
+
+        let spec = json!({
+            "holderIdentity": "two", "leaseDurationSeconds": 15, "acquireTime": wall.to_string(),
+            "renewTime": wall.to_string(), "leaseTransitions": 0,
+        });
+        let other = json!({ "metadata": { "name": "pages-two", "resourceVersion": "8" }, "spec": spec });
+        driven.holder.handle_lease(now, "pages-two", Some(other));
+        assert_eq!(asked(&mut driven).map(|(_, request)| request.method), Some(Method::Put));
     }
 }

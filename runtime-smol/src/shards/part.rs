@@ -22,16 +22,19 @@ pub(super) struct Part {
     kept: Kept,
     /// That of the last selection.
     number: u64,
-    /// The shards of which it has all objects.
+    /// The shards of the last selection.
+    selected: BTreeSet<u16>,
+    /// Those of them of which it has all objects, and that were wanted without a break since.
     has: BTreeSet<u16>,
-    /// The shards whose objects are listed.
+    /// Those of them that are listed, and that were wanted without a break since.
     lists: Option<BTreeSet<u16>>,
     by: Arc<Waiting>,
 }
 
 impl Part {
     pub(super) fn new(space: ShardSpace, kept: Kept, by: Arc<Waiting>) -> Self {
-        Self { space, kept, number: 0, has: BTreeSet::new(), lists: None, by }
+        let [selected, has] = [BTreeSet::new(), BTreeSet::new()];
+        Self { space, kept, number: 0, selected, has, lists: None, by }
     }
 
     /// The first selection, which has no object; `None` if all are kept.
@@ -39,29 +42,46 @@ impl Part {
         (self.kept != Kept::All).then(|| self.selection(BTreeSet::new(), true))
     }
 
-    /// Whether the cache has all objects of a shard.
+    /// Whether the cache has all objects of a shard, as its last holder left them.
     pub(super) fn has(&self, shard: u16) -> bool {
         self.kept == Kept::All || self.has.contains(&shard)
+    }
+
+    /// Whether the cache keeps objects of a shard.
+    pub(super) fn keeps(&self, shard: u16) -> bool {
+        self.kept == Kept::All || self.selected.contains(&shard)
+    }
+
+    /// A term has ended. Others may have worked on each shard since.
+    pub(super) fn end_term(&mut self) {
+        self.retain(&BTreeSet::new());
     }
 
     /// The next selection, if the cache has other shards than those that are wanted. `selected` is the number of the last one
     /// that the cache has. One list ends before the next one begins, however many shards come meanwhile.
     pub(super) fn poll(&mut self, wanted: BTreeSet<u16>, selected: u64) -> Option<Selection> {
+        self.retain(&wanted);
         if let Some(listed) = self.lists.take_if(|_| selected >= self.number) {
             self.has = listed;
         }
-        if self.kept == Kept::All || self.lists.is_some() || wanted == self.has {
+        let is_narrower = wanted == self.has;
+        if self.kept == Kept::All || self.lists.is_some() || is_narrower && wanted == self.selected {
             return None;
         }
-        let is_narrower = wanted.is_subset(&self.has);
-        self.has.retain(|shard| wanted.contains(shard));
         self.lists = (!is_narrower).then(|| wanted.clone());
+        self.selected.clone_from(&wanted);
         Some(self.selection(wanted, is_narrower))
+    }
+
+    /// A shard that is wanted again later is listed again. Another replica may have worked on it meanwhile.
+    fn retain(&mut self, wanted: &BTreeSet<u16>) {
+        let known = [Some(&mut self.has), self.lists.as_mut()];
+        known.into_iter().flatten().for_each(|shards| shards.retain(|shard| wanted.contains(shard)));
     }
 
     fn selection(&mut self, shards: BTreeSet<u16>, is_narrower: bool) -> Selection {
         self.number += 1;
-        let (is_asked, by) = (self.kept == Kept::Asked, Arc::clone(&self.by));
+        let (is_asked, by) = (self.kept == Kept::Asked, Arc::downgrade(&self.by));
         Selection { number: self.number, space: self.space, shards, is_asked, is_narrower, by }
     }
 }
@@ -106,5 +126,51 @@ mod tests {
         let selection = part.poll([2].into(), 1).unwrap();
         assert_eq!((selection.shards, selection.is_narrower, has(&part)), ([2].into(), true, vec![2]));
         assert!(part.poll([2].into(), 1).is_none());
+    }
+
+    #[test]
+    fn a_shard_that_goes_and_comes_back_during_a_list_is_listed_again() {
+        let mut part = part(Kept::Part);
+        part.poll([1, 2].into(), 0);
+        assert!(part.poll([1].into(), 0).is_none() && part.poll([1, 2].into(), 0).is_none(), "the list goes on");
+        let selection = part.poll([1, 2].into(), 1).unwrap();
+        assert_eq!((selection.number, selection.is_narrower, has(&part)), (2, false, vec![1]));
+        assert!(part.poll([1, 2].into(), 2).is_none());
+        assert_eq!(has(&part), [1, 2]);
+    }
+
+    #[test]
+    fn a_shard_that_the_cache_had_and_that_goes_and_comes_back_during_a_list_is_listed_again() {
+        let mut part = part(Kept::Part);
+        part.poll([1].into(), 0);
+        part.poll([1, 2].into(), 1);
+        assert_eq!(has(&part), [1]);
+        assert!(part.poll([2].into(), 1).is_none() && part.poll([1, 2].into(), 1).is_none(), "the list goes on");
+        assert!(has(&part).is_empty());
+        assert!(!part.poll([1, 2].into(), 2).unwrap().is_narrower);
+        assert_eq!(has(&part), [2]);
+    }
+
+    #[test]
+    fn a_shard_that_goes_during_its_list_leaves_the_cache_after_it() {
+        let mut part = part(Kept::Part);
+        part.poll([1, 2].into(), 0);
+        part.poll([1].into(), 0);
+        let selection = part.poll([1].into(), 1).unwrap();
+        assert_eq!((selection.shards, selection.is_narrower, has(&part)), ([1].into(), true, vec![1]));
+        assert!(part.poll([1].into(), 2).is_none());
+    }
+
+    #[test]
+    fn another_term_lists_each_shard_again() {
+        let mut part = part(Kept::Part);
+        part.poll([1, 2].into(), 0);
+        part.end_term();
+        assert!(part.poll([1, 2].into(), 0).is_none(), "the list goes on");
+        assert!(!part.poll([1, 2].into(), 1).unwrap().is_narrower);
+        assert!(part.poll([1, 2].into(), 2).is_none());
+        part.end_term();
+        assert_eq!((has(&part), part.keeps(1)), (vec![], true), "until their last work has ended");
+        assert!(!part.poll([1, 2].into(), 2).unwrap().is_narrower);
     }
 }

@@ -44,6 +44,10 @@ enum Stage {
 }
 
 impl Place {
+    fn is_held(&self) -> bool {
+        matches!(self.stage, Stage::Held(_))
+    }
+
     fn is_idle(&self) -> bool {
         self.work == 0 && self.writes.is_empty()
     }
@@ -61,12 +65,12 @@ impl ShardTable {
 
     /// Whether work on this shard may begin, as far as is known.
     pub(crate) fn is_held(&self, shard: u16) -> bool {
-        matches!(self.places.lock().get(usize::from(shard)).map(|place| &place.stage), Some(Stage::Held(_)))
+        self.places.lock().get(usize::from(shard)).is_some_and(Place::is_held)
     }
 
     /// The shards on which work may begin, in ascending order.
     pub(crate) fn held(&self) -> Vec<u16> {
-        (0..self.space.count()).filter(|shard| self.is_held(*shard)).collect()
+        (0..).zip(&*self.places.lock()).filter(|(_, place)| place.is_held()).map(|(shard, _)| shard).collect()
     }
 
     /// Begins work on a shard; `None` if it is not this replica's in its present term.
@@ -139,7 +143,7 @@ impl ShardTable {
         let mut places = self.places.lock();
         let place = &mut places[usize::from(shard)];
         change(place);
-        let is_awaited = !matches!(place.stage, Stage::Held(_));
+        let is_awaited = !place.is_held();
         drop(places);
         if is_awaited {
             self.waiting.wake_by_ref();
@@ -210,8 +214,8 @@ impl Gate for ShardGate {
     }
 }
 
-fn refusal(shard: u16, what: &str) -> TransportError {
-    TransportError::new(TransportErrorKind::Other, format!("{what}: the shard {shard} is not this replica's any more"))
+fn refusal(shard: u16, fate: &str) -> TransportError {
+    TransportError::new(TransportErrorKind::Other, format!("{fate}: the shard {shard} is not this replica's any more"))
 }
 
 /// Work on a key of a shard, until it is dropped.

@@ -77,7 +77,7 @@ impl ShardHolder {
         live
     }
 
-    /// Who is to have each shard; nobody as long as the members have other shards.
+    /// The next holder of each shard; none as long as the members have other shards.
     pub(super) fn targets(&self) -> Vec<Holder> {
         let live = self.live();
         let place = |holder: &Option<Holder>| live.iter().position(|it| Some(it) == holder.as_ref());

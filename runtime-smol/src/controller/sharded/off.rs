@@ -35,6 +35,10 @@ impl Sharded {
         match self.0 {}
     }
 
+    pub(super) fn learn_shard(&self, _: Option<&OwnKind>, _: &Key, _: Option<u16>) {
+        match self.0 {}
+    }
+
     pub(super) fn learn_owner(&self, _: &OwnKind, _: &Meta) {
         match self.0 {}
     }
@@ -43,11 +47,11 @@ impl Sharded {
         match self.0 {}
     }
 
-    pub(super) fn enter(&self, _: Option<&OwnKind>, _: &Key) -> Option<Place> {
+    pub(super) fn enter(&self, _: Option<&OwnKind>, _: &Key, _: Option<u16>) -> Option<Place> {
         match self.0 {}
     }
 
-    pub(super) fn keep(&self, _: Option<&OwnKind>, _: &Key, _: &PlaceGate) {
+    pub(super) fn keep(&self, _: Option<&OwnKind>, _: &Key, _: u16) {
         match self.0 {}
     }
 }
@@ -68,6 +72,10 @@ impl Place {
 
 impl PlaceGate {
     pub(super) fn gate(&self) -> Arc<dyn Gate> {
+        match self.0 {}
+    }
+
+    pub(super) fn shard(&self) -> u16 {
         match self.0 {}
     }
 

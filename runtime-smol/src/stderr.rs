@@ -11,7 +11,9 @@ use std::io::Write;
 
 /// Writes a line with its date. If standard error is closed, the line is lost.
 pub(crate) fn write_line(clock: &Clock, line: impl Display) {
-    let _closed = writeln!(std::io::stderr(), "{} {line}", clock.unwitnessed_wall());
+    // In one piece, because other processes may write to the same file.
+    let line = format!("{} {line}\n", clock.unwitnessed_wall());
+    let _closed = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Writes lines, of which many may be about the same. Of these it writes the 1st, 2nd, 4th, 8th and so on, with a count

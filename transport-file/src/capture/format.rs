@@ -13,6 +13,7 @@
 //! {"t":10,"id":2,"request":{…},"by":12}                "by" if a reconcile sent it: the number of the reconcile
 //! {"t":11,"id":3,"request":{…,"hashed":true}}          keyed hashes stand for values in both bodies
 //! {"t":11,"id":4,"request":{…,"user":"jane","from":"10.0.0.1"}}    as an audit log tells
+//! {"t":11,"id":4,"request":{…,"received":7}}           the time of the request, if its line stands later
 //! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"note":1}
 //! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}},"note":2}
 //! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z","note":3}
@@ -32,7 +33,8 @@
 //!
 //! Other programs write captures by hand: `request`, `response`, `data` or `base64`, and `end`, without numbers and
 //! checksums. Their first line may be missing, or say `"capture":1`. They are read alike, and are not checked; a tape that
-//! was edited and says `"capture":1` is one of them.
+//! was edited and says `"capture":1` is one of them. If it says `"audit":true`, its watches are in order for each object
+//! alone.
 //!
 //! # What later versions read
 //!

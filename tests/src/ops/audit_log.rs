@@ -43,7 +43,7 @@ enum Body {
 /// Converts the file that `data` holds behind a byte, or the writes that it stands for.
 ///
 /// # Panics
-/// If the capture is none, or its history is not in order.
+/// If the capture is none, or its history is not in order for each object.
 pub fn run(data: &[u8]) {
     let Some((how, bytes)) = data.split_first() else { return };
     if how % 2 == 0 {
@@ -68,14 +68,28 @@ fn convert(bytes: &[u8]) {
     drop(fs::remove_file(&path));
 }
 
-/// Each change of a resource has a later version than the one before, and is of an object that is there.
+/// Each state of an object has a later version than the one before, and is of an object that is there.
 fn assert_in_order(mut history: History) {
-    let mut newest = HashMap::<String, u64>::new();
+    let mut newest = HashMap::<(String, Value), u64>::new();
     for step in &mut history {
+        let place = |object: &Value| (step.resource.collection.clone(), object["metadata"]["name"].clone());
         let version = step.change.version();
-        let is_first = matches!(step.change, HistoryChange::Relisted { .. } | HistoryChange::Reached(_));
-        let before = newest.insert(step.resource.collection.clone(), version);
-        assert!(is_first || before.is_none_or(|before| before < version), "{step:?} behind {before:?}");
+        let before = match &step.change {
+            HistoryChange::Added(object) | HistoryChange::Modified(object) => newest.insert(place(object), version),
+            HistoryChange::Deleted(object) => {
+                let before = newest.remove(&place(object));
+                assert!(before.is_some(), "{step:?} of an object that is not there");
+                before
+            }
+            HistoryChange::Relisted { changed, .. } => {
+                newest.extend(changed.iter().map(|object| (place(object), 0)));
+                None
+            }
+            HistoryChange::Reached(_) => None,
+        };
+        let is_added = matches!(step.change, HistoryChange::Added(_));
+        assert!(!is_added || before.is_none(), "{step:?} of an object that is there");
+        assert!(before.is_none_or(|before| before < version), "{step:?} behind {before:?}");
     }
     assert!(history.error().is_none(), "{:?}", history.error());
 }
@@ -94,7 +108,9 @@ fn event(write: Write) -> Value {
         Verb::List => ("list", "ResponseComplete", collection.to_owned()),
         Verb::Received => ("patch", "RequestReceived", own),
     };
-    let mut metadata = json!({ "name": name, "namespace": "n", "uid": "u", "resourceVersion": version.to_string() });
+    // A name has several objects, one behind the other.
+    let uid = format!("{name}-{}", version / 64);
+    let mut metadata = json!({ "name": name, "namespace": "n", "uid": uid, "resourceVersion": version.to_string() });
     metadata["deletionTimestamp"] = if deleting { json!("2026-11-22T02:00:00Z") } else { Value::Null };
     metadata["finalizers"] = if held { json!(["x"]) } else { Value::Null };
     let object = json!({ "kind": "Pod", "apiVersion": "v1", "metadata": metadata });

@@ -87,7 +87,7 @@ impl ControllerState {
         if is_ours { self.machine.add(key, priority, cause) != Added::Closed } else { self.has_not_ended() }
     }
 
-    /// Begins work on a key that has late writes, with its place among the shards, if there are some.
+    /// Begins work on a key, which may have late writes, with its place among the shards, if there are some.
     ///
     /// # Errors
     /// It is another replica's.

@@ -154,7 +154,7 @@ impl States {
                 listed
             }
         };
-        self.suppose(stream, gone, &event.options())
+        if gone.is_empty() { Ok(()) } else { self.suppose(stream, gone, &event.options()) }
     }
 
     /// Takes the deletion of objects whose last states decide whether they are gone.
@@ -250,8 +250,7 @@ impl States {
 
     /// Tells the states of an object that wait for none.
     fn tell_due(&mut self, stream: &mut Stream, key: &Key) -> Result<(), Fault> {
-        let next = |stream: &Stream| stream.waiting.range(of(key)).next().map(|((_, version), _)| *version);
-        while let Some(version) = next(stream) {
+        while let Some(version) = stream.next_waiting(key) {
             if stream.expected.range(of(key)).next().is_some_and(|(_, expected)| *expected < version) {
                 break;
             }
@@ -291,7 +290,7 @@ impl States {
         if stream.path.starts_with("/apis/apiextensions.k8s.io/") {
             self.undefined.push(key.name().to_owned());
         }
-        while let Some(version) = stream.waiting.range(of(key)).next().map(|((_, version), _)| *version) {
+        while let Some(version) = stream.next_waiting(key) {
             self.tell_waiting(stream, key, version)?;
         }
         let is_shown = stream.shown.contains_key(key);

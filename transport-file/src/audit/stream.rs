@@ -50,6 +50,11 @@ impl Stream {
         waiting.or_else(|| self.shown.get(key))
     }
 
+    /// The version of the first state of an object that waits.
+    pub(super) fn next_waiting(&self, key: &Key) -> Option<u64> {
+        self.waiting.range(of(key)).next().map(|((_, version), _)| *version)
+    }
+
     /// Takes the state of an object away, unless it is known to be of another identity.
     pub(super) fn take(&mut self, key: &Key, uid: &str) -> Option<State> {
         let is_other = |known: &str| !known.is_empty() && !uid.is_empty() && known != uid;

@@ -123,8 +123,17 @@ impl<W: Write> Printer<W> {
         }
         let mut objects: Vec<ObjectHandle<T>> = objects.into_iter().collect();
         objects.sort_by_cached_key(|object| object.key().clone());
+        self.sorted_store(index, objects)
+    }
+
+    /// Prints objects in their order; as kubectl prints them, each before the next one is taken.
+    pub(crate) fn sorted_store<T: Shown>(
+        &mut self,
+        index: usize,
+        objects: impl IntoIterator<Item = ObjectHandle<T>>,
+    ) -> std::io::Result<()> {
         match self.form {
-            Form::Handlers(format) => self.handler_store(index, &objects, format),
+            Form::Handlers(format) => self.handler_store(index, &objects.into_iter().collect::<Vec<_>>(), format),
             Form::Objects { output, secrets, .. } => self.object_store(index, objects, output, secrets),
         }
     }
@@ -214,8 +223,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Prints objects in their order, each before the next one is taken.
-    pub(crate) fn object_store<T: Shown>(
+    fn object_store<T: Shown>(
         &mut self,
         index: usize,
         objects: impl IntoIterator<Item = ObjectHandle<T>>,

@@ -1,6 +1,7 @@
 //! The bundled captures, and what kubectl saved.
 
 use crate::command::bundled;
+use crate::show::recorded::Capture;
 use crate::show::show;
 use crate::show::summary::{Log, object};
 use listwatch_tests::scratch::Scratch;
@@ -101,4 +102,34 @@ fn a_write_of_a_scale_shows_the_fields_of_the_scale() {
         told.contains(r#"+spec {"replicas":5}"#) && !told.contains("selector") && !told.contains("status"),
         "{told}"
     );
+}
+
+#[test]
+fn the_change_that_takes_the_last_finalizer_away_is_the_author_of_the_deletion() {
+    let path = "/api/v1/namespaces/web/configmaps";
+    let held = |version: u64, finalizers: Value| {
+        let mut map = object("ConfigMap", "v1", "a", version, &json!({}));
+        map["metadata"]["finalizers"] = finalizers;
+        map["metadata"]["deletionTimestamp"] = if version > 10 { json!("2026-11-22T02:00:00Z") } else { Value::Null };
+        map
+    };
+    let mut log = Log::default();
+    log.request("admin", "create", path, &json!({}), (201, held(10, json!(["x/y"]))));
+    log.request("bob", "delete", &format!("{path}/a"), &json!({}), (200, held(11, json!(["x/y"]))));
+    log.request("eve", "patch", &format!("{path}/a"), &json!({}), (200, held(11, json!([]))));
+    let told = show(log.file(), "changes --user eve").stdout;
+    assert!(told.contains("DELETED"), "{told}");
+}
+
+#[test]
+fn a_write_is_compared_with_an_item_of_a_list_that_does_not_say_its_kind() {
+    let mut item = object("Deployment", "apps/v1", "d", 5, &json!({ "spec": { "replicas": 1, "paused": true } }));
+    let whole = object("Deployment", "apps/v1", "d", 12, &json!({ "spec": { "replicas": 2, "paused": true } }));
+    ["kind", "apiVersion"].iter().for_each(|field| _ = item.as_object_mut().unwrap().remove(*field));
+    let mut capture = Capture::new().watched("/apis/apps/v1/deployments", "Deployment", &[item]);
+    let request =
+        json!({ "body": { "spec": { "replicas": 2 } }, "headers": { "Content-Type": "application/apply-patch+yaml" } });
+    capture.call("PATCH", "/apis/apps/v1/namespaces/web/deployments/d", &request, (200, &whole));
+    let told = show(capture.file(), "writes").stdout;
+    assert!(told.contains("spec.replicas 1 → 2") && !told.contains("paused"), "{told}");
 }

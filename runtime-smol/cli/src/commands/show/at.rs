@@ -94,8 +94,8 @@ impl State {
         let printed = |Part { resource, .. }: &Part| {
             Printed::new(name_of(resource), &Resource::new(&path_of(&resource.collection)))
         };
-        let (output, secrets) = (options.output.unwrap_or(Output::Table), options.show_secrets);
-        let form = Form::Objects { output, secrets, labels: false };
+        let output = options.output.unwrap_or(Output::Table);
+        let form = Form::Objects { output, secrets: options.show_secrets, labels: false };
         let printed = self.0.values().map(printed).collect();
         let mut printer =
             Printer::new(std::io::stdout().lock(), Some(Print::Store), form, printed, options.namespace.is_none());
@@ -103,7 +103,7 @@ impl State {
         let whole = |object: ObjectText| if options.all_fields { object } else { object.unmanaged() };
         self.0.into_values().enumerate().try_for_each(|(index, Part { resource, objects })| {
             let rows = objects.into_values().filter_map(|it| Row::of(&resource.collection, &whole(it), now));
-            printer.object_store(index, rows, output, secrets)
+            printer.sorted_store(index, rows)
         })
     }
 }

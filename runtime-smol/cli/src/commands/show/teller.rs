@@ -181,7 +181,10 @@ impl Teller {
             written.entry.bound = before.and_then(|before| rules::bound(&known::value(before)));
         }
         written.entry.by.controller = self.controller(call.reconcile);
-        self.note_deleted(call, &written, before, line);
+        let is_write = is_write(&call.request.method);
+        if is_write && !written.entry.failed {
+            self.note_author(call, &written, before, line);
+        }
         let answer = written.answer.take();
         let labelled = answer.clone().or_else(|| before.map(known::value));
         written.entry.is_labelled = labelled.is_some_and(|object| self.filter.is_labelled(&object));
@@ -191,15 +194,6 @@ impl Teller {
             (_, Some(Query::Watch | Query::WatchList), Some(410)) => false,
             _ => written.entry.failed,
         };
-        let is_write = is_write(&call.request.method);
-        if let (Some(uid), false) = (&written.uid, written.entry.failed || !is_write) {
-            let by = By { line, ..written.entry.by.clone() };
-            // The version of a deletion is not in its answer.
-            let deletion = may_delete(call, written.answer.as_ref()).then(String::new);
-            for version in written.entry.version.clone().into_iter().chain(deletion) {
-                self.authors.note(uid.clone(), version, by.clone());
-            }
-        }
         let entry = written.entry;
         self.learn(Place { at, line }, &entry, target.as_ref(), answer.as_ref());
         let (place, effects) = open.map_or((None, Vec::new()), |open| (open.place, open.effects));
@@ -213,19 +207,20 @@ impl Teller {
         effects.into_iter().for_each(|effect| self.resolve(effect));
     }
 
-    /// Notes the author of deletions whose answer has no uid, or several.
-    fn note_deleted(&mut self, call: &Call, written: &Written, before: Option<&str>, line: Option<u64>) {
-        if call.request.method != "DELETE" || written.entry.failed {
+    /// Notes the author of a state, and of deletions, whose versions are in no answer.
+    fn note_author(&mut self, call: &Call, written: &Written, before: Option<&str>, line: Option<u64>) {
+        let by = By { line, ..written.entry.by.clone() };
+        if let (Some(uid), Some(version)) = (&written.uid, &written.entry.version) {
+            self.authors.note(uid.clone(), version.clone(), by.clone());
+        }
+        let answer = written.answer.as_ref();
+        if !may_delete(call, answer) {
             return;
         }
-        let items = written.answer.as_ref().and_then(|answer| answer["items"].as_array()).into_iter().flatten();
-        let mut uids: Vec<String> = items.map(|item| text(item, "uid")).collect();
-        if written.uid.is_none() {
-            uids.extend(before.map(|before| text(&known::value(before), "uid")));
-        }
-        for uid in uids.into_iter().filter(|uid| !uid.is_empty()) {
-            self.authors.note(uid, String::new(), By { line, ..written.entry.by.clone() });
-        }
+        let own = written.uid.clone().or_else(|| Some(text(&known::value(before?), "uid")));
+        let items = answer.and_then(|answer| answer["items"].as_array()).into_iter().flatten();
+        let all = own.into_iter().chain(items.map(|item| text(item, "uid")));
+        all.filter(|uid| !uid.is_empty()).for_each(|uid| self.authors.note(uid, String::new(), by.clone()));
     }
 
     /// Tells a write of a reconcile among its writes, and any other request by itself.

@@ -91,9 +91,10 @@ fn compared(
 ) -> (Changes, Changes) {
     let other = answer.or(body).unwrap_or(&Value::Null);
     // A `Scale` is a view of an object, of which it has few fields.
-    let is_view = |text: &str| other["kind"].is_string() && known::value(text)["kind"] != other["kind"];
-    let known = known.filter(|text| !is_view(text));
-    let before = known.map_or_else(|| Value::Object(Map::new()), |text| known::typed(text, other));
+    let is_view = |before: &Value| other["kind"].is_string() && before["kind"] != other["kind"];
+    let known = known.map(|text| known::typed(text, other)).filter(|before| !is_view(before));
+    let is_known = known.is_some();
+    let before = known.unwrap_or_else(|| Value::Object(Map::new()));
     let between = |old: &Value, new: &Value, look| Changes::between(old, new, secret, look);
     let expected = body.and_then(|body| match (&*call.request.method, call.request.content_type.as_deref()) {
         ("POST" | "PUT", _) => Some(body.clone()),
@@ -111,7 +112,7 @@ fn compared(
             (between(&before, &expected, look), answered)
         }
         // The server alone knows how it merges.
-        (_, None, Some(_), Some(answer)) if known.is_some() => (between(&before, answer, look), Changes::default()),
+        (_, None, Some(_), Some(answer)) if is_known => (between(&before, answer, look), Changes::default()),
         ("DELETE", ..) => <_>::default(),
         (_, None, Some(body), _) => {
             (between(&Value::Object(Map::new()), &operations(body.clone()), look), Changes::default())

@@ -61,11 +61,12 @@ pub(in crate::commands) fn browse(options: &BrowseOptions) -> Result<(), Command
 fn events() -> Result<Receiver<io::Result<Event>>, CommandError> {
     let (told, events) = mpsc::channel();
     let tell = move || {
-        let mut is_going = true;
-        while is_going {
+        loop {
             let read = event::read();
-            is_going = read.is_ok();
-            is_going &= told.send(read).is_ok();
+            let is_last = read.is_err();
+            if told.send(read).is_err() || is_last {
+                break;
+            }
         }
     };
     thread::Builder::new().name("keys".to_owned()).spawn(tell).map_err(CommandError::Output)?;

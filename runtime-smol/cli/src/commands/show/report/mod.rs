@@ -31,6 +31,7 @@ use tally::Tally;
 /// # Errors
 /// The recording cannot be read, or the page cannot be written.
 pub(in crate::commands) fn report(options: &ReportOptions) -> Result<(), CommandError> {
+    check_output(&options.output)?;
     let input = Input::of(&options.selection.file)?;
     let written = Report::of(options, input.path()).and_then(Report::write);
     written.map_err(|error| input.command_error(error))
@@ -95,12 +96,7 @@ impl<'a> Report<'a> {
         fault.map_or(Ok(()), |fault| Err(fault.into()))
     }
 
-    /// A page that is there already is replaced; any other file stays, such as the recording.
     fn save(&self, page: &Page<'_>) -> io::Result<()> {
-        if !is_replaceable(&self.options.output) {
-            let message = "the file is there, and is no page; name another one, or delete it";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
-        }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
@@ -109,6 +105,15 @@ impl<'a> Report<'a> {
         write!(out, "{page}")?;
         out.flush()
     }
+}
+
+/// Checks that nothing but a page is replaced, before a long recording is read: the file may be that.
+fn check_output(path: &Path) -> Result<(), CommandError> {
+    if is_replaceable(path) {
+        return Ok(());
+    }
+    let message = "the file is there, and is no page; name another one, or delete it";
+    Err(CommandError::Unwritten(path.to_owned(), io::Error::new(io::ErrorKind::AlreadyExists, message)))
 }
 
 /// Whether a page may be written there: nothing, a page, or no file of data is there.

@@ -77,6 +77,7 @@ mod fields;
 mod file;
 mod memory;
 mod object;
+mod packed;
 
 pub use audit::{AuditLog, AuditSummary};
 pub use capture::{Call, CallEnd, LateWrite, Note, NoteKind, Position, Positions, SentCall, TapeStart, Target};
@@ -86,6 +87,7 @@ pub use history::{Change as RecordedChange, History, HistoryChange, HistoryStep,
 #[doc(hidden)]
 pub use memory::weight;
 pub use object::ObjectText;
+pub use packed::ObjectPacker;
 pub use playback::{
     Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, Step, StepKind, Steps, Summary, Tally,
 };

@@ -95,7 +95,12 @@ pub fn weight(value: &Value) -> u64 {
 
 /// The memory of a text beside its place. An allocation has a header, and a smallest size.
 pub(crate) fn weight_of_text(text: &str) -> u64 {
-    if text.is_empty() { 0 } else { (text.len() as u64 + 8).next_multiple_of(16).max(32) }
+    weight_of_bytes(text.len())
+}
+
+/// The memory of so many bytes, in the same way.
+pub(crate) fn weight_of_bytes(len: usize) -> u64 {
+    if len == 0 { 0 } else { (len as u64 + 8).next_multiple_of(16).max(32) }
 }
 
 /// The nodes of a map with this many fields. Nodes that were filled in order are half full.

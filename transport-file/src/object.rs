@@ -2,7 +2,8 @@
 
 use crate::error::{CaptureErrorKind, Fault};
 use crate::fields::{plain, values};
-use crate::memory::{weight_of_key, weight_of_text};
+use crate::memory::{weight_of_bytes, weight_of_key, weight_of_text};
+use crate::packed::{ObjectPacker, Text};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::text::{Counted, Printable};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 pub struct ObjectText {
     pub(crate) key: Key,
     pub(crate) version: u64,
-    text: Box<str>,
+    text: Text,
     /// The type that the page of a list says of its items, which leave it out.
     pub(crate) page: Option<Arc<TypeMeta<'static>>>,
 }
@@ -57,7 +58,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The text, of which it is the outline, without `managedFields`; `None` if it has none, as far as is known.
-    fn unmanaged(&self, text: &str) -> Option<Box<str>> {
+    fn unmanaged(&self, text: &str) -> Option<Arc<str>> {
         without_member(text, self.managed, "\"managedFields\"")
     }
 
@@ -94,17 +95,18 @@ impl<'a> Outline<'a> {
 }
 
 impl ObjectText {
-    /// The object, if it has a name.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    /// The object of a text, if it has a name.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
         let Outline { key, version, .. } = Outline::of(text)?;
-        Some(Self { key, version, text: text.into(), page: None })
+        Some(Self { key, version, text: Text::Plain(text.into()), page: None })
     }
 
     /// The object without its `managedFields`, if it has a name.
     pub(crate) fn unmanaged_of(text: &str) -> Option<Self> {
         let outline = Outline::of(text)?;
         let unmanaged = outline.unmanaged(text).unwrap_or_else(|| text.into());
-        Some(Self { key: outline.key, version: outline.version, text: unmanaged, page: None })
+        Some(Self { key: outline.key, version: outline.version, text: Text::Plain(unmanaged), page: None })
     }
 
     /// The object, if its text begins as a server sends objects of its own kinds. The rest is not looked at.
@@ -121,7 +123,7 @@ impl ObjectText {
         let namespace = next(",\"namespace\":\"");
         let _uid = next(",\"uid\":\"");
         let version = number(next(",\"resourceVersion\":\"")?);
-        Some(Self { key: Key::new(namespace, name), version, text: text.into(), page: None })
+        Some(Self { key: Key::new(namespace, name), version, text: Text::Plain(text.into()), page: None })
     }
 
     /// The key of the object.
@@ -137,31 +139,32 @@ impl ObjectText {
     }
 
     /// The type of the object.
-    pub(crate) fn type_meta(&self) -> TypeMeta<'_> {
-        let own = TypeMeta::in_text(&self.text);
-        let Some(page) = &self.page else { return own };
+    pub(crate) fn type_meta(&self) -> TypeMeta<'static> {
+        let TypeMeta { api_version, kind } = TypeMeta::in_text(&self.text()).into_owned();
+        let Some(page) = &self.page else { return TypeMeta { api_version, kind } };
         let or = |own: Cow<'static, str>, page: &Cow<'static, str>| if own.is_empty() { page.clone() } else { own };
-        let TypeMeta { api_version, kind } = own.into_owned();
         TypeMeta { api_version: or(api_version, &page.api_version), kind: or(kind, &page.kind) }
     }
 
     /// The identity of the object, if it says one.
     #[must_use]
     pub fn uid(&self) -> Option<Box<str>> {
-        Outline::of(&self.text)?.uid.map(Into::into)
+        Outline::of(&self.text())?.uid.map(Into::into)
     }
 
     /// The text as it was told. An item of a list may lack `kind` and `apiVersion`.
     #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
+    pub fn text(&self) -> Cow<'_, str> {
+        self.text.unpacked()
     }
 
     /// The text with the type that its page says, if it does not say one itself.
     pub(crate) fn with_type(&self) -> Cow<'_, str> {
-        let own = self.page.as_ref().map(|_| TypeMeta::in_text(&self.text));
-        let (Some(page), Some(own)) = (&self.page, own) else { return Cow::Borrowed(&self.text) };
-        let Some(rest) = self.text.trim_ascii_start().strip_prefix('{') else { return Cow::Borrowed(&self.text) };
+        let whole = self.text();
+        let Some((page, rest)) = self.page.as_ref().zip(whole.trim_ascii_start().strip_prefix('{')) else {
+            return whole;
+        };
+        let own = TypeMeta::in_text(&whole);
         let mut text = String::from("{");
         for (name, value) in page.fields().filter(|(name, _)| own.fields().all(|(known, _)| known != *name)) {
             text.extend(["\"", name, "\":", &Value::from(value).to_string(), ","]);
@@ -177,7 +180,7 @@ impl ObjectText {
     /// levels.
     pub fn value(&self) -> Result<Value, Unreadable> {
         let mut object: Value =
-            serde_json::from_str(&self.text).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
+            serde_json::from_str(&self.text()).map_err(|error| Unreadable::new(&self.key, self.version, &error))?;
         if let (Some(page), Some(fields)) = (&self.page, object.as_object_mut()) {
             for (name, text) in page.fields() {
                 fields.entry(name).or_insert_with(|| text.into());
@@ -189,10 +192,21 @@ impl ObjectText {
     /// The object without its `managedFields`, which are often half of the text, if that is as a server writes it.
     #[must_use]
     pub fn unmanaged(mut self) -> Self {
-        if let Some(text) = Outline::found(&self.text).and_then(|it| it.unmanaged(&self.text)) {
-            self.text = text;
+        let text = self.text();
+        if let Some(text) = Outline::found(&text).and_then(|it| it.unmanaged(&text)) {
+            self.text = Text::Plain(text);
         }
         self
+    }
+
+    /// The object with its text packed, which takes a few hundred bytes if it is like others of that packer.
+    #[must_use]
+    pub fn packed(self, packer: &mut ObjectPacker) -> Self {
+        Self { text: packer.pack(self.text), ..self }
+    }
+
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.text, Text::Packed { .. })
     }
 
     /// How many bytes the text has.
@@ -200,9 +214,10 @@ impl ObjectText {
         self.text.len()
     }
 
-    /// The memory of the text and the key, about.
-    pub(crate) fn weight(&self) -> u64 {
-        size_of::<Self>() as u64 + weight_of_key(&self.key) + weight_of_text(&self.text)
+    /// The memory of the text and the key, about, in bytes.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        size_of::<Self>() as u64 + weight_of_key(&self.key) + weight_of_bytes(self.text.held())
     }
 
     /// The object by its place alone: what a deletion needs.
@@ -271,7 +286,7 @@ impl<'a> TypeMeta<'a> {
 }
 
 /// A text without a member, of which `value` is the part with its value.
-fn without_member(text: &str, value: &str, name: &str) -> Option<Box<str>> {
+fn without_member(text: &str, value: &str, name: &str) -> Option<Arc<str>> {
     let start = (value.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|_| !value.is_empty())?;
     let (before, behind) = (text.get(..start)?, text.get(start + value.len()..)?);
     let before = before.trim_ascii_end().strip_suffix(':')?.trim_ascii_end().strip_suffix(name)?.trim_ascii_end();

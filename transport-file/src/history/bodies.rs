@@ -5,6 +5,7 @@ use crate::body::{INITIAL_EVENTS_END, WatchEvent};
 use crate::error::Fault;
 use crate::memory::{Memory, OBJECT_LIMIT, object_too_long};
 use crate::object::{ObjectText, TypeMeta, number};
+use crate::packed::ObjectPacker;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,9 +21,14 @@ pub(crate) struct BodyReader {
     part: Part,
     /// The items of a list, or the initial events of a watch-list.
     objects: Vec<ObjectText>,
+    /// Packs those of a large list.
+    packer: ObjectPacker,
     /// The memory of the objects, and of what the pages say of them.
     weight: u64,
 }
+
+/// The memory that the objects of a list take as they came. The others are packed.
+const MOST_PLAIN: u64 = 16 << 20;
 
 /// How an object is read from its text.
 pub(crate) type Reads = fn(&str) -> Option<ObjectText>;
@@ -75,7 +81,15 @@ impl BodyReader {
 
     fn new(framing: Framing, part: Part) -> Self {
         let framer = Framer::new(framing, OBJECT_LIMIT);
-        Self { framer, buffer: Vec::new(), reads: ObjectText::of, part, objects: Vec::new(), weight: 0 }
+        Self {
+            framer,
+            buffer: Vec::new(),
+            reads: ObjectText::of,
+            part,
+            objects: Vec::new(),
+            packer: ObjectPacker::default(),
+            weight: 0,
+        }
     }
 
     /// Reads each object so.
@@ -137,8 +151,12 @@ impl BodyReader {
     }
 
     fn add(&mut self, object: Option<ObjectText>) {
-        self.weight += object.as_ref().map_or(0, ObjectText::weight);
-        self.objects.extend(object);
+        let Some(mut object) = object else { return };
+        if self.weight > MOST_PLAIN {
+            object = object.packed(&mut self.packer);
+        }
+        self.weight += object.weight();
+        self.objects.push(object);
     }
 
     /// Whether the next bytes begin an event of a watch.
@@ -191,8 +209,8 @@ impl BodyReader {
         self.objects[first..].iter_mut().for_each(|item| item.page = Some(Arc::clone(&type_meta)));
         if !metadata.r#continue.is_empty() {
             let part = Part::Page(Page { first: self.objects.len(), ..Page::default() });
-            let (objects, weight, reads) = (self.objects, self.weight, self.reads);
-            let rest = Self { objects, weight, reads, ..Self::new(Framing::List, part) };
+            let Self { objects, packer, weight, reads, .. } = self;
+            let rest = Self { objects, packer, weight, reads, ..Self::new(Framing::List, part) };
             return PageEnd::Continued(metadata.r#continue, Box::new(rest));
         }
         // What kubectl saves has no version of its own.

@@ -473,7 +473,7 @@ fn saved_list(
 /// The newest date in the first states, of a file that was written then.
 fn newest_date(firsts: &[First], written: Option<WallTime>) -> Option<WallTime> {
     let mut dates = Dates::before(written);
-    firsts.iter().flat_map(|first| &first.objects).for_each(|object| dates.note(object.text()));
+    firsts.iter().flat_map(|first| &first.objects).for_each(|object| dates.note(&object.text()));
     dates.newest()
 }
 

@@ -282,7 +282,7 @@ impl Aged {
     /// Keeps the state of an object.
     fn set(&mut self, transport: u64, object: ObjectText) {
         let plain: usize = self.streams.values().map(Stream::plain).sum();
-        let is_packed = plain + object.text().len() > self.most_plain;
+        let is_packed = plain + object.len() > self.most_plain;
         if let Some(stream) = self.streams.get_mut(&transport) {
             stream.set(object, is_packed);
         }

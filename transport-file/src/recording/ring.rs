@@ -5,8 +5,8 @@
 
 use super::aged::Aged;
 use super::mark::Mark;
-use super::stream::LEVEL;
 use crate::capture::format::Line;
+use crate::packed::LEVEL;
 use core::time::Duration;
 use memchr::memchr;
 use std::collections::VecDeque;

@@ -1,15 +1,13 @@
 //! The objects of a list-and-watch, as they came or packed.
 
 use crate::history::BodyReader;
-use crate::memory::ENTRY;
 use crate::object::ObjectText;
+use crate::packed::ObjectPacker;
 use listwatch_core::request::{Request, Verb};
 use listwatch_core::{Key, Resource};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use zstd::bulk::{Compressor, Decompressor};
-use zstd::dict::EncoderDictionary;
 
 /// A list-and-watch.
 #[derive(Clone)]
@@ -30,8 +28,7 @@ pub(super) struct Stream {
     lists: u64,
     /// The number of the next object.
     next: u64,
-    /// One of the objects, to which the others are alike.
-    dictionary: Option<Arc<Dictionary>>,
+    packer: ObjectPacker,
     /// The bytes of the objects as they came, and of those that are packed.
     plain: usize,
     packed: usize,
@@ -42,22 +39,8 @@ struct Object {
     /// Its place in the order in which objects came.
     number: u64,
     list: u64,
-    text: Text,
+    object: Arc<ObjectText>,
 }
-
-#[derive(Clone)]
-enum Text {
-    Plain(Arc<ObjectText>),
-    Packed { frame: Arc<[u8]>, len: usize },
-}
-
-struct Dictionary {
-    text: Box<[u8]>,
-    encoder: EncoderDictionary<'static>,
-}
-
-/// A level that takes a sixth less time than level 1, and finds what recurs in each event of an object.
-pub(super) const LEVEL: i32 = -3;
 
 impl Stream {
     pub(super) fn new(name: &str) -> Self {
@@ -72,7 +55,7 @@ impl Stream {
             objects: HashMap::new(),
             lists: 0,
             next: 0,
-            dictionary: None,
+            packer: ObjectPacker::default(),
             plain: 0,
             packed: 0,
         }
@@ -87,14 +70,7 @@ impl Stream {
     pub(super) fn each(&self, mut take: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         let mut objects: Vec<_> = self.objects.values().collect();
         objects.sort_unstable_by_key(|object| object.number);
-        let mut unpacker = Decompressor::with_dictionary(self.dictionary.as_ref().map_or(&[][..], |it| &it.text))?;
-        objects.into_iter().try_for_each(|object| match &object.text {
-            Text::Plain(object) => take(&object.with_type()),
-            Text::Packed { frame, len } => {
-                let text = unpacker.decompress(frame, *len)?;
-                take(str::from_utf8(&text).map_err(io::Error::other)?)
-            }
-        })
+        objects.into_iter().try_for_each(|object| take(&object.object.with_type()))
     }
 
     /// The bytes of the objects that are as they came.
@@ -117,7 +93,7 @@ impl Stream {
         (self.version, self.by_watch_list, self.is_lost) = (Some(version), by_watch_list, false);
         let list = self.lists;
         let gone: Vec<_> = self.objects.extract_if(|_, object| object.list < list).collect();
-        gone.iter().for_each(|(key, object)| self.give_back(key, &object.text));
+        gone.iter().for_each(|(_, object)| self.give_back(&object.object));
     }
 
     /// It has every change up to this version.
@@ -128,61 +104,43 @@ impl Stream {
     /// Keeps the state of an object, also that of a list that is not complete.
     pub(super) fn set(&mut self, object: ObjectText, is_packed: bool) {
         let (key, number, list) = (object.key().clone(), self.next, self.lists);
-        let Ok(text) = (if is_packed { self.pack(&object) } else { Ok(Text::Plain(Arc::new(object))) }) else { return };
-        *self.bytes_of(&text) += text.held(&key);
+        let object = Arc::new(if is_packed { object.packed(&mut self.packer) } else { object });
+        *self.bytes_of(&object) += held(&object);
         self.next += 1;
         match self.objects.get_mut(&key) {
             Some(known) => {
-                let before = core::mem::replace(&mut known.text, text);
+                let before = core::mem::replace(&mut known.object, object);
                 known.list = list;
-                self.give_back(&key, &before);
+                self.give_back(&before);
             }
-            None => _ = self.objects.insert(key, Object { number, list, text }),
+            None => _ = self.objects.insert(key, Object { number, list, object }),
         }
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
         if let Some(object) = self.objects.remove(key) {
-            self.give_back(key, &object.text);
+            self.give_back(&object.object);
         }
     }
 
     /// Forgets its state.
     pub(super) fn forget(&mut self) {
         self.is_lost = true;
-        (self.version, self.pages, self.dictionary) = (None, None, None);
+        (self.version, self.pages, self.packer) = (None, None, ObjectPacker::default());
         self.objects = HashMap::new();
         (self.plain, self.packed) = (0, 0);
     }
 
-    fn pack(&mut self, object: &ObjectText) -> io::Result<Text> {
-        let text = object.with_type();
-        let dictionary = self.dictionary.get_or_insert_with(|| Dictionary::of(text.as_bytes()).into());
-        let frame = Compressor::with_prepared_dictionary(&dictionary.encoder)?.compress(text.as_bytes())?;
-        Ok(Text::Packed { frame: frame.into(), len: text.len() })
+    fn give_back(&mut self, object: &ObjectText) {
+        *self.bytes_of(object) -= held(object);
     }
 
-    fn give_back(&mut self, key: &Key, text: &Text) {
-        *self.bytes_of(text) -= text.held(key);
-    }
-
-    fn bytes_of(&mut self, text: &Text) -> &mut usize {
-        if let Text::Plain(_) = text { &mut self.plain } else { &mut self.packed }
+    fn bytes_of(&mut self, object: &ObjectText) -> &mut usize {
+        if object.is_packed() { &mut self.packed } else { &mut self.plain }
     }
 }
 
-impl Dictionary {
-    fn of(text: &[u8]) -> Self {
-        Self { text: text.into(), encoder: EncoderDictionary::copy(text, LEVEL) }
-    }
-}
-
-impl Text {
-    fn held(&self, key: &Key) -> usize {
-        let text = match self {
-            Self::Plain(object) => object.text().len(),
-            Self::Packed { frame, .. } => frame.len(),
-        };
-        text + 2 * key.as_str().len() + size_of::<ObjectText>() + size_of::<Object>() + ENTRY as usize
-    }
+/// The bytes of an object with its places, about.
+fn held(object: &ObjectText) -> usize {
+    object.weight() as usize + object.key().as_str().len() + size_of::<Object>()
 }

@@ -416,7 +416,7 @@ mod tests {
                 MomentKind::Changed { change: Change::Relisted { changed, .. }, .. } => Some(changed),
                 _ => None,
             });
-            lists.flatten().map(|object| object.text().to_owned()).collect()
+            lists.flatten().map(|object| object.text().into_owned()).collect()
         };
         let (whole, unmanaged) = (Timeline::from_file(&path).unwrap(), Timeline::from_file(&path).unwrap().unmanaged());
         let (whole, unmanaged) = (texts(whole), texts(unmanaged));

@@ -135,7 +135,7 @@ impl Shown for Row {
 }
 
 fn value_of(object: &ObjectText) -> Value {
-    object.value().unwrap_or_else(|_| known::value(object.text()))
+    object.value().unwrap_or_else(|_| known::value(&object.text()))
 }
 
 fn path_of(collection: &str) -> String {

@@ -1,19 +1,24 @@
 //! The last states that a recording tells of.
 
+use listwatch::file::{ObjectPacker, ObjectText};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The bytes of texts that are kept at the most. Beyond that, the states go that are known for longest.
-const MOST_BYTES: usize = 96 * 1024 * 1024;
+/// The memory of states as they came; the others are packed.
+const MOST_PLAIN: u64 = 16 << 20;
 
-/// The last state of each object, as text.
+/// The memory of all states. Beyond that, the states go that are known for longest.
+const MOST_HELD: u64 = 96 << 20;
+
+/// The last state of each object.
 #[derive(Default)]
 pub(super) struct Known {
     objects: HashMap<Place, State>,
     /// The states in the order in which they were told, with their numbers. Newer ones make some of them stale.
     order: VecDeque<(Place, u64)>,
-    bytes: usize,
+    packers: HashMap<Arc<str>, ObjectPacker>,
+    held: u64,
     told: u64,
     /// How many states were dropped.
     pub(super) dropped: u64,
@@ -23,44 +28,45 @@ pub(super) struct Known {
 type Place = (Arc<str>, Arc<str>);
 
 struct State {
-    text: Arc<str>,
+    object: ObjectText,
     number: u64,
-    version: u64,
 }
 
 impl Known {
-    /// The version and the text of the last state of an object.
-    pub(super) fn get(&self, collection: &str, key: &str) -> Option<(u64, Arc<str>)> {
-        self.objects.get(&(collection.into(), key.into())).map(|state| (state.version, Arc::clone(&state.text)))
+    /// The last state of an object.
+    pub(super) fn get(&self, collection: &str, key: &str) -> Option<ObjectText> {
+        self.objects.get(&(collection.into(), key.into())).map(|state| state.object.clone())
     }
 
     /// The last states of all objects under a key.
-    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &str> {
-        self.objects.iter().filter(move |((_, own), _)| **own == *key).map(|(_, state)| &*state.text)
+    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &ObjectText> {
+        self.objects.iter().filter(move |((_, own), _)| **own == *key).map(|(_, state)| &state.object)
     }
 
     /// Notes a state, unless a newer one is known. Returns the one before.
-    pub(super) fn set(&mut self, collection: &str, key: &str, version: u64, text: &str) -> Option<Arc<str>> {
+    pub(super) fn set(&mut self, collection: &str, key: &str, mut object: ObjectText) -> Option<ObjectText> {
         let place: Place = (collection.into(), key.into());
-        let before = self.objects.get(&place);
-        if before.is_some_and(|before| version > 0 && before.version > version) {
-            return before.map(|before| Arc::clone(&before.text));
+        let before = self.objects.get(&place).map(|before| &before.object);
+        if let Some(before) = before.filter(|before| object.version() > 0 && before.version() > object.version()) {
+            return Some(before.clone());
+        }
+        if self.held > MOST_PLAIN {
+            object = object.packed(self.packers.entry(Arc::clone(&place.0)).or_default());
         }
         self.told += 1;
-        let state = State { text: text.into(), number: self.told, version };
-        self.bytes += text.len();
+        self.held += object.weight();
         self.order.push_back((place.clone(), self.told));
-        let before = self.objects.insert(place, state).map(|before| before.text);
-        self.bytes -= before.as_ref().map_or(0, |text| text.len());
+        let before = self.objects.insert(place, State { object, number: self.told }).map(|before| before.object);
+        self.held -= before.as_ref().map_or(0, ObjectText::weight);
         self.make_room();
         before
     }
 
     /// Forgets an object that is gone.
-    pub(super) fn remove(&mut self, collection: &str, key: &str) -> Option<Arc<str>> {
+    pub(super) fn remove(&mut self, collection: &str, key: &str) -> Option<ObjectText> {
         let removed = self.objects.remove(&(collection.into(), key.into()))?;
-        self.bytes -= removed.text.len();
-        Some(removed.text)
+        self.held -= removed.object.weight();
+        Some(removed.object)
     }
 
     fn make_room(&mut self) {
@@ -69,7 +75,7 @@ impl Known {
         };
         while let Some(oldest) = self.order.front() {
             let is_stale = is_stale(&self.objects, oldest);
-            if !is_stale && self.bytes <= MOST_BYTES {
+            if !is_stale && self.held <= MOST_HELD {
                 break;
             }
             let Some(((collection, key), _)) = self.order.pop_front() else { break };
@@ -107,24 +113,35 @@ pub(super) fn typed(text: &str, other: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt::Write as _;
 
     #[test]
     fn the_states_that_are_known_for_longest_go_first() {
         let mut known = Known::default();
-        let text = "x".repeat(MOST_BYTES / 4);
-        for round in 0..3 {
-            known.set("v1/pods", "a", round, "{}");
+        let state = |name: &str, version: u64, bytes: u64| {
+            let noise = (0..bytes / 16).fold(String::new(), |mut text, at| {
+                let random = (at ^ version).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+                _ = write!(text, "{:016x}", random.wrapping_mul(0xbf58_476d_1ce4_e5b9));
+                text
+            });
+            let metadata = format!(r#"{{"name":"{name}","resourceVersion":"{version}"}}"#);
+            ObjectText::of(&format!(r#"{{"metadata":{metadata},"noise":"{noise}"}}"#)).unwrap()
+        };
+        for version in 1..4 {
+            known.set("v1/pods", "a", state("a", version, 0));
         }
-        for name in ["b", "c", "d", "e"] {
-            known.set("v1/pods", name, 1, &text);
+        // Such digits are as long when they are packed.
+        for (name, version) in ["b", "c", "d", "e"].into_iter().zip(1..) {
+            known.set("v1/pods", name, state(name, version, MOST_HELD / 4));
         }
-        assert!(known.bytes <= MOST_BYTES && known.dropped == 1, "{}", known.dropped);
-        assert!(known.get("v1/pods", "a").is_none() && known.get("v1/pods", "b").is_some());
-        known.set("v1/pods", "b", 2, "{}");
-        known.set("v1/pods", "f", 1, &text);
-        known.set("v1/pods", "g", 1, &text);
-        assert!(known.get("v1/pods", "c").is_none() && known.get("v1/pods", "b").is_some(), "b is newer");
-        assert_eq!(known.set("v1/pods", "b", 1, "old").as_deref(), Some("{}"));
-        assert_eq!(known.get("v1/pods", "b").map(|(version, _)| version), Some(2), "an older answer comes late");
+        assert!(known.held <= MOST_HELD && known.dropped == 2, "{}", known.dropped);
+        assert!(known.get("v1/pods", "a").is_none() && known.get("v1/pods", "c").is_some());
+        known.set("v1/pods", "c", state("c", 5, 0));
+        known.set("v1/pods", "f", state("f", 6, MOST_HELD / 4));
+        known.set("v1/pods", "g", state("g", 7, MOST_HELD / 4));
+        assert!(known.get("v1/pods", "d").is_none() && known.get("v1/pods", "c").is_some(), "c is newer");
+        let newest = known.set("v1/pods", "c", state("c", 2, 16));
+        assert_eq!(newest.map(|object| object.version()), Some(5), "an older answer comes late");
+        assert_eq!(known.get("v1/pods", "c").map(|object| object.version()), Some(5));
     }
 }

@@ -18,7 +18,6 @@ use listwatch::request::Query;
 use listwatch::text::Counted;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The states of caches that are told of a reconcile.
@@ -66,7 +65,7 @@ struct Open {
     /// `None` for that of a reconcile, among whose writes it stands.
     place: Option<u64>,
     /// The object before it.
-    before: Option<Arc<str>>,
+    before: Option<ObjectText>,
     /// The changes that may be its effects.
     effects: Vec<Effect>,
 }
@@ -162,7 +161,7 @@ impl Teller {
         let is_of_reconcile = reconcile.is_some_and(|number| self.is_open(number));
         let place = (!is_of_reconcile).then(|| self.sequence.open());
         let states = |key: Key| [&self.known, &self.answered].map(|known| known.get(target.collection(), key.as_str()));
-        let before = target.key().and_then(|key| states(key).into_iter().flatten().max().map(|(_, text)| text));
+        let before = target.key().and_then(|key| states(key).into_iter().flatten().max_by_key(ObjectText::version));
         self.open.insert(id, Open { target, place, before, effects: Vec::new() });
     }
 
@@ -174,7 +173,8 @@ impl Teller {
     fn ended(&mut self, Place { at, line }: Place, call: &Call) {
         let open = self.open.remove(&call.request.id);
         let target = open.as_ref().map(|open| open.target.clone()).or_else(|| Target::parse(&call.request.target));
-        let before = open.as_ref().and_then(|open| open.before.as_deref());
+        let before = open.as_ref().and_then(|open| open.before.as_ref()).map(ObjectText::text);
+        let before = before.as_deref();
         let mut written = written(call, target.as_ref(), at, before, self.look);
         written.entry.line = line;
         if call.request.method == "DELETE" && written.entry.is_of_rules() {
@@ -244,12 +244,9 @@ impl Teller {
     fn learn(&mut self, Place { at, line }: Place, entry: &Entry, target: Option<&Target>, answer: Option<&Value>) {
         let (Some(target), Some(answer), Some(key)) = (target, answer, &entry.key) else { return };
         let is_object = target.subresource().is_none_or(|part| part == "status");
-        if !is_object || answer["metadata"]["name"].as_str().is_none() {
-            return;
-        }
-        let version = entry.version.as_ref().and_then(|text| text.parse().ok()).unwrap_or_default();
+        let Some(object) = ObjectText::of(&answer.to_string()).filter(|_| is_object) else { return };
         if entry.event != "DELETE" {
-            self.answered.set(target.collection(), key, version, &answer.to_string());
+            self.answered.set(target.collection(), key, object);
         }
         if are_leases(target.collection()) {
             let by = (entry.what == Sort::Write).then(|| entry.by.clone());
@@ -340,7 +337,7 @@ impl Teller {
                 self.answered.remove(&collection, key);
                 self.known.remove(&collection, key)
             }
-            _ => self.known.set(&collection, key, object.version(), object.text()),
+            _ => self.known.set(&collection, key, object.clone()),
         };
         // The objects of a first list are told one by one if they are asked for.
         if event == "LISTED" && self.filter.text_of_keys().is_none() {
@@ -368,7 +365,7 @@ impl Teller {
                 return;
             }
         }
-        let before = before.map(|text| known::typed(&text, &value));
+        let before = before.map(|before| known::typed(&before.text(), &value));
         self.compared(place, resource, event, key, (before, value));
     }
 
@@ -499,7 +496,8 @@ impl Teller {
 
     /// Whether an object under this key, of any kind, has the labels that are asked for.
     fn is_labelled(&self, key: &str) -> bool {
-        self.filter.labels.is_none() || self.known.all(key).any(|text| self.filter.is_labelled(&known::value(text)))
+        self.filter.labels.is_none()
+            || self.known.all(key).any(|object| self.filter.is_labelled(&known::value(&object.text())))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::fault::Fault;
 use crate::learned::Learned;
 use crate::plan::Plan;
 use crate::run::Outcome;
+use std::collections::BTreeSet;
 
 /// A failure that a run of this number has shown, made as small as possible.
 pub(crate) fn shrunk<S: Send + Sync + 'static>(
@@ -15,7 +16,9 @@ pub(crate) fn shrunk<S: Send + Sync + 'static>(
     run: usize,
 ) -> Box<Failure> {
     let (mut smallest, mut shown) = (plan, fault.clone());
-    while let Some((plan, found)) = best(smaller(&smallest), &shown, |plan| Some(shows(learned, plan, &shown)?.0)) {
+    while let Some((plan, found)) =
+        best(smaller(&smallest, &learned.settings.without), &shown, |plan| Some(shows(learned, plan, &shown)?.0))
+    {
         (smallest, shown) = (plan, found);
     }
     let Some((found, outcome)) = shows(learned, &smallest, &shown) else {
@@ -69,16 +72,33 @@ fn shows<S: Send + Sync + 'static>(learned: &Learned<S>, plan: &Plan, fault: &Fa
     Some((found, outcome))
 }
 
-/// Plans with one disturbance fewer, or with a simpler one.
-fn smaller(plan: &Plan) -> Vec<Plan> {
+/// Plans with one disturbance fewer, or with a simpler one that is not left out.
+fn smaller(plan: &Plan, left_out: &BTreeSet<String>) -> Vec<Plan> {
     let count = plan.disturbances.len();
     let mut plans: Vec<Plan> = (0..count).filter(|_| count > 1).map(|index| plan.without(index)).collect();
     for (index, disturbance) in plan.disturbances.iter().enumerate() {
-        for trouble in disturbance.trouble.simpler() {
+        let simpler = disturbance.trouble.simpler().into_iter();
+        for trouble in simpler.filter(|trouble| !left_out.contains(&trouble.name())) {
             let mut simpler = plan.clone();
             simpler.disturbances[index].trouble = trouble;
             plans.push(simpler);
         }
     }
     plans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_does_not_become_one_that_is_left_out() {
+        let plan = Plan::parse("POST v1/secrets default/a 1: paused-long").unwrap();
+        let simpler = |left_out: &[&str]| {
+            let left_out = left_out.iter().map(|name| (*name).to_owned()).collect();
+            smaller(&plan, &left_out).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(simpler(&[]), ["POST v1/secrets default/a 1: paused"]);
+        assert_eq!(simpler(&["paused"]), [""; 0]);
+    }
 }

@@ -179,11 +179,13 @@ impl fmt::Display for CommandError {
             }
             Self::Listen(address, error) => write!(f, "cannot listen at {address}: {error}"),
             Self::NotRecorded { file, names, .. } if names.is_empty() => {
-                write!(f, "{}: a list or a watch log is of no resource by name; leave out --resource", file.display())
+                let none =
+                    "no resource is recorded by its name, as in a list, a watch log, or an audit log without bodies";
+                write!(f, "{}: {none}", file.display())
             }
             Self::NotRecorded { file, name, names } => write!(
                 f,
-                "{}: {} was not recorded; give --resource one of {}",
+                "{}: {} was not recorded; choose one of {}",
                 file.display(),
                 Printable::new(name).at_most(LONG),
                 Printable::new(names.join(", ")).at_most(LONG)

@@ -37,7 +37,7 @@ fn a_resource_that_the_recording_lacks_and_an_address_with_a_credential_are_refu
     let end = Serving::capture("pods-rollout", "--at end");
     let run = listwatch(&format!("audit v1/nodes --server {} --against {}", end.url, rollout()));
     assert_eq!(run.status, Some(2), "{run:?}");
-    assert!(run.stderr.contains("v1/nodes was not recorded; give --resource one of"), "{run:?}");
+    assert!(run.stderr.contains("v1/nodes was not recorded; choose one of v1/pods\n"), "{run:?}");
     for selection in ["v1/pods -l app=web", "v1/pods --field-selector spec.nodeName=a", "pods/web -n team-0"] {
         let run = listwatch(&format!("audit {selection} --server {} --against {}", end.url, rollout()));
         assert_eq!(run.status, Some(2), "{run:?}");

@@ -98,6 +98,8 @@ struct Conversion {
 
 /// Texts of which one is near the beginning of a log.
 const MARKS: [&[u8]; 2] = [b"audit.k8s.io/", b"google.cloud.audit.AuditLog"];
+/// How many bytes of a file show what it is, although none of its lines can be read.
+const BEGINNING: usize = 256;
 /// The most users that are told apart, and the most writes that wait for their ends.
 const MOST_NAMES: usize = 1 << 16;
 /// The events among which one is looked for a second time.
@@ -112,7 +114,8 @@ impl AuditLog {
     /// events.
     ///
     /// # Errors
-    /// A file cannot be read, or has no event of an audit log.
+    /// A file cannot be read, or has no event of an audit log: of kind [`Unrecognized`](CaptureErrorKind::Unrecognized), if it
+    /// is something else.
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self, CaptureError> {
         let files: Result<Vec<_>, _> = paths.into_iter().map(|path| first_date(path.as_ref().into())).collect();
         let mut files = files?;
@@ -165,26 +168,31 @@ impl AuditLog {
 /// The date of the first event of a file.
 fn first_date(path: Arc<Path>) -> Result<(Option<WallTime>, Arc<Path>), CaptureError> {
     let mut source = Source::open(&path)?;
-    let is_likely = source.fill_buf().map(|head| MARKS.iter().any(|mark| memmem::find(head, mark).is_some()));
-    let is_likely = is_likely.map_err(|error| source.error(None, &error))?;
-    let (mut records, mut dates) = (Records::new(&path), Vec::new());
+    let has_mark = |text: &[u8]| MARKS.iter().any(|mark| memmem::find(text, mark).is_some());
+    let head = source.fill_buf().map(|head| (has_mark(head), has_mark(&head[..head.len().min(BEGINNING)])));
+    let (is_likely, is_begun) = head.map_err(|error| source.error(None, &error))?;
+    let (mut records, mut dates, mut unreadable) = (Records::new(&path), Vec::new(), None);
     while is_likely && dates.len() < SAMPLE {
         match records.next() {
             Ok(Some(Entry::Event(event))) => dates.push(event.at),
+            Ok(Some(Entry::Bad(error))) if is_begun => _ = unreadable.get_or_insert(error),
             Ok(Some(_)) => {}
             // The readings tell a fault behind the first event.
             Err(error) if dates.is_empty() => return Err(error),
             Ok(None) | Err(_) => break,
         }
     }
-    let message = match dates[..] {
-        [] => "this is no audit log: no event of `audit.k8s.io` is in it",
+    if let Some(error) = unreadable.filter(|_| dates.is_empty()) {
+        return Err(error);
+    }
+    let (kind, message) = match dates[..] {
+        [] => (CaptureErrorKind::Unrecognized, "this is no audit log: no event of `audit.k8s.io` is in it"),
         [first, _, .., last] if dates.is_sorted_by(|one, next| one >= next) && first.zip(last).is_some_and(is_long) => {
-            "the newest event of this audit log comes first; reverse its lines, as by `tac`"
+            (CaptureErrorKind::Order, "the newest event of this audit log comes first; reverse its lines, as by `tac`")
         }
         [first, ..] => return Ok((first, path)),
     };
-    Err(CaptureError::new(&path, None, Fault::new(CaptureErrorKind::Unrecognized, message)))
+    Err(CaptureError::new(&path, None, Fault::new(kind, message)))
 }
 
 /// Whether the first of some events is more than a second behind the last one.

@@ -659,6 +659,9 @@ fn a_file_that_is_no_audit_log_is_refused() {
         let error = AuditLog::open([&path]).map(drop).unwrap_err();
         assert_eq!(error.kind(), CaptureErrorKind::Unrecognized, "{content}");
     }
+    std::fs::write(&path, r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"1"}"#).unwrap();
+    let error = AuditLog::open([&path]).map(drop).unwrap_err();
+    assert_eq!((error.kind(), error.line()), (CaptureErrorKind::Record, Some(1)), "it is one that cannot be read");
     let error = AuditLog::open([Path::new("/no/such/file")]).map(drop).unwrap_err();
     assert_eq!(error.kind(), CaptureErrorKind::Io);
 }

@@ -13,7 +13,7 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const ADVICE: &str = "give a capture, the output of `kubectl get --watch --output-watch-events -o json`, or that of \
                       `kubectl get -o json`";
 
-const AUDIT: &str = "it has requests, and no states of objects; convert it to a capture by `AuditLog::write_capture`";
+const AUDIT: &str = "it has requests, of which `AuditLog` makes a capture";
 const TABLE: &str =
     "its rows are no objects; save whole objects, as with `-o json`, without `as=Table` in the header Accept";
 

@@ -4,7 +4,7 @@ use super::bundle::Bundle;
 use super::yaml::{to_json, yaml_of};
 use crate::error::CommandError;
 use crate::output::messages;
-use listwatch::file::{AuditLog, CaptureError, ExportedEvents};
+use listwatch::file::{AuditLog, CaptureError, CaptureErrorKind, ExportedEvents};
 use listwatch::text::Counted;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -23,7 +23,7 @@ impl Input {
     /// documents have kinds. Any other file stays as it is, and so does YAML that cannot be converted: its reader says what it is.
     pub(super) fn of(named: &Path) -> Result<Self, CommandError> {
         let mut input = Self { named: named.into(), converted: None };
-        if let Some((log, others)) = audit_log(named) {
+        if let Some((log, others)) = audit_log(named)? {
             input.capture(&log, others)?;
         } else if let Some(bundle) = Bundle::at(named) {
             input.list(&bundle)?;
@@ -124,13 +124,30 @@ fn temporary(ending: &str) -> PathBuf {
 }
 
 /// The audit log at a path, or all of those in a folder, and how many other files are there.
-fn audit_log(named: &Path) -> Option<(AuditLog, u64)> {
+fn audit_log(named: &Path) -> Result<Option<(AuditLog, u64)>, CaptureError> {
     if !named.is_dir() {
-        return Some((AuditLog::open([named]).ok()?, 0));
+        return Ok(part_of_log(named)?.map(|log| (log, 0)));
     }
-    let files = named.read_dir().ok()?.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file());
-    let (logs, others): (Vec<PathBuf>, Vec<_>) = files.partition(|path| AuditLog::open([path]).is_ok());
-    Some((AuditLog::open(&logs).ok()?, others.len() as u64)).filter(|_| !logs.is_empty())
+    let files = named.read_dir().into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let (mut logs, mut others) = (Vec::new(), 0);
+    for path in files.filter(|path| path.is_file()) {
+        match part_of_log(&path)? {
+            Some(_) => logs.push(path),
+            None => others += 1,
+        }
+    }
+    if logs.is_empty() { Ok(None) } else { Ok(Some((AuditLog::open(&logs)?, others))) }
+}
+
+/// The audit log in a file, unless it is another one, of which its own reader tells the faults.
+fn part_of_log(path: &Path) -> Result<Option<AuditLog>, CaptureError> {
+    match AuditLog::open([path]) {
+        Ok(log) => Ok(Some(log)),
+        Err(error) => match error.kind() {
+            CaptureErrorKind::Garbled | CaptureErrorKind::Order | CaptureErrorKind::Record => Err(error),
+            _ => Ok(None),
+        },
+    }
 }
 
 /// Writes the JSON, as old as the file that it comes from: that may be the only date of its objects.

@@ -101,6 +101,20 @@ fn a_folder_of_rotated_logs_is_one_log_by_their_dates() {
 }
 
 #[test]
+fn a_log_whose_newest_event_comes_first_is_refused_with_a_way_out() {
+    let [create, update, delete] = writes();
+    let (folder, log) = (Folder::new("reversed"), [delete, update, create].concat());
+    folder.write("audit.log", &log);
+    for file in [folder.0.join("audit.log"), folder.0.clone()] {
+        assert!(
+            replay(&file, EVENTS)
+                .error(1)
+                .contains("audit.log: the newest event of this audit log comes first; reverse")
+        );
+    }
+}
+
+#[test]
 fn an_audit_log_is_served_at_its_dates() {
     let file = Scratch::new(writes().concat());
     let mut served = Serving::file(&file, "--at 02:00:03");

@@ -246,7 +246,10 @@ fn what_is_no_recording_is_refused_by_its_name_with_a_remedy() {
     let table = r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}"#;
     for (content, says) in [
         (page.to_owned(), "this is one page of a list, whose `continue` leads to the next one; save all of it by"),
-        (audit.repeat(2), "this is an audit log; it has requests, and no states of objects; convert it"),
+        (
+            audit.repeat(2),
+            ":1: not an event of an audit log: `auditID`, `stage`, `verb` or `requestURI` is missing; correct",
+        ),
         (
             table.to_owned(),
             "this is a Table; its rows are no objects; save whole objects, as with `-o json`, without `as=Table`",

@@ -120,19 +120,17 @@ fn a_resource_is_chosen_by_its_name_or_its_path() {
 #[test]
 fn a_resource_that_is_not_in_the_recording_is_refused_with_the_names_of_those_that_are() {
     let file = capture(&THREE);
-    let error = format!(
-        "{}: v1/secrets was not recorded; give --resource one of {}",
-        file.as_ref().display(),
-        THREE.join(", ")
-    );
+    let error = format!("{}: v1/secrets was not recorded; choose one of {}", file.as_ref().display(), THREE.join(", "));
     assert_eq!(replay(&file, "--resource v1/secrets").error(2), error);
     for (name, not) in [("secrets", "pods"), ("deployments.batch", "deployments"), ("po.v1", "pods")] {
         let run = replay(&file, &format!("--resource {name}"));
-        assert!(run.error(2).contains(&format!(": {name} was not recorded; give")), "{name} is not {not}: {run:?}");
+        assert!(run.error(2).contains(&format!(": {name} was not recorded; choose")), "{name} is not {not}: {run:?}");
     }
     let list = Scratch::new(r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#);
-    let error =
-        format!("{}: a list or a watch log is of no resource by name; leave out --resource", list.as_ref().display());
+    let error = format!(
+        "{}: no resource is recorded by its name, as in a list, a watch log, or an audit log without bodies",
+        list.as_ref().display()
+    );
     assert_eq!(replay(&list, "--resource v1/pods").error(2), error);
 }
 

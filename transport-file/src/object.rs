@@ -109,8 +109,12 @@ impl ObjectText {
         Some(Self { key: outline.key, version: outline.version, text: Text::Plain(unmanaged), page: None })
     }
 
-    /// The object, if its text begins as a server sends objects of its own kinds. The rest is not looked at.
-    pub(crate) fn as_sent(text: &str) -> Option<Self> {
+    /// The object, if it has a name. Of one that begins as servers send their own kinds, the rest is not looked at.
+    pub(crate) fn as_sent_or_of(text: &str) -> Option<Self> {
+        Self::as_sent(text).or_else(|| Self::of(text))
+    }
+
+    fn as_sent(text: &str) -> Option<Self> {
         let (_kind, rest) = text.strip_prefix("{\"kind\":\"")?.split_once('"')?;
         let (_version, rest) = rest.strip_prefix(",\"apiVersion\":\"")?.split_once('"')?;
         let (name, mut rest) = rest.strip_prefix(",\"metadata\":{\"name\":\"")?.split_once('"')?;

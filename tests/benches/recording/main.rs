@@ -15,18 +15,26 @@ use std::time::Duration;
 /// Each way of following is measured so often, by turns. The lower quartiles count, which other work disturbs less.
 const ROUNDS: usize = 25;
 
-/// The ways of following, the first one without a tape.
-const KEPT: [Kept; 8] = [
-    Kept::Nothing,
-    Kept::Bytes,
-    Kept::Tape("jsonl"),
-    Kept::Tape("jsonl.zst"),
-    Kept::Tape("jsonl.gz"),
-    // All events are in the window; they pass into the state; and its objects are packed.
-    Kept::Memory { window: Duration::from_secs(300), bytes: 64 << 20 },
-    Kept::Memory { window: Duration::from_millis(64), bytes: 64 << 20 },
-    Kept::Memory { window: Duration::from_millis(64), bytes: 1 << 20 },
-];
+const WAYS: usize = 8;
+
+/// The events that are in the window of a tape in memory, which passes them on in sixteen parts.
+const IN_WINDOW: u32 = 160;
+
+/// The ways of following, the first one without a tape, where so much time is between events.
+fn ways(between: Duration) -> [Kept; WAYS] {
+    let (long, short) = (Duration::from_secs(300), between * IN_WINDOW);
+    [
+        Kept::Nothing,
+        Kept::Bytes,
+        Kept::Tape("jsonl"),
+        Kept::Tape("jsonl.zst"),
+        Kept::Tape("jsonl.gz"),
+        // All events are in the window; they pass into the state; and its objects are packed.
+        Kept::Memory { window: long, bytes: 64 << 20 },
+        Kept::Memory { window: short, bytes: 64 << 20 },
+        Kept::Memory { window: short, bytes: 1 << 20 },
+    ]
+}
 
 /// The types of the objects.
 const RUNS: [Run; 3] = [Run::Fields, Run::Value, Run::Metadata];
@@ -40,7 +48,9 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("serve") => server::serve(arguments[1].as_ref(), Duration::from_micros(number(2) as u64)),
         // For valgrind, which counts.
-        Some("follow") => _ = follow(arguments[1].as_ref(), RUNS[number(2)], KEPT[number(3)], number(4), || 0.0),
+        Some("follow") => {
+            _ = follow(arguments[1].as_ref(), RUNS[number(2)], ways(BETWEEN[1])[number(3)], number(4), || 0.0)
+        }
         _ => measure(),
     }
 }
@@ -51,7 +61,7 @@ fn measure() {
     let follower = Follower::start(&scratch, BETWEEN[0]);
     print_head("CPU time of an event");
     for run in RUNS {
-        let rounds: Vec<_> = (0..ROUNDS).map(|_| KEPT.map(|kept| follower.micros(run, kept))).collect();
+        let rounds: Vec<_> = (0..ROUNDS).map(|_| ways(BETWEEN[0]).map(|kept| follower.micros(run, kept))).collect();
         let times = core::array::from_fn(|way| quartile(rounds.iter().map(|round| round[way]).collect()));
         print(run, times, "µs");
     }
@@ -71,10 +81,10 @@ fn print_head(of: &str) {
         "\n| {of} | without | bytes alone | adds | `.jsonl` | adds | `.jsonl.zst` | adds | `.jsonl.gz` | adds | in memory | \
          adds | events pass | adds | least memory | adds |"
     );
-    println!("|---|{}", "--:|".repeat(2 * KEPT.len() - 1));
+    println!("|---|{}", "--:|".repeat(2 * WAYS - 1));
 }
 
-fn print(run: Run, [without, with @ ..]: [f64; KEPT.len()], unit: &str) {
+fn print(run: Run, [without, with @ ..]: [f64; WAYS], unit: &str) {
     let with = with.map(|with| format!("{with:.1} {unit} | {:.1} %", (with / without - 1.0) * 100.0));
     println!("| {run} | {without:.1} {unit} | {} |", with.join(" | "));
 }

@@ -7,6 +7,7 @@ use crate::memory::{Memory, OBJECT_LIMIT, object_too_long};
 use crate::object::{ObjectText, TypeMeta, number};
 use crate::packed::ObjectPacker;
 use listwatch_core::framing::{Frame, Framer, Framing};
+use memchr::memchr;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use std::sync::Arc;
 pub(crate) struct BodyReader {
     framer: Framer,
     buffer: Vec<u8>,
+    /// Whether the buffer is the beginning of a line, at which the framer has not looked.
+    is_line: bool,
     /// Reads an object, whole or without a part.
     pub(super) reads: Reads,
     part: Part,
@@ -84,6 +87,7 @@ impl BodyReader {
         Self {
             framer,
             buffer: Vec::new(),
+            is_line: false,
             reads: ObjectText::of,
             part,
             objects: Vec::new(),
@@ -93,18 +97,62 @@ impl BodyReader {
     }
 
     /// Reads each object so.
-    pub(super) fn reading(self, reads: Reads) -> Self {
+    pub(crate) fn reading(self, reads: Reads) -> Self {
         Self { reads, ..self }
     }
 
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
     pub(crate) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
-        if let Some(event) = bytes.strip_suffix(b"\n").and_then(|line| self.event(line)) {
-            told.push(event);
-            return Ok(());
+        if let Part::Page(_) = self.part {
+            return self.frames(bytes, memory, told);
         }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(memchr(b'\n', rest).map_or(rest.len(), |end| end + 1));
+            match piece.strip_suffix(b"\n").map(|line| self.event(line)) {
+                Some(Some(news)) => told.extend(self.on_event(news)),
+                None if self.goes_on(piece) => {
+                    self.buffer.extend_from_slice(piece);
+                    self.is_line = true;
+                }
+                _ => self.frames(piece, memory, told)?,
+            }
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// What a line tells, without its end, that is an event of an object as servers write it, or the rest of one.
+    pub(super) fn event(&mut self, line: &[u8]) -> Option<Told> {
+        if !self.is_at_line() || memchr(b'\n', line).is_some() {
+            return None;
+        }
+        let begun = self.buffer.len();
+        if begun == 0 {
+            return event_in_line(line, self.reads);
+        }
+        self.buffer.extend_from_slice(line);
+        let event = event_in_line(self.buffer.trim_ascii_start(), self.reads);
+        self.buffer.truncate(if event.is_some() { 0 } else { begun });
+        self.is_line = event.is_none();
+        event
+    }
+
+    /// Whether what was read of the next event is looked at with its whole line.
+    fn is_at_line(&self) -> bool {
+        !matches!(self.part, Part::Page(_)) && (self.buffer.is_empty() || self.is_line)
+    }
+
+    /// Whether an event goes on behind these bytes, which end no line.
+    fn goes_on(&self, bytes: &[u8]) -> bool {
+        let may_end = bytes.trim_ascii_end().last().is_none_or(|last| *last == b'}');
+        self.is_at_line() && !may_end && self.buffer.len() + bytes.len() <= OBJECT_LIMIT
+    }
+
+    fn frames(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
         self.buffer.extend_from_slice(bytes);
+        self.is_line = false;
         while let Some(frame) = self.framer.next_frame(&self.buffer) {
             match frame {
                 Frame::TooLong => return Err(object_too_long()),
@@ -126,12 +174,10 @@ impl BodyReader {
             }
         }
         self.buffer.drain(..self.framer.reclaim());
+        if !matches!(self.part, Part::Page(_)) && self.buffer.iter().all(u8::is_ascii_whitespace) {
+            (self.framer, self.buffer) = (Framer::new(Framing::Values, OBJECT_LIMIT), Vec::new());
+        }
         Ok(())
-    }
-
-    /// What a line tells, without its end, that is an event of an object as servers write it.
-    pub(super) fn event(&self, line: &[u8]) -> Option<Told> {
-        if self.is_between_events() { event_in_line(line, self.reads) } else { None }
     }
 
     fn on_event(&mut self, news: Told) -> Option<Told> {
@@ -161,13 +207,7 @@ impl BodyReader {
 
     /// Whether the next bytes begin an event of a watch.
     pub(super) fn is_between_events(&self) -> bool {
-        matches!(self.part, Part::Events) && self.buffer.iter().all(u8::is_ascii_whitespace)
-    }
-
-    /// The change that these bytes tell as a server sends it, if the next event is one: a line, of which the beginning is read.
-    pub(crate) fn sent_change(&self, bytes: &[u8]) -> Option<Told> {
-        let line = bytes.strip_suffix(b"\n").filter(|_| self.is_between_events())?;
-        event_in_line(line, ObjectText::as_sent)
+        matches!(self.part, Part::Events) && self.buffer.is_empty()
     }
 
     /// Whether it is a watch whose next event is a change: the initial events are over, if it has some.
@@ -276,6 +316,43 @@ pub(super) fn told_by(WatchEvent { r#type, object }: &WatchEvent<'_>, reads: Rea
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pieces_in_which_events_come_change_nothing() {
+        let event = |name: &str, object: &str| format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
+        let object = |name: &str| {
+            format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","resourceVersion":"7"}}}}"#)
+        };
+        let bookmark = r#"{"metadata":{"resourceVersion":"8","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
+        let pretty = object("d").replace(',', ",\n ");
+        let body = [
+            event("ADDED", &object("a")),
+            event("ADDED", &object("b")),
+            event("BOOKMARK", bookmark),
+            "\n ".into(),
+            event("MODIFIED", &object("a")),
+            event("MODIFIED", &pretty),
+            event("DELETED", &object("b")),
+            event("ADDED", &object("c")).trim_end().to_owned(),
+        ]
+        .concat();
+        let told = |has_initial_events: bool, length: usize, reads: Reads| {
+            let (mut reader, mut told) = (BodyReader::watch(has_initial_events).reading(reads), Vec::new());
+            for piece in body.as_bytes().chunks(length) {
+                reader.read(piece, &Memory::at_most(u64::MAX), &mut told).unwrap();
+            }
+            told.iter().map(|told| format!("{told:?}")).collect::<Vec<_>>()
+        };
+        for (has_initial_events, count) in [(true, 5), (false, 7)] {
+            let byte_by_byte = told(has_initial_events, 1, ObjectText::of);
+            assert_eq!(byte_by_byte.len(), count, "{byte_by_byte:?}");
+            for length in 2..=body.len() {
+                for reads in [ObjectText::of, ObjectText::as_sent_or_of] {
+                    assert_eq!(told(has_initial_events, length, reads), byte_by_byte, "in pieces of {length} bytes");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_line_is_told_as_its_value_is() {

@@ -205,7 +205,7 @@ impl Aged {
             Query::List => {}
             Query::Watch | Query::WatchList => {
                 let is_list = it.query == Query::WatchList;
-                it.body = Some(BodyReader::watch(is_list).into());
+                it.body = Some(BodyReader::watch(is_list).reading(ObjectText::as_sent_or_of).into());
                 if let Some(stream) = self.streams.get_mut(&it.stream).filter(|_| is_list) {
                     stream.begin_list();
                 }
@@ -217,9 +217,6 @@ impl Aged {
         let Some(Exchange::Followed(it)) = self.open.get_mut(&id) else { return };
         let Some(body) = &mut it.body else { return };
         let (mut told, transport) = (Vec::new(), it.stream);
-        if let Some(change) = body.sent_change(bytes) {
-            return self.on_told(transport, change, false);
-        }
         if body.read(bytes, &Memory::at_most(u64::MAX), &mut told).is_err() {
             // An object over the limit: the state is not known any more.
             self.open.remove(&id);

@@ -1,7 +1,8 @@
 //! The last lines of a tape in memory, within a limit of bytes.
 //!
-//! Lines are compressed in segments, so that an event costs what differs from the events before it. Old segments pass into
-//! the [state](Aged) with which a dump begins. If there is too much, segments pass into it earlier.
+//! Lines stand in segments. If there is too much, the oldest segments are compressed, so that an event takes what differs from
+//! the events before it. Old segments pass into the [state](Aged) with which a dump begins; earlier, if there is too much
+//! although all are compressed.
 
 use super::aged::Aged;
 use super::mark::Mark;
@@ -9,6 +10,7 @@ use crate::capture::format::Line;
 use crate::packed::LEVEL;
 use core::time::Duration;
 use memchr::memchr;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -36,14 +38,17 @@ pub(super) struct Ring {
     lines: u64,
 }
 
-/// Compressed lines.
+/// Lines behind one another.
 pub(super) struct Segment {
-    frame: Vec<u8>,
-    /// How long the lines are.
-    len: usize,
+    lines: Lines,
     /// The times of its first and its last line.
     pub(super) first: u64,
     last: u64,
+}
+
+enum Lines {
+    Plain(Box<[u8]>),
+    Packed { frame: Vec<u8>, len: usize },
 }
 
 /// What a dump is written of: a state, and the lines behind it.
@@ -101,7 +106,7 @@ impl Ring {
     /// What it has at this time, for a dump. `next_request` is the number of the next request.
     pub(super) fn cut(&mut self, t: u64) -> io::Result<Cut> {
         self.last = self.last.max(t);
-        self.seal()?;
+        self.seal();
         self.age(self.last)?;
         let at = self.segments.front().map_or(self.last, |first| first.first);
         let segments = self.segments.iter().map(Arc::clone).collect();
@@ -113,7 +118,7 @@ impl Ring {
         let part = self.window / PARTS;
         let is_full = self.hot.len() >= self.segment || self.hot.capacity() > 2 * self.segment;
         if is_full || t.saturating_sub(self.first) > part {
-            self.seal()?;
+            self.seal();
             self.age(t)?;
         }
         Ok(())
@@ -124,39 +129,54 @@ impl Ring {
         self.held() + (2 * self.segment).saturating_sub(self.hot.capacity()) > self.most
     }
 
-    fn seal(&mut self) -> io::Result<()> {
+    fn seal(&mut self) {
         if self.hot.is_empty() {
-            return Ok(());
+            return;
         }
-        let mut frame = zstd::bulk::compress(&self.hot, LEVEL)?;
-        frame.shrink_to_fit();
-        self.sealed += size_of::<Segment>() + frame.len();
-        self.segments.push_back(Arc::new(Segment { frame, len: self.hot.len(), first: self.first, last: self.last }));
+        let segment = Segment { lines: Lines::Plain((&*self.hot).into()), first: self.first, last: self.last };
+        self.sealed += segment.held();
+        self.segments.push_back(Arc::new(segment));
         // A large answer leaves no large buffer.
         if self.hot.capacity() > 2 * self.segment {
             self.hot = Vec::new();
         }
         self.hot.clear();
         (self.is_new, self.first) = (true, self.last);
-        Ok(())
+    }
+
+    /// Compresses the oldest segment that is not. Returns whether there was one.
+    fn pack(&mut self) -> io::Result<bool> {
+        let packed = self.segments.partition_point(|segment| matches!(segment.lines, Lines::Packed { .. }));
+        let Some(segment) = self.segments.get_mut(packed) else { return Ok(false) };
+        let Lines::Plain(lines) = &segment.lines else { return Ok(false) };
+        let (len, mut frame) = (lines.len(), zstd::bulk::compress(lines, LEVEL)?);
+        frame.shrink_to_fit();
+        self.sealed -= segment.held();
+        *segment = Arc::new(Segment { lines: Lines::Packed { frame, len }, first: segment.first, last: segment.last });
+        self.sealed += segment.held();
+        Ok(true)
     }
 
     /// Lets segments pass into the state. None ends within a list whose rest is there.
     fn age(&mut self, t: u64) -> io::Result<()> {
         loop {
             let is_over = self.is_over();
+            if is_over && self.pack()? {
+                continue;
+            }
             if is_over && self.segments.is_empty() {
                 if self.hot.is_empty() {
                     self.aged.shed(self.most.saturating_sub(2 * self.segment));
                     return Ok(());
                 }
-                self.seal()?;
+                self.seal();
+                continue;
             }
             if !is_over && !self.front_is_old(t) && !self.aged.is_listing() {
                 return Ok(());
             }
             let Some(oldest) = self.segments.pop_front() else { return Ok(()) };
-            self.sealed -= size_of::<Segment>() + oldest.frame.len();
+            self.sealed -= oldest.held();
             let aged = &mut self.aged;
             oldest.each(|line| aged.take(line))?;
         }
@@ -170,13 +190,24 @@ impl Ring {
 impl Segment {
     /// Reads its lines.
     pub(super) fn each(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        let lines = zstd::bulk::decompress(&self.frame, self.len)?;
-        let mut rest = &lines[..];
+        let lines = match &self.lines {
+            Lines::Plain(lines) => Cow::Borrowed(&**lines),
+            Lines::Packed { frame, len } => zstd::bulk::decompress(frame, *len)?.into(),
+        };
+        let mut rest = &*lines;
         while let Some(end) = memchr(b'\n', rest) {
             take(&rest[..end]);
             rest = &rest[end + 1..];
         }
         Ok(())
+    }
+
+    fn held(&self) -> usize {
+        let lines = match &self.lines {
+            Lines::Plain(lines) => lines.len(),
+            Lines::Packed { frame, .. } => frame.len(),
+        };
+        size_of::<Self>() + lines
     }
 }
 

@@ -15,12 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The namespace and the identity of a child that is a replica.
 const REPLICA: &str = "LISTWATCH_REPLICA";
 
-const OBJECTS: usize = 200;
+/// How many objects are divided: `SHARDED_OBJECTS=2000` in a longer run.
+static OBJECTS: LazyLock<usize> =
+    LazyLock::new(|| std::env::var("SHARDED_OBJECTS").ok().and_then(|number| number.parse().ok()).unwrap_or(200));
 
 #[expect(clippy::disallowed_methods, reason = "processes have one clock")]
 fn micros() -> u128 {
@@ -90,7 +93,7 @@ impl Stage {
     }
 
     fn change_all(&self, x: &str) {
-        for number in 0..OBJECTS {
+        for number in 0..*OBJECTS {
             self.plane.change(&self.of("v1/configmaps"), &format!("map-{number}"), &json!({ "data": { "x": x } }));
         }
     }
@@ -100,7 +103,7 @@ impl Stage {
         let is_right = |secret: &Value| secret["data"]["x"] == x;
         let is_all = || {
             let secrets = self.plane.objects(&self.of("v1/secrets")).unwrap_or_default();
-            secrets.iter().filter(|secret| is_right(secret)).count() == OBJECTS
+            secrets.iter().filter(|secret| is_right(secret)).count() == *OBJECTS
         };
         assert!(wait_for(Duration::from_secs(120), is_all), "objects are left without their Secret of {x}");
     }
@@ -158,7 +161,7 @@ fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_while
     let Some(mut plane) = own_plane() else { return };
     let namespace = plane.namespace("shards");
     let mut it = Stage { plane, namespace, replicas: BTreeMap::new() };
-    for number in 0..OBJECTS {
+    for number in 0..*OBJECTS {
         let metadata = json!({ "name": format!("map-{number}"), "labels": { "shared": "yes" } });
         it.plane.create(&it.of("v1/configmaps"), &json!({ "metadata": metadata, "data": { "x": "1" } }));
     }
@@ -176,17 +179,17 @@ fn replicas_from_three_to_five_to_two_reconcile_each_object_once_at_a_time_while
     std::thread::sleep(Duration::from_secs(6));
     let caches: Vec<_> = it.replicas.values().filter(|it| it.is_running()).map(Replica::cache).collect();
     println!("objects in caches, and bytes: {caches:?}");
-    assert_eq!(caches.iter().map(|(objects, _)| objects).sum::<usize>(), OBJECTS, "{caches:?}");
+    assert_eq!(caches.iter().map(|(objects, _)| objects).sum::<usize>(), *OBJECTS, "{caches:?}");
     let mut all: BTreeMap<String, Vec<(u128, u128, String)>> = BTreeMap::new();
     for (identity, replica) in &it.replicas {
         let reconciles = replica.reconciles();
         println!("{identity}: {} reconciles; runs: {}", reconciles.len(), replica.is_running());
-        assert!(reconciles.len() > OBJECTS / 10, "{identity} has no part");
+        assert!(reconciles.len() > *OBJECTS / 10, "{identity} has no part");
         for (key, begin, end) in reconciles {
             all.entry(key).or_default().push((begin, end, identity.clone()));
         }
     }
-    assert_eq!(all.len(), OBJECTS);
+    assert_eq!(all.len(), *OBJECTS);
     for (key, mut reconciles) in all {
         reconciles.sort_unstable();
         for pair in reconciles.windows(2) {

@@ -1,6 +1,7 @@
 //! A large capture of a controller: `large_tape write FILE REQUESTS PADDING`, compressed if its name ends in `.gz`;
 //! `large_tape play FILE REQUESTS [informer]` plays it to an informer and a client, and prints times and memory;
-//! `large_tape from FILE SECONDS` plays it to an informer up to that moment of its 1 ms a request.
+//! `large_tape from FILE SECONDS` plays it to an informer up to that moment of its 1 ms a request;
+//! `large_tape fleet FILE PODS MEGABYTES PADDING` writes one of so many pods, for `listwatch show` and `listwatch report`.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -8,10 +9,10 @@ use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{Instant, ListerWatcher};
-use listwatch_tests::tapes::{LargeTape, PODS};
+use listwatch_tests::tapes::{FleetTape, LargeTape, PODS};
 use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -22,12 +23,18 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
-        ["write", file, requests, padding] => numbers(requests, padding).and_then(|tape| write(file, tape)),
+        ["write", file, requests, padding] => {
+            numbers(requests, padding).and_then(|tape| write(file, |mut sink| tape.write(&mut sink)))
+        }
+        ["fleet", file, pods, megabytes, padding] => {
+            fleet(pods, megabytes, padding).and_then(|tape| write(file, |mut sink| tape.write(&mut sink)))
+        }
         ["play", file, requests] => numbers(requests, "0").and_then(|tape| play(file, tape, true)),
         ["play", file, requests, "informer"] => numbers(requests, "0").and_then(|tape| play(file, tape, false)),
         ["from", file, seconds] => seconds.parse().map_err(Failure::from).and_then(|seconds| from(file, seconds)),
         _ => {
-            Err("usage: large_tape write FILE REQUESTS PADDING | play FILE REQUESTS [informer] | from FILE SECONDS"
+            Err("usage: large_tape write FILE REQUESTS PADDING | play FILE REQUESTS [informer] | from FILE SECONDS | \
+                 fleet FILE PODS MEGABYTES PADDING"
                 .into())
         }
     };
@@ -44,15 +51,19 @@ fn numbers(requests: &str, padding: &str) -> Result<LargeTape, Failure> {
     Ok(LargeTape { requests: requests.parse()?, padding: padding.parse()? })
 }
 
-fn write(file: &str, tape: LargeTape) -> Result<(), Failure> {
+fn fleet(pods: &str, megabytes: &str, padding: &str) -> Result<FleetTape, Failure> {
+    Ok(FleetTape { pods: pods.parse()?, bytes: megabytes.parse::<u64>()? * 1_000_000, padding: padding.parse()? })
+}
+
+fn write(file: &str, tape: impl Fn(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let sink = File::create(file)?;
     if file.ends_with(".gz") {
         let mut sink = BufWriter::new(GzEncoder::new(sink, Compression::default()));
-        tape.write(&mut sink)?;
+        tape(&mut sink)?;
         sink.into_inner()?.finish()?;
     } else {
         let mut sink = BufWriter::new(sink);
-        tape.write(&mut sink)?;
+        tape(&mut sink)?;
         sink.flush()?;
     }
     Ok(())

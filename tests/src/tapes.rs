@@ -1,5 +1,7 @@
 //! Captures of a controller, of any length, written out without being held in memory.
 
+use crate::captures;
+use serde_json::Value;
 use std::io::{self, Write};
 
 /// The collection that is listed and watched.
@@ -73,20 +75,122 @@ impl LargeTape {
         end(out, id, id)
     }
 
-    /// An object, with padding that no compression halves again and again.
     fn write_object(self, out: &mut impl Write, id: u64) -> io::Result<()> {
         let meta = format!(
-            r#""name":"pod-{}","namespace":"web","resourceVersion":"{}","annotations":{{"padding":""#,
+            r#""name":"pod-{}","namespace":"web","resourceVersion":"{}","annotations":{{"padding":"{}""#,
             id % 1000,
-            id + 1
+            id + 1,
+            padding(id, self.padding)
         );
-        write!(out, r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{{meta}"#)?;
-        let mut state = id;
-        for _ in 0..self.padding / 64 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            write!(out, "{:016x}-of-the-annotations-that-a-controller-has-written-", state)?;
+        write!(out, r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{{meta}}}}}}}"#)
+    }
+}
+
+/// A list of pods as a cluster has them, in pages, then a watch with changes of their states, to no end.
+///
+/// ```
+/// use listwatch_tests::tapes::FleetTape;
+///
+/// let mut tape = Vec::new();
+/// FleetTape { pods: 600, bytes: 8_000_000, padding: 0 }.write(&mut tape)?;
+/// assert!((8_000_000..8_100_000).contains(&tape.len()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct FleetTape {
+    /// How many pods there are.
+    pub pods: u64,
+    /// How many bytes the capture has, at least.
+    pub bytes: u64,
+    /// How many bytes of an annotation are added to each pod, which compress badly.
+    pub padding: usize,
+}
+
+/// The pods of a page, and the bytes of a part of it.
+const PAGE: u64 = 500;
+const PART: usize = 16 * 1024;
+
+impl FleetTape {
+    /// Writes the capture.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(self, out: &mut impl Write) -> io::Result<()> {
+        let out = &mut Counted { out: Sealed { out, line: Vec::new(), lines: 0 }, bytes: 0 };
+        let recorded = captures::values(&["pods-rollout"]).into_iter().map(|mut event| event["object"].take());
+        let recorded: Vec<Value> = recorded.filter(|object| object["kind"] == "Pod").collect();
+        let pod = |number: u64, version: u64| {
+            let mut pod = recorded[number as usize % recorded.len()].clone();
+            let metadata = &mut pod["metadata"];
+            metadata["name"] = format!("web-{number:06}-x7k2p").into();
+            metadata["uid"] = format!("544d7856-967e-4f5b-9af8-{number:012}").into();
+            metadata["resourceVersion"] = version.to_string().into();
+            metadata["annotations"]["padding"] = padding(version, self.padding).into();
+            pod["status"]["message"] = format!("seen at version {version}").into();
+            pod.to_string()
+        };
+        out.write_all(b"{\"capture\":2,\"started\":\"2026-11-30T03:00:00Z\",\"seed\":1}\n")?;
+        let mut id = 0;
+        for first in (0..self.pods).step_by(PAGE as usize) {
+            id += 1;
+            let last = self.pods.min(first + PAGE);
+            let token = if first == 0 { String::new() } else { format!("&continue=c{id}") };
+            request(out, id, "GET", &format!("{PODS}?limit={PAGE}{token}"), "")?;
+            response(out, id)?;
+            let next = if last == self.pods { String::new() } else { format!(r#","continue":"c{}""#, id + 1) };
+            let metadata = format!(r#"{{"resourceVersion":"{}"{next}}}"#, self.pods);
+            let items = (first..last).map(|number| pod(number, number + 1)).collect::<Vec<_>>().join(",");
+            let page = format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{metadata},"items":[{items}]}}"#);
+            for part in page.as_bytes().chunks(PART) {
+                out.write_all(format!(r#"{{"t":{id},"id":{id},"part":"#).as_bytes())?;
+                out.write_all(part)?;
+                out.write_all(b"}\n")?;
+            }
+            end(out, id, id)?;
         }
-        out.write_all(br#""}}}"#)
+        let (begun, watch) = (id, id + 1);
+        request(out, watch, "GET", &format!("{PODS}?watch=1&resourceVersion={}", self.pods), "")?;
+        response(out, watch)?;
+        for change in 0.. {
+            if out.bytes >= self.bytes {
+                break;
+            }
+            let (t, number) = (begun + 40 * change, noise(change) % self.pods);
+            let pod = pod(number, self.pods + change + 1);
+            writeln!(out, r#"{{"t":{t},"id":{watch},"line":{{"type":"MODIFIED","object":{pod}}}}}"#)?;
+        }
+        Ok(())
+    }
+}
+
+/// A text that no compression halves again and again.
+fn padding(seed: u64, length: usize) -> String {
+    let mut state = seed;
+    let words = (0..length / 64).map(|_| {
+        state = noise(state);
+        format!("{state:016x}-of-the-annotations-that-a-controller-has-written-")
+    });
+    words.collect()
+}
+
+fn noise(state: u64) -> u64 {
+    state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+}
+
+/// Counts the bytes.
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

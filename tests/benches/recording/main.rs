@@ -18,7 +18,7 @@ const ROUNDS: usize = 25;
 const WAYS: usize = 8;
 
 /// The events that are in the window of a tape in memory, which passes them on in sixteen parts.
-const IN_WINDOW: u32 = 160;
+const IN_WINDOW: u32 = 80;
 
 /// The ways of following, the first one without a tape, where so much time is between events.
 fn ways(between: Duration) -> [Kept; WAYS] {

@@ -1,7 +1,8 @@
 //! The state that the lines before a window lead to: the objects of each stream, and the requests that are open.
 
-use super::mark::{Begun, Mark};
+use super::mark::{Begun, Kept, Mark};
 use super::stream::Stream;
+use crate::capture::Data;
 use crate::capture::format::{Line, Payload, Record, RequestRecord};
 use crate::history::{BodyReader, PageEnd, Told};
 use crate::memory::Memory;
@@ -111,8 +112,15 @@ impl Aged {
         self.followed().find(|(open, _)| *open == id).map(|(_, it)| it.stream)
     }
 
-    /// Takes the next line.
-    pub(super) fn take(&mut self, line: &[u8]) {
+    /// Takes what was kept next.
+    pub(super) fn take(&mut self, kept: Kept<'_>) {
+        match kept {
+            Kept::Data { t, id, bytes } => self.data(t, id, bytes),
+            Kept::Line(line) => self.line(line),
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
         match Mark::parse(line) {
             Some(Mark::Begun(begun)) => self.begin(&begun),
             Some(Mark::Position { .. }) => {}
@@ -159,12 +167,10 @@ impl Aged {
                 match payload {
                     Payload::Response(response) => *is_success = response.status == 200,
                     Payload::End(_) => self.end(id),
-                    _ if lines.len() > LONGEST_CALL => _ = self.open.remove(&id),
                     _ => {}
                 }
             }
             (Some(Exchange::Followed(_)), Payload::Response(response)) => self.response(id, response.status),
-            (Some(Exchange::Followed(_)), Payload::Data(data)) => self.data(id, &data.bytes()),
             (Some(Exchange::Followed(_)), Payload::End(_)) => self.end(id),
             _ => {}
         }
@@ -213,8 +219,18 @@ impl Aged {
         }
     }
 
-    fn data(&mut self, id: u64, bytes: &[u8]) {
-        let Some(Exchange::Followed(it)) = self.open.get_mut(&id) else { return };
+    fn data(&mut self, t: u64, id: u64, bytes: &[u8]) {
+        let it = match self.open.get_mut(&id) {
+            Some(Exchange::Followed(it)) => it,
+            Some(Exchange::Call { lines, .. }) => {
+                let record = Record { t, id, payload: Payload::Data(Data::new(bytes, false)) };
+                if Line::Record(record).write(&mut 0, lines).is_err() || lines.len() > LONGEST_CALL {
+                    self.open.remove(&id);
+                }
+                return;
+            }
+            None => return,
+        };
         let Some(body) = &mut it.body else { return };
         let (mut told, transport) = (Vec::new(), it.stream);
         if body.read(bytes, &Memory::at_most(u64::MAX), &mut told).is_err() {

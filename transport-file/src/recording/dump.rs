@@ -1,7 +1,7 @@
 //! What a tape in memory has, as a recording of its own.
 
 use super::aged::{Aged, OpenWatch};
-use super::mark::Mark;
+use super::mark::{Kept, Mark};
 use super::ring::Cut;
 use super::sink::in_memory;
 use super::stream::Stream;
@@ -44,8 +44,6 @@ struct Dump<'w> {
     /// The reconciles that began in it.
     begun: BTreeSet<u64>,
     notes: u64,
-    /// The first pieces of a chunk.
-    chunk: Vec<u8>,
 }
 
 /// The event by which a server ends a watch whose version is too old.
@@ -61,7 +59,7 @@ pub(super) fn write(
 ) -> Result<(), CaptureError> {
     let mut survey = Survey::default();
     for segment in &cut.segments {
-        in_memory(segment.each(|line| survey.take(line, &cut.aged)))?;
+        in_memory(segment.each(|kept| survey.take(kept, &cut.aged)))?;
     }
     let lost = cut.aged.lost();
     let start = match &*lost {
@@ -72,7 +70,7 @@ pub(super) fn write(
     writer.write(Line::Start(VERSION, TapeStart { started, changes: survey.changes_of(&cut.aged), ..start }))?;
     let (open, begun) = (BTreeSet::new(), BTreeSet::new());
     let is_whole = lost.is_empty();
-    let mut dump = Dump { is_whole, writer, at: cut.at, next_request, open, begun, notes: 0, chunk: Vec::new() };
+    let mut dump = Dump { is_whole, writer, at: cut.at, next_request, open, begun, notes: 0 };
     for call in cut.aged.calls.iter().filter(|call| !survey.asked.contains(&call.target)) {
         dump.call(&call.lines)?;
     }
@@ -81,9 +79,9 @@ pub(super) fn write(
     }
     for segment in &cut.segments {
         let mut written = Ok(());
-        in_memory(segment.each(|line| {
+        in_memory(segment.each(|kept| {
             if written.is_ok() {
-                written = dump.line(line);
+                written = dump.kept(kept);
             }
         }))?;
         written?;
@@ -97,7 +95,8 @@ fn without_reconciles(cause: &str, lost: &[&str]) -> String {
 }
 
 impl Survey {
-    fn take(&mut self, line: &[u8], aged: &Aged) {
+    fn take(&mut self, kept: Kept<'_>, aged: &Aged) {
+        let Kept::Line(line) = kept else { return };
         match Mark::parse(line) {
             Some(Mark::Begun(begun)) => {
                 self.next.entry(begun.transport).or_insert(begun.query);
@@ -246,8 +245,12 @@ impl Dump<'_> {
         if watch.rest.is_empty() { Ok(()) } else { self.data(watch.id, watch.rest) }
     }
 
-    /// A line of the window.
-    fn line(&mut self, line: &[u8]) -> Result<(), CaptureError> {
+    /// What was kept of the window.
+    fn kept(&mut self, kept: Kept<'_>) -> Result<(), CaptureError> {
+        let line = match kept {
+            Kept::Data { t, id, bytes } => return self.recorded(t, id, Payload::Data(Data::new(bytes, false))),
+            Kept::Line(line) => line,
+        };
         if Mark::parse(line).is_some() {
             return Ok(());
         }
@@ -266,14 +269,6 @@ impl Dump<'_> {
                 Payload::Request(RequestRecord { by, ..request })
             }
             _ if !self.open.contains(&id) => return Ok(()),
-            Payload::Data(data) if data.more || !self.chunk.is_empty() => {
-                let more = data.more;
-                self.chunk.extend(data.into_bytes());
-                if more {
-                    return Ok(());
-                }
-                Payload::Data(Data::new(core::mem::take(&mut self.chunk), false))
-            }
             payload => payload,
         };
         self.record_at(t, id, payload)

@@ -1,7 +1,45 @@
-//! The lines of a tape in memory that are in no dump as they are.
+//! What a tape in memory keeps, and the marks among it, which are in no dump as they are.
 
 use listwatch_core::request::Query;
+use memchr::memchr;
 use std::io::{self, Write};
+
+/// What a tape in memory keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept<'l> {
+    /// Bytes of a body, which need no checksum there.
+    Data { t: u64, id: u64, bytes: &'l [u8] },
+    /// A line of the tape, or a mark.
+    Line(&'l [u8]),
+}
+
+impl<'l> Kept<'l> {
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::Data { t, id, bytes } => {
+                writeln!(out, ":{t} {id} {}", bytes.len())?;
+                out.extend_from_slice(bytes);
+            }
+            Self::Line(line) => out.extend_from_slice(line),
+        }
+        out.push(b'\n');
+        Ok(())
+    }
+
+    /// The first of what was written; `None` at the end. The bytes behind it are left.
+    pub(super) fn take_from(kept: &mut &'l [u8]) -> Option<Self> {
+        let (line, behind) = kept.split_at_checked(memchr(b'\n', kept)?)?;
+        *kept = &behind[1..];
+        let Some(head) = line.strip_prefix(b":").and_then(|head| str::from_utf8(head).ok()) else {
+            return Some(Self::Line(line));
+        };
+        let mut numbers = head.split(' ').map(str::parse);
+        let (t, id, len) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let (bytes, behind) = kept.split_at_checked(usize::try_from(len).ok()?)?;
+        *kept = behind.get(1..)?;
+        Some(Self::Data { t, id, bytes })
+    }
+}
 
 /// A line that is in no dump as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +104,21 @@ fn query(letter: &str) -> Option<Query> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_reads_back() {
+        let all = [
+            Kept::Line(b"{}"),
+            Kept::Data { t: 7, id: 1, bytes: b"a\n:1 2 3\nb\n" },
+            Kept::Data { t: u64::MAX, id: 2, bytes: b"" },
+            Kept::Line(b"#1 2 L"),
+        ];
+        let mut lines = Vec::new();
+        all.iter().for_each(|kept| kept.write(&mut lines).unwrap());
+        let mut rest = &*lines;
+        let read: Vec<_> = core::iter::from_fn(|| Kept::take_from(&mut rest)).collect();
+        assert_eq!(read, all);
+    }
 
     #[test]
     fn a_mark_reads_back_and_a_line_of_the_tape_is_none() {

@@ -5,11 +5,10 @@
 //! although all are compressed.
 
 use super::aged::Aged;
-use super::mark::Mark;
-use crate::capture::format::Line;
+use super::mark::{Kept, Mark};
+use crate::capture::format::{Line, Payload, Record};
 use crate::packed::LEVEL;
 use core::time::Duration;
-use memchr::memchr;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +22,7 @@ pub(super) struct Ring {
     most: usize,
     /// How many bytes of lines a segment has.
     segment: usize,
-    /// The newest lines, as they are in a file. Those that begin with no brace are for the ring alone.
+    /// The newest lines, as [`Kept`] writes them.
     hot: Vec<u8>,
     /// Whether none of them has a time.
     is_new: bool,
@@ -89,7 +88,12 @@ impl Ring {
             self.first = t;
         }
         self.last = t;
-        line.write(&mut self.lines, &mut self.hot)?;
+        match line {
+            Line::Record(Record { t, id, payload: Payload::Data(data) }) => {
+                Kept::Data { t, id, bytes: &data.bytes() }.write(&mut self.hot)?;
+            }
+            line => line.write(&mut self.lines, &mut self.hot)?,
+        }
         self.pass(t)
     }
 
@@ -178,7 +182,7 @@ impl Ring {
             let Some(oldest) = self.segments.pop_front() else { return Ok(()) };
             self.sealed -= oldest.held();
             let aged = &mut self.aged;
-            oldest.each(|line| aged.take(line))?;
+            oldest.each(|kept| aged.take(kept))?;
         }
     }
 
@@ -188,16 +192,14 @@ impl Ring {
 }
 
 impl Segment {
-    /// Reads its lines.
-    pub(super) fn each(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    pub(super) fn each(&self, mut take: impl FnMut(Kept<'_>)) -> io::Result<()> {
         let lines = match &self.lines {
             Lines::Plain(lines) => Cow::Borrowed(&**lines),
             Lines::Packed { frame, len } => zstd::bulk::decompress(frame, *len)?.into(),
         };
         let mut rest = &*lines;
-        while let Some(end) = memchr(b'\n', rest) {
-            take(&rest[..end]);
-            rest = &rest[end + 1..];
+        while let Some(kept) = Kept::take_from(&mut rest) {
+            take(kept);
         }
         Ok(())
     }
@@ -215,7 +217,7 @@ impl Segment {
 mod tests {
     use super::*;
     use crate::capture::Data;
-    use crate::capture::format::{End, Payload, Record, RequestRecord, ResponseRecord};
+    use crate::capture::format::{End, RequestRecord, ResponseRecord};
     use crate::recording::mark::Begun;
     use listwatch_core::request::Query;
     use std::collections::BTreeMap;

@@ -125,7 +125,7 @@ impl BodyReader {
 
     /// What a line tells, without its end, that is an event of an object as servers write it, or the rest of one.
     pub(super) fn event(&mut self, line: &[u8]) -> Option<Told> {
-        if !self.is_at_line() || memchr(b'\n', line).is_some() {
+        if !self.is_at_line() {
             return None;
         }
         let begun = self.buffer.len();

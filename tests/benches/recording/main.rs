@@ -49,7 +49,7 @@ fn main() {
         Some("serve") => server::serve(arguments[1].as_ref(), Duration::from_micros(number(2) as u64)),
         // For valgrind, which counts.
         Some("follow") => {
-            _ = follow(arguments[1].as_ref(), RUNS[number(2)], ways(BETWEEN[1])[number(3)], number(4), || 0.0)
+            _ = follow(arguments[1].as_ref(), RUNS[number(2)], ways(BETWEEN[1])[number(3)], number(4), || 0.0);
         }
         _ => measure(),
     }

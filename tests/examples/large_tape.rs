@@ -13,6 +13,7 @@ use listwatch_tests::tapes::{FleetTape, LargeTape, PODS};
 use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -52,7 +53,11 @@ fn numbers(requests: &str, padding: &str) -> Result<LargeTape, Failure> {
 }
 
 fn fleet(pods: &str, megabytes: &str, padding: &str) -> Result<FleetTape, Failure> {
-    Ok(FleetTape { pods: pods.parse()?, bytes: megabytes.parse::<u64>()? * 1_000_000, padding: padding.parse()? })
+    Ok(FleetTape {
+        pods: pods.parse::<NonZeroU64>()?.get(),
+        bytes: megabytes.parse::<u64>()? * 1_000_000,
+        padding: padding.parse()?,
+    })
 }
 
 fn write(file: &str, tape: impl Fn(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {

@@ -7,9 +7,11 @@ use crate::packed::{ObjectPacker, Text};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::text::{Counted, Printable};
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::io;
 use std::sync::Arc;
 
 /// An object as the text that a list or a watch told. Only its place and its version are read before it is needed.
@@ -109,9 +111,11 @@ impl ObjectText {
         Some(Self { key: outline.key, version: outline.version, text: Text::Plain(unmanaged), page: None })
     }
 
-    /// The object, if it has a name. Of one that begins as servers send their own kinds, the rest is not looked at.
+    /// The object of a line, if it has a name. Of one that begins as servers send their own kinds, the rest is not looked
+    /// at, unless another event stands in the line.
     pub(crate) fn as_sent_or_of(text: &str) -> Option<Self> {
-        Self::as_sent(text).or_else(|| Self::of(text))
+        let is_one = || memmem::find(text.as_bytes(), b"}{\"type\":").is_none();
+        Self::as_sent(text).filter(|_| is_one()).or_else(|| Self::of(text))
     }
 
     fn as_sent(text: &str) -> Option<Self> {
@@ -159,14 +163,18 @@ impl ObjectText {
     /// The text as it was told. An item of a list may lack `kind` and `apiVersion`.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
-        self.text.unpacked()
+        // It was packed here, from a text. Without memory for it, it reads as an object that is no JSON.
+        self.text.unpacked().unwrap_or_default()
     }
 
     /// The text with the type that its page says, if it does not say one itself.
-    pub(crate) fn with_type(&self) -> Cow<'_, str> {
-        let whole = self.text();
+    ///
+    /// # Errors
+    /// There is no memory to unpack it.
+    pub(crate) fn with_type(&self) -> io::Result<Cow<'_, str>> {
+        let whole = self.text.unpacked()?;
         let Some((page, rest)) = self.page.as_ref().zip(whole.trim_ascii_start().strip_prefix('{')) else {
-            return whole;
+            return Ok(whole);
         };
         let own = TypeMeta::in_text(&whole);
         let mut text = String::from("{");
@@ -174,7 +182,7 @@ impl ObjectText {
             text.extend(["\"", name, "\":", &Value::from(value).to_string(), ","]);
         }
         text.push_str(rest);
-        text.into()
+        Ok(text.into())
     }
 
     /// The whole object.

@@ -2,34 +2,50 @@
 
 use core::fmt;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use zstd::bulk::{Compressor, Decompressor};
+use std::sync::Arc;
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
+use zstd::zstd_safe::{CCtx, DCtx, compress_bound, get_error_name};
 
 /// The text of an object. A clone shares it.
 #[derive(Clone)]
 pub(crate) enum Text {
     Plain(Arc<str>),
-    Packed { frame: Arc<[u8]>, len: usize, unpacker: Arc<Unpacker> },
+    Packed { frame: Arc<[u8]>, len: usize, dictionary: Arc<Dictionary> },
 }
 
-/// Packs objects of a kind by the differences to the first one. A clone begins anew.
-#[derive(Default)]
-pub struct ObjectPacker(Option<(Compressor<'static>, Arc<Unpacker>)>);
+/// Packs objects of a kind by the differences to the first one that it packs.
+#[derive(Clone, Default)]
+pub struct ObjectPacker(Option<Arc<Dictionary>>);
 
-/// Unpacks texts that were packed by the differences to one.
-pub(crate) struct Unpacker(Mutex<Decompressor<'static>>);
+/// A text, by whose differences others are packed.
+pub(crate) struct Dictionary {
+    encoder: EncoderDictionary<'static>,
+    decoder: DecoderDictionary<'static>,
+    held: usize,
+}
+
+thread_local! {
+    /// What packs and unpacks on this thread, whatever the dictionary is.
+    static CONTEXTS: RefCell<(CCtx<'static>, DCtx<'static>)> = RefCell::new((CCtx::create(), DCtx::create()));
+}
 
 /// A level that takes a sixth less time than level 1, and finds what recurs in each event of an object.
 pub(crate) const LEVEL: i32 = -3;
 
+/// The memory of what unpacks by a dictionary, beside its text.
+const DECODER: usize = 28 * 1024;
+
 impl Text {
     /// The text as it came.
-    pub(crate) fn unpacked(&self) -> Cow<'_, str> {
+    ///
+    /// # Errors
+    /// There is no memory to unpack it.
+    pub(crate) fn unpacked(&self) -> io::Result<Cow<'_, str>> {
         match self {
-            Self::Plain(text) => Cow::Borrowed(text),
-            // It was packed here, from a text. Without memory for it, it reads as an object that is no JSON.
-            Self::Packed { frame, len, unpacker } => unpacker.unpack(frame, *len).unwrap_or_default().into(),
+            Self::Plain(text) => Ok(Cow::Borrowed(text)),
+            Self::Packed { frame, len, dictionary } => dictionary.unpack(frame, *len).map(Cow::Owned),
         }
     }
 
@@ -51,50 +67,58 @@ impl Text {
 }
 
 impl ObjectPacker {
+    /// The memory that it takes beside the objects, about, in bytes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.0.as_ref().map_or(0, |dictionary| dictionary.held)
+    }
+
     /// The text packed; as it is, if there is no memory to pack it.
     pub(crate) fn pack(&mut self, text: Text) -> Text {
-        match &text {
-            Text::Plain(plain) => self.packed(plain).unwrap_or(text),
-            Text::Packed { .. } => text,
+        let Text::Plain(plain) = &text else { return text };
+        let dictionary = self.0.get_or_insert_with(|| Dictionary::of(plain.as_bytes()).into());
+        match dictionary.pack(plain.as_bytes()) {
+            Ok(frame) => Text::Packed { frame: frame.into(), len: plain.len(), dictionary: Arc::clone(dictionary) },
+            Err(_) => text,
         }
     }
+}
 
-    fn packed(&mut self, text: &str) -> io::Result<Text> {
-        let (compressor, unpacker) = match &mut self.0 {
-            Some(own) => own,
-            none => none.insert(of(text.as_bytes())?),
-        };
-        let frame = compressor.compress(text.as_bytes())?.into();
-        Ok(Text::Packed { frame, len: text.len(), unpacker: Arc::clone(unpacker) })
+impl Dictionary {
+    fn of(text: &[u8]) -> Self {
+        let (encoder, decoder) = (EncoderDictionary::copy(text, LEVEL), DecoderDictionary::copy(text));
+        let held = encoder.as_cdict().sizeof() + DECODER + text.len();
+        Self { encoder, decoder, held }
     }
-}
 
-/// What packs and unpacks by the differences to a text.
-fn of(dictionary: &[u8]) -> io::Result<(Compressor<'static>, Arc<Unpacker>)> {
-    let unpacker = Unpacker(Mutex::new(Decompressor::with_dictionary(dictionary)?));
-    Ok((Compressor::with_dictionary(LEVEL, dictionary)?, unpacker.into()))
-}
-
-impl Clone for ObjectPacker {
-    fn clone(&self) -> Self {
-        Self::default()
+    fn pack(&self, text: &[u8]) -> io::Result<Vec<u8>> {
+        let mut frame = Vec::with_capacity(compress_bound(text.len()));
+        CONTEXTS.with_borrow_mut(|(context, _)| {
+            context.compress_using_cdict(&mut frame, text, self.encoder.as_cdict()).map_err(failure)
+        })?;
+        Ok(frame)
     }
-}
 
-impl Unpacker {
     fn unpack(&self, frame: &[u8], len: usize) -> io::Result<String> {
-        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner).decompress(frame, len)?;
+        let mut text = Vec::with_capacity(len);
+        CONTEXTS.with_borrow_mut(|(_, context)| {
+            context.decompress_using_ddict(&mut text, frame, self.decoder.as_ddict()).map_err(failure)
+        })?;
         String::from_utf8(text).map_err(io::Error::other)
     }
 }
 
+fn failure(code: usize) -> io::Error {
+    io::Error::other(get_error_name(code))
+}
+
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.unpacked().fmt(f)
+        self.unpacked().unwrap_or_default().fmt(f)
     }
 }
 
-listwatch_core::summary!("ObjectPacker" for ObjectPacker, |it| { is_begun: it.0.is_some() });
+listwatch_core::summary!("ObjectPacker" for ObjectPacker, |it| { held: it.held() });
 
 #[cfg(test)]
 mod tests {
@@ -106,10 +130,10 @@ mod tests {
         let mut packer = ObjectPacker::default();
         let packed: Vec<Text> = (0..9).map(|number| packer.pack(Text::Plain(text(number).into()))).collect();
         for (number, packed) in (0..).zip(&packed) {
-            assert_eq!((packed.unpacked(), packed.len()), (text(number).into(), text(number).len()));
+            assert_eq!((packed.unpacked().unwrap(), packed.len()), (text(number).into(), text(number).len()));
             assert!(packed.held() < 60, "{}", packed.held());
         }
         let again = ObjectPacker::default().pack(packed[1].clone());
-        assert_eq!(again.unpacked(), text(1), "it stays packed by its own differences");
+        assert_eq!(again.unpacked().unwrap(), text(1), "it stays packed by its own differences");
     }
 }

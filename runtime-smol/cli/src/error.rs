@@ -179,8 +179,7 @@ impl fmt::Display for CommandError {
             }
             Self::Listen(address, error) => write!(f, "cannot listen at {address}: {error}"),
             Self::NotRecorded { file, names, .. } if names.is_empty() => {
-                let none =
-                    "no resource is recorded by its name, as in a list, a watch log, or an audit log without bodies";
+                let none = "no resource is recorded by its name, as in a list, a watch log, or an audit log without bodies; name none";
                 write!(f, "{}: {none}", file.display())
             }
             Self::NotRecorded { file, name, names } => write!(

@@ -155,8 +155,9 @@
 //! in what its function makes, or [`Outside`]. A process of the system for each life is not offered: the cluster and the
 //! clock, which it shares with the test, would have to be served to it.
 //!
-//! What a program saves to files outlives its processes, and is
-//! not disturbed by itself. [`Exploration::beside`] lets a test make a folder for each run.
+//! What a program saves to files outlives its processes. A save is no place of its own: its file is replaced in one step, so
+//! a process that dies at the request before it leaves the older file, and one that dies at the next request the newer one.
+//! [`Exploration::beside`] lets a test make a folder for each run.
 //!
 //! What a program does outside of the cluster is disturbed if it goes by [`Outside::call`]. The end of a process is a stop
 //! of its controllers, so what a program runs beside them has to end with its world.

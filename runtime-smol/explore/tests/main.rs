@@ -23,6 +23,7 @@ mod sample;
 #[path = "../../examples/sample-controller.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod sample_controller;
+mod saved;
 mod seeds;
 mod servers;
 mod shards;

@@ -30,6 +30,9 @@ pub(crate) struct BodyReader {
     weight: u64,
 }
 
+/// The room for the beginning of an event that is kept for the next one.
+const LARGE: usize = 64 * 1024;
+
 /// The memory that the objects of a list take as they came. The others are packed.
 const MOST_PLAIN: u64 = 16 << 20;
 
@@ -110,8 +113,8 @@ impl BodyReader {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at(memchr(b'\n', rest).map_or(rest.len(), |end| end + 1));
-            match piece.strip_suffix(b"\n").map(|line| self.event(line)) {
-                Some(Some(news)) => told.extend(self.on_event(news)),
+            match piece.strip_suffix(b"\n") {
+                Some(line) if self.line(line, told) => {}
                 None if self.goes_on(piece) => {
                     self.buffer.extend_from_slice(piece);
                     self.is_line = true;
@@ -123,20 +126,29 @@ impl BodyReader {
         Ok(())
     }
 
-    /// What a line tells, without its end, that is an event of an object as servers write it, or the rest of one.
-    pub(super) fn event(&mut self, line: &[u8]) -> Option<Told> {
+    /// Takes a line, without its end, if it is an event of an object as servers write it, or the rest of one. Returns
+    /// whether it is.
+    pub(super) fn line(&mut self, line: &[u8], told: &mut Vec<Told>) -> bool {
         if !self.is_at_line() {
-            return None;
+            return false;
         }
         let begun = self.buffer.len();
-        if begun == 0 {
-            return event_in_line(line, self.reads);
-        }
-        self.buffer.extend_from_slice(line);
-        let event = event_in_line(self.buffer.trim_ascii_start(), self.reads);
-        self.buffer.truncate(if event.is_some() { 0 } else { begun });
-        self.is_line = event.is_none();
-        event
+        let event = if begun == 0 {
+            event_in_line(line, self.reads)
+        } else {
+            self.buffer.extend_from_slice(line);
+            event_in_line(self.buffer.trim_ascii_start(), self.reads)
+        };
+        let Some(event) = event else {
+            self.buffer.truncate(begun);
+            return false;
+        };
+        self.is_line = false;
+        self.buffer.clear();
+        // A large event leaves no large buffer.
+        self.buffer.shrink_to(LARGE);
+        told.extend(self.on_event(event));
+        true
     }
 
     /// Whether what was read of the next event is looked at with its whole line.
@@ -174,7 +186,8 @@ impl BodyReader {
             }
         }
         self.buffer.drain(..self.framer.reclaim());
-        if !matches!(self.part, Part::Page(_)) && self.buffer.iter().all(u8::is_ascii_whitespace) {
+        let is_blank = self.buffer.iter().all(u8::is_ascii_whitespace);
+        if !matches!(self.part, Part::Page(_)) && is_blank && self.framer.is_complete() {
             (self.framer, self.buffer) = (Framer::new(Framing::Values, OBJECT_LIMIT), Vec::new());
         }
         Ok(())
@@ -328,6 +341,8 @@ mod tests {
         let body = [
             event("ADDED", &object("a")),
             event("ADDED", &object("b")),
+            // Two events in a line.
+            event("ADDED", &object("x")).trim_end().to_owned() + &event("ADDED", &object("y")),
             event("BOOKMARK", bookmark),
             "\n ".into(),
             event("MODIFIED", &object("a")),
@@ -343,7 +358,7 @@ mod tests {
             }
             told.iter().map(|told| format!("{told:?}")).collect::<Vec<_>>()
         };
-        for (has_initial_events, count) in [(true, 5), (false, 7)] {
+        for (has_initial_events, count) in [(true, 5), (false, 9)] {
             let byte_by_byte = told(has_initial_events, 1, ObjectText::of);
             assert_eq!(byte_by_byte.len(), count, "{byte_by_byte:?}");
             for length in 2..=body.len() {
@@ -351,6 +366,17 @@ mod tests {
                     assert_eq!(told(has_initial_events, length, reads), byte_by_byte, "in pieces of {length} bytes");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_a_fault_in_whatever_pieces_it_comes() {
+        let object = format!(r#"{{"metadata":{{"name":"a"}},"x":"{}"}}"#, "x".repeat(OBJECT_LIMIT));
+        let event = format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n");
+        for length in [16 << 10, event.len()] {
+            let (mut reader, memory) = (BodyReader::watch(false), Memory::at_most(u64::MAX));
+            let mut pieces = event.as_bytes().chunks(length);
+            assert!(pieces.any(|piece| reader.read(piece, &memory, &mut Vec::new()).is_err()), "of {length} bytes");
         }
     }
 

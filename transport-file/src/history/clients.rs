@@ -169,9 +169,8 @@ impl Clients {
         }
         if let Answer::Body(body) = &mut exchange.answer {
             let mut news = Vec::new();
-            match data.line().and_then(|line| body.event(line)) {
-                Some(event) => news.push(event),
-                None => body.read(&data.bytes(), &self.memory, &mut news)?,
+            if !data.line().is_some_and(|line| body.line(line, &mut news)) {
+                body.read(&data.bytes(), &self.memory, &mut news)?;
             }
             told.extend(news.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
         }

@@ -218,7 +218,16 @@ fn a_watch_list_is_a_state_once_its_initial_events_have_ended() {
         event("ADDED", object("b", 10)),
     ];
     let tape = Tape::default().exchange(1, "/api/v1/pods?watch=1&sendInitialEvents=true", &events.concat());
-    assert_eq!(tape.told(), ["@1 relisted web/a 4 - at 9", "@1 added web/b 10"]);
+    let told = ["@1 relisted web/a 4 - at 9", "@1 added web/b 10"];
+    assert_eq!(tape.told(), told);
+    // As a recorder writes lines of servers.
+    let begun = r#"{"t":1,"id":1,"request":{"method":"GET","path":"/api/v1/pods?watch=1&sendInitialEvents=true"}}
+{"t":1,"id":1,"response":{"status":200}}"#;
+    let lines = events.map(|event| {
+        let event: Value = serde_json::from_str(&event).unwrap();
+        format!(r#"{{"t":1,"id":1,"line":{{"type":{},"object":{}}}}}"#, event["type"], event["object"])
+    });
+    assert_eq!(told_by(&[begun, &lines.join("\n"), ""].join("\n")), told);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::mark::{Begun, Kept, Mark};
 use super::stream::Stream;
-use crate::capture::Data;
 use crate::capture::format::{Line, Payload, Record, RequestRecord};
 use crate::history::{BodyReader, PageEnd, Told};
 use crate::memory::Memory;
@@ -40,7 +39,7 @@ pub(super) struct OpenWatch<'a> {
 #[derive(Clone)]
 enum Exchange {
     Followed(Followed),
-    /// A read of no reconcile, with its lines.
+    /// A read of no reconcile, with what was kept of it.
     Call {
         target: String,
         lines: Vec<u8>,
@@ -223,8 +222,7 @@ impl Aged {
         let it = match self.open.get_mut(&id) {
             Some(Exchange::Followed(it)) => it,
             Some(Exchange::Call { lines, .. }) => {
-                let record = Record { t, id, payload: Payload::Data(Data::new(bytes, false)) };
-                if Line::Record(record).write(&mut 0, lines).is_err() || lines.len() > LONGEST_CALL {
+                if (Kept::Data { t, id, bytes }).write(lines).is_err() || lines.len() > LONGEST_CALL {
                     self.open.remove(&id);
                 }
                 return;

@@ -139,9 +139,13 @@ impl Dump<'_> {
     /// The exchange of a read before the window.
     fn call(&mut self, lines: &[u8]) -> Result<(), CaptureError> {
         let id = self.new_id();
-        lines.split(|byte| *byte == b'\n').try_for_each(|line| match Line::parse(line) {
-            Ok(Line::Record(Record { payload, .. })) => self.record(id, payload),
-            _ => Ok(()),
+        let mut rest = lines;
+        core::iter::from_fn(|| Kept::take_from(&mut rest)).try_for_each(|kept| match kept {
+            Kept::Data { bytes, .. } => self.data(id, bytes),
+            Kept::Line(line) => match Line::parse(line) {
+                Ok(Line::Record(Record { payload, .. })) => self.record(id, payload),
+                _ => Ok(()),
+            },
         })
     }
 

@@ -26,7 +26,7 @@ impl<'l> Kept<'l> {
         Ok(())
     }
 
-    /// The first of what was written; `None` at the end. The bytes behind it are left.
+    /// The first of what [`write`](Self::write) wrote; `None` at the end, or if it did not. The bytes behind it are left.
     pub(super) fn take_from(kept: &mut &'l [u8]) -> Option<Self> {
         let (line, behind) = kept.split_at_checked(memchr(b'\n', kept)?)?;
         *kept = &behind[1..];

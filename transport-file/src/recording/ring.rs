@@ -169,12 +169,8 @@ impl Ring {
                 continue;
             }
             if is_over && self.segments.is_empty() {
-                if self.hot.is_empty() {
-                    self.aged.shed(self.most.saturating_sub(2 * self.segment));
-                    return Ok(());
-                }
-                self.seal();
-                continue;
+                self.aged.shed(self.most.saturating_sub(2 * self.segment));
+                return Ok(());
             }
             if !is_over && !self.front_is_old(t) && !self.aged.is_listing() {
                 return Ok(());

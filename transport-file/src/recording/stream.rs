@@ -70,7 +70,7 @@ impl Stream {
     pub(super) fn each(&self, mut take: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         let mut objects: Vec<_> = self.objects.values().collect();
         objects.sort_unstable_by_key(|object| object.number);
-        objects.into_iter().try_for_each(|object| take(&object.object.with_type()))
+        objects.into_iter().try_for_each(|object| take(&object.object.with_type()?))
     }
 
     /// The bytes of the objects that are as they came.
@@ -80,7 +80,7 @@ impl Stream {
 
     /// How many bytes it holds, about.
     pub(super) fn held(&self) -> usize {
-        self.plain + self.packed + self.pages.as_ref().map_or(0, BodyReader::weight) as usize
+        self.plain + self.packed + self.packer.held() + self.pages.as_ref().map_or(0, BodyReader::weight) as usize
     }
 
     /// A list begins.

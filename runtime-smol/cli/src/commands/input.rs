@@ -129,14 +129,21 @@ fn audit_log(named: &Path) -> Result<Option<(AuditLog, u64)>, CaptureError> {
         return Ok(part_of_log(named)?.map(|log| (log, 0)));
     }
     let files = named.read_dir().into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let (mut logs, mut others) = (Vec::new(), 0);
+    let (mut logs, mut others, mut unreadable) = (Vec::new(), 0, Vec::new());
     for path in files.filter(|path| path.is_file()) {
-        match part_of_log(&path)? {
-            Some(_) => logs.push(path),
-            None => others += 1,
+        match part_of_log(&path) {
+            Ok(Some(_)) => logs.push(path),
+            Ok(None) => others += 1,
+            Err(error) if error.kind() == CaptureErrorKind::Order => return Err(error),
+            Err(error) => unreadable.push(error),
         }
     }
-    if logs.is_empty() { Ok(None) } else { Ok(Some((AuditLog::open(&logs)?, others))) }
+    others += unreadable.len() as u64;
+    match unreadable.into_iter().next() {
+        _ if !logs.is_empty() => Ok(Some((AuditLog::open(&logs)?, others))),
+        Some(error) if others == 1 => Err(error),
+        _ => Ok(None),
+    }
 }
 
 /// The audit log in a file, unless it is another one, of which its own reader tells the faults.

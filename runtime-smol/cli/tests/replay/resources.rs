@@ -128,7 +128,7 @@ fn a_resource_that_is_not_in_the_recording_is_refused_with_the_names_of_those_th
     }
     let list = Scratch::new(r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#);
     let error = format!(
-        "{}: no resource is recorded by its name, as in a list, a watch log, or an audit log without bodies",
+        "{}: no resource is recorded by its name, as in a list, a watch log, or an audit log without bodies; name none",
         list.as_ref().display()
     );
     assert_eq!(replay(&list, "--resource v1/pods").error(2), error);

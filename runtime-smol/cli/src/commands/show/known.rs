@@ -51,7 +51,10 @@ impl Known {
             return Some(before.clone());
         }
         if self.held > MOST_PLAIN {
-            object = object.packed(self.packers.entry(Arc::clone(&place.0)).or_default());
+            let packer = self.packers.entry(Arc::clone(&place.0)).or_default();
+            let before = packer.held();
+            object = object.packed(packer);
+            self.held += (packer.held() - before) as u64;
         }
         self.told += 1;
         self.held += object.weight();

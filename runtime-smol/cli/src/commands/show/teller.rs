@@ -244,7 +244,10 @@ impl Teller {
     fn learn(&mut self, Place { at, line }: Place, entry: &Entry, target: Option<&Target>, answer: Option<&Value>) {
         let (Some(target), Some(answer), Some(key)) = (target, answer, &entry.key) else { return };
         let is_object = target.subresource().is_none_or(|part| part == "status");
-        let Some(object) = ObjectText::of(&answer.to_string()).filter(|_| is_object) else { return };
+        if !is_object {
+            return;
+        }
+        let Some(object) = ObjectText::of(&answer.to_string()) else { return };
         if entry.event != "DELETE" {
             self.answered.set(target.collection(), key, object);
         }

@@ -16,9 +16,9 @@ use std::time::Duration;
 /// What each start has found: the newest value in the file, and that in the cluster.
 type Found = Arc<Mutex<BTreeSet<(String, String)>>>;
 
-/// A run with a file of its own.
+/// A run with a folder of its own.
 struct Disk {
-    file: PathBuf,
+    folder: PathBuf,
     now: Mutex<String>,
     found: Found,
 }
@@ -27,12 +27,17 @@ impl Disk {
     fn new(found: &Found) -> Self {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let (process, run) = (std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
-        let file = std::env::temp_dir().join(format!("listwatch-explored-{process}-{run}.json"));
-        Self { file, now: Mutex::new("1".into()), found: Arc::clone(found) }
+        let folder = std::env::temp_dir().join(format!("listwatch-explored-{process}-{run}"));
+        fs::create_dir(&folder).unwrap();
+        Self { folder, now: Mutex::new("1".into()), found: Arc::clone(found) }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("maps.json")
     }
 
     fn note_start(&self) {
-        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        let text = fs::read_to_string(self.file()).unwrap_or_default();
         let saved = ["3", "2", "1"].into_iter().find(|x| text.contains(&format!("value-{x}"))).unwrap_or_default();
         self.found.lock().unwrap().insert((saved.to_owned(), self.now.lock().unwrap().clone()));
     }
@@ -40,7 +45,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        _ = fs::remove_file(&self.file);
+        _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -48,7 +53,7 @@ impl Drop for Disk {
 fn keep(world: World, disk: &Outside<Disk>) -> Result<(), RunError> {
     disk.note_start();
     let controller = Controller::new("keep", world);
-    let save = SaveTo::new(&disk.file).of_server("https://simulated", "", None).every(Duration::from_secs(1));
+    let save = SaveTo::new(disk.file()).of_server("https://simulated", "", None).every(Duration::from_secs(1));
     let maps = controller.informer_saved_to::<Value>(Resource::named(MAPS).unwrap(), save).with_kind("ConfigMap");
     let secrets = controller.informer_of::<Value>(SECRETS).with_kind("Secret");
     controller.reconciles(&maps).owns(&secrets).run(async |cx, key| {
@@ -71,7 +76,8 @@ fn processes_that_die_before_and_behind_a_save_find_no_file_an_older_one_and_a_n
         it.settled().await;
         Ok(())
     });
-    exploration.run(300).unwrap();
+    // A second replica has a disk of its own.
+    exploration.without("paused").without("paused-long").run(200).unwrap();
     let found = found.lock().unwrap();
     for (saved, now) in [("", "1"), ("", "2"), ("2", "3")] {
         assert!(found.contains(&(saved.to_owned(), now.to_owned())), "({saved}, {now}) is not among {found:?}");

@@ -98,6 +98,10 @@ fn a_folder_of_rotated_logs_is_one_log_by_their_dates() {
     let run = replay(&folder.0, EVENTS);
     assert!(run.stderr.ends_with("1 file of the folder is no audit log, and left out\n"), "{}", run.stderr);
     assert_eq!(run.status, Some(0));
+    // As a rotation leaves it.
+    folder.write("audit-3.log", r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"1","sta"#);
+    let run = replay(&folder.0, EVENTS);
+    assert!(run.stderr.ends_with("2 files of the folder are no audit logs, and left out\n"), "{}", run.stderr);
 }
 
 #[test]

@@ -34,6 +34,9 @@ thread_local! {
 /// A level that takes a sixth less time than level 1, and finds what recurs in each event of an object.
 pub(crate) const LEVEL: i32 = -3;
 
+/// How many bytes of a text others are compared with.
+const MOST: usize = 64 * 1024;
+
 /// The memory of what unpacks by a dictionary, beside its text.
 const DECODER: usize = 28 * 1024;
 
@@ -86,6 +89,7 @@ impl ObjectPacker {
 
 impl Dictionary {
     fn of(text: &[u8]) -> Self {
+        let text = &text[..text.len().min(MOST)];
         let (encoder, decoder) = (EncoderDictionary::copy(text, LEVEL), DecoderDictionary::copy(text));
         let held = encoder.as_cdict().sizeof() + DECODER + text.len();
         Self { encoder, decoder, held }

@@ -35,7 +35,7 @@ impl LargeTape {
     /// # Errors
     /// Those of `out`.
     pub fn write(self, out: &mut impl Write) -> io::Result<()> {
-        let out = &mut Sealed { out, line: Vec::new(), lines: 0 };
+        let out = &mut Sealed { out, line: Vec::new(), lines: 0, bytes: 0 };
         out.write_all(b"{\"capture\":2,\"started\":\"2026-11-20T10:41:52Z\"}\n")?;
         let list = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
         request(out, 0, "GET", PODS, "")?;
@@ -116,7 +116,7 @@ impl FleetTape {
     /// # Errors
     /// Those of `out`.
     pub fn write(self, out: &mut impl Write) -> io::Result<()> {
-        let out = &mut Counted { out: Sealed { out, line: Vec::new(), lines: 0 }, bytes: 0 };
+        let out = &mut Sealed { out, line: Vec::new(), lines: 0, bytes: 0 };
         let recorded = captures::values(&["pods-rollout"]).into_iter().map(|mut event| event["object"].take());
         let recorded: Vec<Value> = recorded.filter(|object| object["kind"] == "Pod").collect();
         let pod = |number: u64, version: u64| {
@@ -177,28 +177,13 @@ fn noise(state: u64) -> u64 {
     state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }
 
-/// Counts the bytes.
-struct Counted<W> {
-    out: W,
-    bytes: u64,
-}
-
-impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes += bytes.len() as u64;
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
 /// Ends each line with its number and its checksum.
 struct Sealed<'o, W> {
     out: &'o mut W,
     line: Vec<u8>,
     lines: u64,
+    /// The bytes of the whole lines.
+    bytes: u64,
 }
 
 impl<W: Write> Write for Sealed<'_, W> {
@@ -210,8 +195,10 @@ impl<W: Write> Write for Sealed<'_, W> {
         self.line.extend_from_slice(text);
         self.lines += 1;
         write!(self.line, ",\"n\":{}", self.lines)?;
+        let crc = format!(",\"crc\":\"{:08x}\"}}\n", crc32fast::hash(&self.line));
         self.out.write_all(&self.line)?;
-        writeln!(self.out, ",\"crc\":\"{:08x}\"}}", crc32fast::hash(&self.line))?;
+        self.out.write_all(crc.as_bytes())?;
+        self.bytes += (self.line.len() + crc.len()) as u64;
         self.line.clear();
         Ok(bytes.len())
     }

@@ -107,7 +107,7 @@ impl BodyReader {
     /// Takes bytes of the body, and adds what they tell to `told`; as far as the memory, of which this body holds nothing
     /// now, has room for the objects.
     pub(crate) fn read(&mut self, bytes: &[u8], memory: &Memory, told: &mut Vec<Told>) -> Result<(), Fault> {
-        if let Part::Page(_) = self.part {
+        if self.is_list() {
             return self.frames(bytes, memory, told);
         }
         let mut rest = bytes;
@@ -151,9 +151,13 @@ impl BodyReader {
         true
     }
 
+    fn is_list(&self) -> bool {
+        matches!(self.part, Part::Page(_))
+    }
+
     /// Whether what was read of the next event is looked at with its whole line.
     fn is_at_line(&self) -> bool {
-        !matches!(self.part, Part::Page(_)) && (self.buffer.is_empty() || self.is_line)
+        !self.is_list() && (self.buffer.is_empty() || self.is_line)
     }
 
     /// Whether an event goes on behind these bytes, which end no line.
@@ -187,7 +191,7 @@ impl BodyReader {
         }
         self.buffer.drain(..self.framer.reclaim());
         let is_blank = self.buffer.iter().all(u8::is_ascii_whitespace);
-        if !matches!(self.part, Part::Page(_)) && is_blank && self.framer.is_complete() {
+        if !self.is_list() && is_blank && self.framer.is_complete() {
             (self.framer, self.buffer) = (Framer::new(Framing::Values, OBJECT_LIMIT), Vec::new());
         }
         Ok(())

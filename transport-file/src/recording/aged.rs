@@ -161,8 +161,9 @@ impl Aged {
         }
         match (self.open.get_mut(&id), payload) {
             (Some(Exchange::Call { lines, is_success, .. }), payload) => {
-                lines.extend_from_slice(line);
-                lines.push(b'\n');
+                if Kept::Line(line).write(lines).is_err() {
+                    return;
+                }
                 match payload {
                     Payload::Response(response) => *is_success = response.status == 200,
                     Payload::End(_) => self.end(id),

@@ -244,11 +244,12 @@ impl Teller {
     fn learn(&mut self, Place { at, line }: Place, entry: &Entry, target: Option<&Target>, answer: Option<&Value>) {
         let (Some(target), Some(answer), Some(key)) = (target, answer, &entry.key) else { return };
         let is_object = target.subresource().is_none_or(|part| part == "status");
-        if !is_object {
+        if !is_object || answer["metadata"]["name"].as_str().is_none() {
             return;
         }
-        let Some(object) = ObjectText::of(&answer.to_string()) else { return };
-        if entry.event != "DELETE" {
+        if entry.event != "DELETE"
+            && let Some(object) = ObjectText::of(&answer.to_string())
+        {
             self.answered.set(target.collection(), key, object);
         }
         if are_leases(target.collection()) {

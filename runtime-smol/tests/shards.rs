@@ -7,6 +7,7 @@ use listwatch::shards::Sharding;
 use listwatch::testing::{Passage, Sent, SimulatedCluster};
 use listwatch::{Clock, Executor, InformerHandle, Informers, Key, Resource, World, run};
 use serde_json::{Value, json};
+use smol::future::or;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,6 +15,8 @@ use std::sync::{Arc, Mutex};
 const PAGES: &str = "example.com/v1/pages";
 const MAPS: &str = "v1/configmaps";
 const LEASES: &str = "coordination.k8s.io/v1/leases";
+/// More than a log keeps for its subscribers.
+const GHOSTS: usize = 1_500;
 
 /// What the replicas do.
 #[derive(Default)]
@@ -155,6 +158,13 @@ impl Stage {
             let labels = json!({ "metadata": { "labels": { "n": n.to_string() } } });
             self.cluster.patch(MAPS, &format!("{namespace}/{name}"), labels).unwrap();
         }
+    }
+
+    fn come_and_go(&self, path: &str, object: Value) {
+        let [namespace, name] = ["namespace", "name"].map(|field| object["metadata"][field].as_str().unwrap());
+        let key = format!("{namespace}/{name}");
+        self.cluster.create(object).unwrap();
+        self.cluster.delete(path, &key).unwrap();
     }
 
     /// Whether each page has its map.
@@ -354,6 +364,52 @@ fn an_object_that_is_deleted_is_reconciled_by_one_replica_and_leaves_its_cache()
         let absent = it.log.lock().unwrap().absent.clone();
         assert!(!absent.is_empty() && absent.iter().all(|key| key == "team-7/page-7"), "{absent:?}");
     });
+}
+
+/// Of objects that come and go while a controller is not polled, no cache has the uid.
+#[test]
+fn pages_and_their_maps_that_come_and_go_unread_are_reconciled_by_the_replica_of_the_uid() {
+    let it = Stage::new(30, Sharding::by_uid);
+    let (clock, executor, informers) = (it.clock().clone(), Executor::new(), Informers::new(it.world.clone()));
+    let pages = informers.informer_of::<Value>(Resource::named(PAGES).unwrap()).with_kind("Page");
+    let maps = informers.informer_of::<Value>(Resource::named(MAPS).unwrap()).with_kind("ConfigMap");
+    let sharding = Sharding::by_uid("pages").namespace("web").whole_cache();
+    let controller = Controller::new("pages", &informers).reconciles(&pages).owns(&maps).shards(sharding);
+    let log = Arc::clone(&it.log);
+    let controller = controller.calls(async move |_cx, key| {
+        log.lock().unwrap().absent.push(key.to_string());
+        Ok(Outcome::Done)
+    });
+    run(&clock, &executor, async {
+        let other = Controller::new("other", &informers).reconciles(&pages).owns(&maps);
+        let _other = executor.spawn(other.calls(async |_cx, _key| Ok(Outcome::Done)).future());
+        let mut controller = Box::pin(controller.future());
+        let mut poll = async || {
+            let ended = async { panic!("it has ended: {:?}", (&mut controller).await) };
+            or(it.pass(5), ended).await;
+        };
+        poll().await;
+        let meta = |n: usize| json!({ "namespace": "team-1", "name": format!("ghost-{n:04}"), "uid": uid(n) });
+        for n in 0..GHOSTS {
+            it.come_and_go(PAGES, json!({ "apiVersion": "example.com/v1", "kind": "Page", "metadata": meta(n) }));
+            let mut metadata = meta(n);
+            metadata["ownerReferences"] = json!([{ "apiVersion": "example.com/v1", "kind": "Page", "controller": true,
+                "name": format!("owner-{n:04}"), "uid": uid(2 * n) }]);
+            it.come_and_go(MAPS, json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
+        }
+        it.pass(1).await;
+        it.log.lock().unwrap().absent.clear();
+        poll().await;
+    });
+    let mut reconciled = core::mem::take(&mut it.log.lock().unwrap().absent);
+    reconciled.sort();
+    let named = |name| (0..GHOSTS).map(move |n| format!("team-1/{name}-{n:04}"));
+    assert!(
+        reconciled.iter().eq(named("ghost").chain(named("owner")).collect::<Vec<_>>().iter()),
+        "{} of {}",
+        reconciled.len(),
+        2 * GHOSTS
+    );
 }
 
 #[test]

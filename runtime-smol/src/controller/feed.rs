@@ -15,7 +15,7 @@ use core::pin::Pin;
 use core::task::Poll;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
-use listwatch_core::object::ObjectHandle;
+use listwatch_core::object::{ObjectHandle, Uid};
 use listwatch_core::queue::Priority;
 use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::{Event, Instant, Key};
@@ -64,19 +64,27 @@ impl<T> Mapped<T> {
     fn subscription(&self) -> Subscription<ObjectHandle<T>> {
         let subscription = Subscription::<ObjectHandle<T>>::new().quiet();
         match &self.mapper {
-            Mapper::Own(_) => subscription.marks(|object, mark| mark(object.key().as_str())),
+            Mapper::Own(_) => {
+                subscription.marks(|object, mark| mark(&mark_of(object.key(), object.meta().uid().as_ref())))
+            }
             Mapper::Owner(kind) => {
                 let kind = Arc::clone(kind);
-                subscription
-                    .marks(move |object, mark| kind.owner_keys(object.meta()).for_each(|key| mark(key.as_str())))
+                subscription.marks(move |object, mark| {
+                    let uid = kind.owner_uid(object.meta());
+                    kind.owner_keys(object.meta()).for_each(|key| mark(&mark_of(&key, uid.as_ref())));
+                })
             }
             Mapper::Program(_) => subscription.wait(),
         }
     }
 
     /// Adds the key of a state that was not told.
-    fn on_mark(&self, state: &ControllerState, key: &str) {
-        state.add(key.into(), Priority::Normal, self.cause(CauseKind::Coalesced, None));
+    fn on_mark(&self, state: &ControllerState, mark: &str) {
+        let (key, uid) = marked(mark);
+        if let (Some(shards), Mapper::Own(own) | Mapper::Owner(own)) = (&state.shards, &self.mapper) {
+            shards.learn(own, &key, uid.as_ref());
+        }
+        state.add(key, Priority::Normal, self.cause(CauseKind::Coalesced, None));
     }
 
     /// Learns what is to be known of the own kind.
@@ -257,6 +265,17 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
             }
         })
     }
+}
+
+/// The mark of a key. Whether the key is this replica's may depend on the uid, which no cache may have.
+fn mark_of(key: &Key, uid: Option<&Uid>) -> String {
+    uid.map_or_else(|| format!(" {key}"), |uid| format!("{uid} {key}"))
+}
+
+/// What a mark says.
+fn marked(mark: &str) -> (Key, Option<Uid>) {
+    let (uid, key) = mark.split_once(' ').unwrap_or_default();
+    (key.into(), Some(uid).filter(|uid| !uid.is_empty()).map(Uid::from))
 }
 
 /// What a source's task does next.

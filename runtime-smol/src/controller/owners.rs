@@ -5,9 +5,7 @@ use crate::informers::Selection;
 use crate::informers::{Collection, Found, HandleSynced, InformerHandle, Informers, WhenDenied, World};
 use crate::mutex::Mutex;
 use listwatch_core::Key;
-#[cfg(feature = "shards")]
-use listwatch_core::object::Uid;
-use listwatch_core::object::{Meta, OwnerReference};
+use listwatch_core::object::{Meta, OwnerReference, Uid};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
@@ -136,7 +134,6 @@ impl OwnKind {
     }
 
     /// The uid in the same reference.
-    #[cfg(feature = "shards")]
     pub(super) fn owner_uid(&self, meta: &Meta) -> Option<Uid> {
         self.owner_of(meta)?.uid
     }

@@ -7,7 +7,7 @@ use crate::packed::{ObjectPacker, Text};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::text::{Counted, Printable};
-use memchr::memmem;
+use memchr::{memchr, memmem};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -60,7 +60,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The text, of which it is the outline, without `managedFields`; `None` if it has none, as far as is known.
-    fn unmanaged(&self, text: &str) -> Option<Arc<str>> {
+    fn unmanaged(&self, text: &str) -> Option<Arc<[u8]>> {
         without_member(text, self.managed, "\"managedFields\"")
     }
 
@@ -101,32 +101,40 @@ impl ObjectText {
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let Outline { key, version, .. } = Outline::of(text)?;
-        Some(Self { key, version, text: Text::Plain(text.into()), page: None })
+        Some(Self { key, version, text: Text::Plain(text.as_bytes().into()), page: None })
+    }
+
+    /// The object of a text that is UTF-8, if it has a name.
+    pub(crate) fn of_bytes(text: &[u8]) -> Option<Self> {
+        Self::of(str::from_utf8(text).ok()?)
     }
 
     /// The object without its `managedFields`, if it has a name.
-    pub(crate) fn unmanaged_of(text: &str) -> Option<Self> {
+    pub(crate) fn unmanaged_of(text: &[u8]) -> Option<Self> {
+        let text = str::from_utf8(text).ok()?;
         let outline = Outline::of(text)?;
-        let unmanaged = outline.unmanaged(text).unwrap_or_else(|| text.into());
+        let unmanaged = outline.unmanaged(text).unwrap_or_else(|| text.as_bytes().into());
         Some(Self { key: outline.key, version: outline.version, text: Text::Plain(unmanaged), page: None })
     }
 
     /// The object of a line, if it has a name. Of one that begins as servers send their own kinds, the rest is not looked
     /// at, unless another event stands in the line.
-    pub(crate) fn as_sent_or_of(text: &str) -> Option<Self> {
-        let is_one = || memmem::find(text.as_bytes(), b"}{\"type\":").is_none();
-        Self::as_sent(text).filter(|_| is_one()).or_else(|| Self::of(text))
+    pub(crate) fn as_sent_or_of(text: &[u8]) -> Option<Self> {
+        let is_one = || memmem::find(text, b"}{").is_none();
+        Self::as_sent(text).filter(|_| is_one()).or_else(|| Self::of_bytes(text))
     }
 
-    fn as_sent(text: &str) -> Option<Self> {
-        let (_kind, rest) = text.strip_prefix("{\"kind\":\"")?.split_once('"')?;
-        let (_version, rest) = rest.strip_prefix(",\"apiVersion\":\"")?.split_once('"')?;
-        let (name, mut rest) = rest.strip_prefix(",\"metadata\":{\"name\":\"")?.split_once('"')?;
-        let mut next = |field: &str| {
-            let (value, behind) = rest.strip_prefix(field)?.split_once('"')?;
-            rest = behind;
-            Some(value)
+    fn as_sent(text: &[u8]) -> Option<Self> {
+        let mut rest = text;
+        let mut next = |before: &str| {
+            let value = rest.strip_prefix(before.as_bytes())?;
+            let (value, behind) = value.split_at(memchr(b'"', value)?);
+            rest = &behind[1..];
+            str::from_utf8(value).ok()
         };
+        let _kind = next("{\"kind\":\"")?;
+        let _version = next(",\"apiVersion\":\"")?;
+        let name = next(",\"metadata\":{\"name\":\"")?;
         let _generated = next(",\"generateName\":\"");
         let namespace = next(",\"namespace\":\"");
         let _uid = next(",\"uid\":\"");
@@ -298,7 +306,7 @@ impl<'a> TypeMeta<'a> {
 }
 
 /// A text without a member, of which `value` is the part with its value.
-fn without_member(text: &str, value: &str, name: &str) -> Option<Arc<str>> {
+fn without_member(text: &str, value: &str, name: &str) -> Option<Arc<[u8]>> {
     let start = (value.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|_| !value.is_empty())?;
     let (before, behind) = (text.get(..start)?, text.get(start + value.len()..)?);
     let before = before.trim_ascii_end().strip_suffix(':')?.trim_ascii_end().strip_suffix(name)?.trim_ascii_end();
@@ -306,7 +314,7 @@ fn without_member(text: &str, value: &str, name: &str) -> Option<Arc<str>> {
         Some(before) => [before, behind],
         None => [before, behind.trim_ascii_start().strip_prefix(',').unwrap_or(behind)],
     };
-    Some(rest.concat().into())
+    Some(rest.concat().into_bytes().into())
 }
 
 /// The largest version of an API server.
@@ -380,7 +388,8 @@ mod tests {
             r#""name":"a","resourceVersion":"x""#,
         ] {
             let text = format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{{metadata},"labels":{{}}}},"x":1}}"#);
-            let [sent, whole] = [ObjectText::as_sent, ObjectText::of].map(|read| format!("{:?}", read(&text)));
+            let [sent, whole] =
+                [ObjectText::as_sent, ObjectText::of_bytes].map(|read| format!("{:?}", read(text.as_bytes())));
             assert_eq!(sent, whole);
             assert!(sent.contains("Some"), "{text}");
         }
@@ -389,8 +398,19 @@ mod tests {
             r#"{"kind":"Pod","apiVersion":"v1","metadata":{"annotations":{"name":"b"},"name":"a","resourceVersion":"7"}}"#,
             r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{},"resourceVersion":"7"}}"#,
         ] {
-            assert!(ObjectText::as_sent(other).is_none(), "{other}");
+            assert!(ObjectText::as_sent(other.as_bytes()).is_none(), "{other}");
         }
+    }
+
+    #[test]
+    fn a_text_with_other_bytes_behind_its_beginning_reads_with_a_mark_in_their_place() {
+        let begin = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"7"},"x":""#;
+        let text = [begin.as_bytes(), b"x\xff\"}"].concat();
+        let object = ObjectText::as_sent_or_of(&text).unwrap();
+        let read = |object: &ObjectText| object.text().into_owned();
+        assert!(read(&object).ends_with("x\u{fffd}\"}"), "{}", read(&object));
+        assert_eq!(read(&object.clone().packed(&mut ObjectPacker::default())), read(&object));
+        assert!(ObjectText::of_bytes(&text).is_none());
     }
 
     #[test]

@@ -11,8 +11,13 @@ use zstd::zstd_safe::{CCtx, DCtx, compress_bound, get_error_name};
 /// The text of an object. A clone shares it.
 #[derive(Clone)]
 pub(crate) enum Text {
-    Plain(Arc<str>),
-    Packed { frame: Arc<[u8]>, len: usize, dictionary: Arc<Dictionary> },
+    /// Not all of it may be UTF-8.
+    Plain(Arc<[u8]>),
+    Packed {
+        frame: Arc<[u8]>,
+        len: usize,
+        dictionary: Arc<Dictionary>,
+    },
 }
 
 /// Packs objects of a kind by the differences to the first one that it packs.
@@ -41,13 +46,13 @@ const MOST: usize = 64 * 1024;
 const DECODER: usize = 28 * 1024;
 
 impl Text {
-    /// The text as it came.
+    /// The text as it came, with U+FFFD for what is no UTF-8.
     ///
     /// # Errors
     /// There is no memory to unpack it.
     pub(crate) fn unpacked(&self) -> io::Result<Cow<'_, str>> {
         match self {
-            Self::Plain(text) => Ok(Cow::Borrowed(text)),
+            Self::Plain(text) => Ok(String::from_utf8_lossy(text)),
             Self::Packed { frame, len, dictionary } => dictionary.unpack(frame, *len).map(Cow::Owned),
         }
     }
@@ -79,8 +84,8 @@ impl ObjectPacker {
     /// The text packed; as it is, if there is no memory to pack it.
     pub(crate) fn pack(&mut self, text: Text) -> Text {
         let Text::Plain(plain) = &text else { return text };
-        let dictionary = self.0.get_or_insert_with(|| Dictionary::of(plain.as_bytes()).into());
-        match dictionary.pack(plain.as_bytes()) {
+        let dictionary = self.0.get_or_insert_with(|| Dictionary::of(plain).into());
+        match dictionary.pack(plain) {
             Ok(frame) => Text::Packed { frame: frame.into(), len: plain.len(), dictionary: Arc::clone(dictionary) },
             Err(_) => text,
         }
@@ -108,7 +113,7 @@ impl Dictionary {
         CONTEXTS.with_borrow_mut(|(_, context)| {
             context.decompress_using_ddict(&mut text, frame, self.decoder.as_ddict()).map_err(failure)
         })?;
-        String::from_utf8(text).map_err(io::Error::other)
+        Ok(String::from_utf8(text).unwrap_or_else(|other| String::from_utf8_lossy(other.as_bytes()).into()))
     }
 }
 
@@ -132,7 +137,8 @@ mod tests {
     fn a_packed_text_comes_back_and_takes_little_memory() {
         let text = |number: u64| format!("{{\"x\":\"{}{number}\"}}", "0123456789abcdef".repeat(99));
         let mut packer = ObjectPacker::default();
-        let packed: Vec<Text> = (0..9).map(|number| packer.pack(Text::Plain(text(number).into()))).collect();
+        let packed: Vec<Text> =
+            (0..9).map(|number| packer.pack(Text::Plain(text(number).into_bytes().into()))).collect();
         for (number, packed) in (0..).zip(&packed) {
             assert_eq!((packed.unpacked().unwrap(), packed.len()), (text(number).into(), text(number).len()));
             assert!(packed.held() < 60, "{}", packed.held());

@@ -106,7 +106,9 @@ impl Follower {
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().unwrap());
         // An instruction that repeats itself for every byte would be counted so often.
-        valgrind.env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1000000000");
+        let most = 1_000_000_000;
+        let tunables = ["movsb", "stosb"].map(|name| format!("glibc.cpu.x86_rep_{name}_threshold={most}"));
+        valgrind.env("GLIBC_TUNABLES", tunables.join(":"));
         let numbers = [run, kept, events].map(|number| number.to_string());
         let output = valgrind.arg("follow").arg(&self.scratch).args(numbers).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);

@@ -40,7 +40,7 @@ fn ways(between: Duration) -> [Kept; WAYS] {
 const RUNS: [Run; 3] = [Run::Fields, Run::Value, Run::Metadata];
 
 /// The time between events, in which a follower handles one and sleeps; and what it needs under valgrind.
-const BETWEEN: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(5)];
+const BETWEEN: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(15)];
 
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();

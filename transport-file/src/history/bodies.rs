@@ -37,7 +37,7 @@ const LARGE: usize = 64 * 1024;
 const MOST_PLAIN: u64 = 16 << 20;
 
 /// How an object is read from its text.
-pub(crate) type Reads = fn(&str) -> Option<ObjectText>;
+pub(crate) type Reads = fn(&[u8]) -> Option<ObjectText>;
 
 /// What the next frames are.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl BodyReader {
             framer,
             buffer: Vec::new(),
             is_line: false,
-            reads: ObjectText::of,
+            reads: ObjectText::of_bytes,
             part,
             objects: Vec::new(),
             packer: ObjectPacker::default(),
@@ -174,8 +174,7 @@ impl BodyReader {
                 Frame::TooLong => return Err(object_too_long()),
                 // Nothing is known of one without a name.
                 Frame::Item(item) => {
-                    let object = str::from_utf8(item).ok().and_then(self.reads);
-                    self.add(object);
+                    self.add((self.reads)(item));
                     memory.check(self.weight())?;
                 }
                 Frame::Value(event) => {
@@ -298,15 +297,14 @@ pub(super) const EXPIRED: u16 = 410;
 fn event_in_line(line: &[u8], reads: Reads) -> Option<Told> {
     let rest = line.strip_suffix(b"}").filter(|_| line.len() <= OBJECT_LIMIT)?.strip_prefix(b"{\"type\":\"")?;
     let (name, object) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
-    let object = str::from_utf8(object.strip_prefix(b"\",\"object\":")?).ok()?;
-    change_of(str::from_utf8(name).ok()?, object, reads)
+    change_of(name, object.strip_prefix(b"\",\"object\":")?, reads)
 }
 
 /// The change that an event of this type tells; `None` for an event of another type, or without an object in it.
-fn change_of(name: &str, object: &str, reads: Reads) -> Option<Told> {
+fn change_of(name: &[u8], object: &[u8], reads: Reads) -> Option<Told> {
     let told: fn(ObjectText) -> Told = match name {
-        "ADDED" | "MODIFIED" => Told::Set,
-        "DELETED" => Told::Deleted,
+        b"ADDED" | b"MODIFIED" => Told::Set,
+        b"DELETED" => Told::Deleted,
         _ => return None,
     };
     reads(object).map(told)
@@ -316,7 +314,7 @@ fn change_of(name: &str, object: &str, reads: Reads) -> Option<Told> {
 pub(super) fn told_by(WatchEvent { r#type, object }: &WatchEvent<'_>, reads: Reads) -> Option<Told> {
     let value = || serde_json::from_str::<Value>(object).ok();
     match &**r#type {
-        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name, object, reads),
+        name @ ("ADDED" | "MODIFIED" | "DELETED") => change_of(name.as_bytes(), object.as_bytes(), reads),
         "BOOKMARK" => {
             let metadata = &value()?["metadata"];
             let is_initial_end = metadata["annotations"][INITIAL_EVENTS_END] == "true";
@@ -363,10 +361,10 @@ mod tests {
             told.iter().map(|told| format!("{told:?}")).collect::<Vec<_>>()
         };
         for (has_initial_events, count) in [(true, 5), (false, 9)] {
-            let byte_by_byte = told(has_initial_events, 1, ObjectText::of);
+            let byte_by_byte = told(has_initial_events, 1, ObjectText::of_bytes);
             assert_eq!(byte_by_byte.len(), count, "{byte_by_byte:?}");
             for length in 2..=body.len() {
-                for reads in [ObjectText::of, ObjectText::as_sent_or_of] {
+                for reads in [ObjectText::of_bytes, ObjectText::as_sent_or_of] {
                     assert_eq!(told(has_initial_events, length, reads), byte_by_byte, "in pieces of {length} bytes");
                 }
             }
@@ -387,12 +385,15 @@ mod tests {
     #[test]
     fn a_line_is_told_as_its_value_is() {
         let object = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
-        let told = |line: &str| format!("{:?}", event_in_line(line.trim_end().as_bytes(), ObjectText::of));
+        let told = |line: &str| format!("{:?}", event_in_line(line.trim_end().as_bytes(), ObjectText::of_bytes));
         for name in ["ADDED", "MODIFIED", "DELETED"] {
             let line = format!("{{\"type\":\"{name}\",\"object\":{object}}}\n");
             assert_eq!(
                 told(&line),
-                format!("{:?}", WatchEvent::parse(line.as_bytes()).and_then(|event| told_by(&event, ObjectText::of))),
+                format!(
+                    "{:?}",
+                    WatchEvent::parse(line.as_bytes()).and_then(|event| told_by(&event, ObjectText::of_bytes))
+                ),
                 "{line}"
             );
         }

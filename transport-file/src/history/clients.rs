@@ -62,7 +62,7 @@ impl Clients {
         Self {
             memory,
             naming: None,
-            reads: ObjectText::of,
+            reads: ObjectText::of_bytes,
             passed_over: 0,
             scopes: HashSet::new(),
             watched: HashSet::new(),

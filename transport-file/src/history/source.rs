@@ -128,7 +128,7 @@ pub(super) fn next_event(
         if event.len() > OBJECT_LIMIT {
             return Err(CaptureError::new(cursor.path(), None, object_too_long()));
         }
-        if let Some(told) = WatchEvent::checked(&event).and_then(|event| told_by(&event, ObjectText::of)) {
+        if let Some(told) = WatchEvent::checked(&event).and_then(|event| told_by(&event, ObjectText::of_bytes)) {
             told.check().map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
             return Ok(Some(told));
         }

@@ -161,9 +161,7 @@ impl Aged {
         }
         match (self.open.get_mut(&id), payload) {
             (Some(Exchange::Call { lines, is_success, .. }), payload) => {
-                if Kept::Line(line).write(lines).is_err() {
-                    return;
-                }
+                Kept::Line(line).write(lines);
                 match payload {
                     Payload::Response(response) => *is_success = response.status == 200,
                     Payload::End(_) => self.end(id),
@@ -223,7 +221,8 @@ impl Aged {
         let it = match self.open.get_mut(&id) {
             Some(Exchange::Followed(it)) => it,
             Some(Exchange::Call { lines, .. }) => {
-                if (Kept::Data { t, id, bytes }).write(lines).is_err() || lines.len() > LONGEST_CALL {
+                Kept::Data { t, id, bytes }.write(lines);
+                if lines.len() > LONGEST_CALL {
                     self.open.remove(&id);
                 }
                 return;

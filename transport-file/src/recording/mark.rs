@@ -14,28 +14,29 @@ pub(super) enum Kept<'l> {
 }
 
 impl<'l> Kept<'l> {
-    pub(super) fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Data { t, id, bytes } => {
-                writeln!(out, ":{t} {id} {}", bytes.len())?;
+                out.push(b':');
+                [*t, *id, bytes.len() as u64].iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
                 out.extend_from_slice(bytes);
             }
             Self::Line(line) => out.extend_from_slice(line),
         }
         out.push(b'\n');
-        Ok(())
     }
 
     /// The first of what [`write`](Self::write) wrote; `None` at the end, or if it did not. The bytes behind it are left.
     pub(super) fn take_from(kept: &mut &'l [u8]) -> Option<Self> {
-        let (line, behind) = kept.split_at_checked(memchr(b'\n', kept)?)?;
-        *kept = &behind[1..];
-        let Some(head) = line.strip_prefix(b":").and_then(|head| str::from_utf8(head).ok()) else {
+        let Some(rest) = kept.strip_prefix(b":") else {
+            let (line, behind) = kept.split_at_checked(memchr(b'\n', kept)?)?;
+            *kept = &behind[1..];
             return Some(Self::Line(line));
         };
-        let mut numbers = head.split(' ').map(str::parse);
-        let (t, id, len) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
-        let (bytes, behind) = kept.split_at_checked(usize::try_from(len).ok()?)?;
+        let (numbers, rest) = rest.split_at_checked(3 * size_of::<u64>())?;
+        let mut numbers = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number));
+        let (t, id, len) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        let (bytes, behind) = rest.split_at_checked(usize::try_from(len).ok()?)?;
         *kept = behind.get(1..)?;
         Some(Self::Data { t, id, bytes })
     }
@@ -114,7 +115,7 @@ mod tests {
             Kept::Line(b"#1 2 L"),
         ];
         let mut lines = Vec::new();
-        all.iter().for_each(|kept| kept.write(&mut lines).unwrap());
+        all.iter().for_each(|kept| kept.write(&mut lines));
         let mut rest = &*lines;
         let read: Vec<_> = core::iter::from_fn(|| Kept::take_from(&mut rest)).collect();
         assert_eq!(read, all);

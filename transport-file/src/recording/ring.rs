@@ -90,7 +90,7 @@ impl Ring {
         self.last = t;
         match line {
             Line::Record(Record { t, id, payload: Payload::Data(data) }) => {
-                Kept::Data { t, id, bytes: &data.bytes() }.write(&mut self.hot)?;
+                Kept::Data { t, id, bytes: &data.bytes() }.write(&mut self.hot);
             }
             line => line.write(&mut self.lines, &mut self.hot)?,
         }
@@ -137,14 +137,13 @@ impl Ring {
         if self.hot.is_empty() {
             return;
         }
-        let segment = Segment { lines: Lines::Plain((&*self.hot).into()), first: self.first, last: self.last };
+        // The next segment is about as long, unless this one has a large answer.
+        let room = self.hot.len() + self.hot.len() / 8;
+        let next = if room > 2 * self.segment { Vec::new() } else { Vec::with_capacity(room) };
+        let lines = core::mem::replace(&mut self.hot, next).into_boxed_slice();
+        let segment = Segment { lines: Lines::Plain(lines), first: self.first, last: self.last };
         self.sealed += segment.held();
         self.segments.push_back(Arc::new(segment));
-        // A large answer leaves no large buffer.
-        if self.hot.capacity() > 2 * self.segment {
-            self.hot = Vec::new();
-        }
-        self.hot.clear();
         (self.is_new, self.first) = (true, self.last);
     }
 

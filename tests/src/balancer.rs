@@ -79,6 +79,7 @@ struct Shared {
     delay: AtomicU64,
     accepted: AtomicU64,
     dropped: AtomicU64,
+    carried: AtomicU64,
 }
 
 /// A connection and, unless it was accepted in silence, its way to a server.
@@ -157,6 +158,12 @@ impl Door {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
+    /// How many bytes it has brought to one end or the other.
+    #[must_use]
+    pub fn carried(&self) -> u64 {
+        self.shared.carried.load(Ordering::Relaxed)
+    }
+
     fn drop_lines(&self, is_one: impl Fn(&Line) -> bool) {
         self.lines().values().filter(|line| is_one(line)).for_each(|line| self.drop_line(line));
     }
@@ -190,10 +197,10 @@ impl Line {
     }
 
     /// Brings bytes from one end to the other until one of them, or the line, is closed.
-    fn pump(&self, mut from: &TcpStream, to: Option<&TcpStream>, delay: &AtomicU64) {
+    fn pump(&self, mut from: &TcpStream, to: Option<&TcpStream>, shared: &Shared) {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(len @ 1..) = from.read(&mut buffer) {
-            let held = delay.load(Ordering::Relaxed);
+            let held = shared.delay.load(Ordering::Relaxed);
             if held > 0 {
                 pause(Duration::from_millis(held));
             }
@@ -201,6 +208,7 @@ impl Line {
             if to.write_all(&buffer[..len]).is_err() {
                 break;
             }
+            shared.carried.fetch_add(len as u64, Ordering::Relaxed);
         }
         // A silent line does not say that the other end has closed.
         if !self.is_silent.load(Ordering::Relaxed) || std::ptr::eq(from, &self.client) {
@@ -245,12 +253,12 @@ fn open(number: u64, client: TcpStream, balancer: &Balancer, shared: &Arc<Shared
     }
     if line.server.is_some() {
         let (line, shared) = (Arc::clone(&line), Arc::clone(shared));
-        let down = move || line.server.iter().for_each(|server| line.pump(server, Some(&line.client), &shared.delay));
+        let down = move || line.server.iter().for_each(|server| line.pump(server, Some(&line.client), &shared));
         thread::spawn(down);
     }
     let shared = Arc::clone(shared);
     thread::spawn(move || {
-        line.pump(&line.client, line.server.as_ref(), &shared.delay);
+        line.pump(&line.client, line.server.as_ref(), &shared);
         lock(&shared.lines).remove(&number);
     });
 }

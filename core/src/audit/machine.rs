@@ -97,7 +97,8 @@ impl Audit {
     pub fn new(resource: Resource, config: AuditConfig) -> Self {
         let path = Resource::new(resource.path());
         let path = path.with_label_selector(resource.label_selector().unwrap_or_default());
-        let resource = path.with_field_selector(resource.field_selector().unwrap_or_default()).metadata_only();
+        let path = path.with_field_selector(resource.field_selector().unwrap_or_default());
+        let resource = path.metadata_only().without_managed_fields(true);
         let mut audit = Self {
             call: None,
             resource,

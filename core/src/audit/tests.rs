@@ -93,6 +93,7 @@ fn the_list_is_of_metadata_with_the_selectors_and_without_a_table() {
     let request = Audit::new(resource, AuditConfig::default()).poll_request().unwrap();
     assert_eq!(request.to_string(), "/api/v1/pods?labelSelector=a%3Db&fieldSelector=c%3Dd&limit=500");
     assert!(request.accept.starts_with("application/json;as=PartialObjectMetadataList;"));
+    assert!(request.accept.contains("drop=metadata.managedFields"), "{}", request.accept);
     let whole = AuditConfig { page_size: 0, ..AuditConfig::default() };
     assert_eq!(Audit::new(Resource::new("/p"), whole).poll_request().unwrap().to_string(), "/p");
 }

@@ -35,6 +35,12 @@ pub trait Decode {
     /// The handle of a decoded object. Queue, cache and events hold clones of it, so a clone should be cheap.
     type Object: Versioned<Key: Clone> + Clone;
 
+    /// Whether objects have `metadata.managedFields`. If they have not, the informer
+    /// [asks for none](crate::Resource::without_managed_fields).
+    fn has_managed_fields(&self) -> bool {
+        true
+    }
+
     /// Begins the answer to a request for `query`. Where its status is not 200, its body explains a refusal.
     fn start(&mut self, query: Query, head: &ResponseHead);
 
@@ -73,6 +79,10 @@ pub trait Decode {
 /// A decoder in a place of its own, such as a `static` of firmware.
 impl<D: Decode> Decode for &mut D {
     type Object = D::Object;
+
+    fn has_managed_fields(&self) -> bool {
+        (**self).has_managed_fields()
+    }
 
     fn start(&mut self, query: Query, head: &ResponseHead) {
         (**self).start(query, head);

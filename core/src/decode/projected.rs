@@ -1,6 +1,6 @@
 use super::answer::{Body, Decode, Ending, Part};
 use super::projector::Projector;
-use crate::projection::{Projected, Projection};
+use crate::projection::{Path, Projected, Projection};
 use crate::request::Query;
 use crate::transport::ResponseHead;
 use core::ops::Range;
@@ -35,6 +35,11 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Default for ProjectedJs
 
 impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJson<P, KEY, ROOM> {
     type Object = Projected<P, KEY>;
+
+    fn has_managed_fields(&self) -> bool {
+        const MANAGED: Path = Path::new("metadata.managedFields");
+        P::FIELDS.iter().any(|field| field.collides_with(&MANAGED))
+    }
 
     fn start(&mut self, query: Query, head: &ResponseHead) {
         self.unread = 0..0;

@@ -229,6 +229,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// An informer of `resource` that decodes responses with `decoder` and keeps `cache` up to date. The memory `M` of
     /// its queue and that of its cache may differ: in fixed memory, a queue of 16 is enough for a cache of any capacity.
     pub fn with_decoder(resource: Resource, config: InformerConfig, decoder: D, cache: C) -> Self {
+        let unmanaged = resource.is_without_managed_fields() || !decoder.has_managed_fields();
+        let resource = resource.without_managed_fields(unmanaged);
         Self {
             reflector: Reflector::new(resource, config.reflector),
             decoder,

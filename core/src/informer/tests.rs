@@ -1,5 +1,7 @@
 use super::*;
+use crate::decode::{Decode, ProjectedJson, Tables};
 use crate::fifo::Order;
+use crate::projection::Text;
 use crate::request::RequestId;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 use alloc::sync::Arc;
@@ -239,6 +241,27 @@ impl Cache<ObjectHandle<Pod>> for Recording {
         self.1.push((change.delta.object().key().to_string(), change.initial));
         self.0.try_apply(change)
     }
+}
+
+#[test]
+fn managed_fields_that_the_decoder_leaves_out_are_not_asked_for() {
+    for keeps in [false, true] {
+        let mut config = InformerConfig::default();
+        config.decode.managed_fields = keeps;
+        let mut informer = Informer::<Pod>::new(Resource::new("/pods"), config);
+        informer.start(Instant::ZERO);
+        let Some(Action::Open(_, request)) = informer.poll_action() else { panic!("no request") };
+        assert_eq!(request.resource.is_without_managed_fields(), !keeps, "{}", request.accept());
+        assert_eq!(Tables::<Pod>::new(config.decode).has_managed_fields(), keeps);
+    }
+    crate::projection! {
+        struct Node { name: Text<63> = "spec.nodeName" }
+    }
+    crate::projection! {
+        struct Manager { name: Text<63> = "metadata.managedFields[0].manager" }
+    }
+    assert!(!ProjectedJson::<Node>::new().has_managed_fields());
+    assert!(ProjectedJson::<Manager>::new().has_managed_fields());
 }
 
 #[test]

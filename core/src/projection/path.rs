@@ -100,7 +100,7 @@ impl Path {
     }
 
     /// Whether one of them leads through the value of the other one.
-    pub(super) const fn collides_with(&self, other: &Self) -> bool {
+    pub(crate) const fn collides_with(&self, other: &Self) -> bool {
         let mut at = 0;
         while let (Some(step), Some(than)) = (self.step(at), other.step(at)) {
             if !step.equals(&than) {

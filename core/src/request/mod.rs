@@ -102,7 +102,8 @@ impl Request {
         }
     }
 
-    /// The value of the `Accept` header. A server that does not support metadata alone, or Tables, sends whole objects.
+    /// The value of the `Accept` header. A server that does not support metadata alone, Tables, or objects without
+    /// `managedFields` sends whole objects.
     ///
     /// ```
     /// use listwatch_core::request::Request;
@@ -115,23 +116,32 @@ impl Request {
     /// assert_eq!(metadata, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
     /// ```
     pub fn accept(&self) -> &'static str {
-        match (self.resource.is_metadata_only(), self.resource.is_table(), self.query()) {
-            (false, false, _) => "application/json",
-            (true, false, Query::List) => {
-                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-            }
-            (true, false, Query::Watch | Query::WatchList) => {
-                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-            }
-            (_, true, _) => "application/json;as=Table;g=meta.k8s.io;v=v1,application/json",
-        }
+        let [whole, unmanaged] = match (self.resource.is_metadata_only(), self.resource.is_table(), self.query()) {
+            (false, false, _) => ["application/json", "application/json;drop=metadata.managedFields,application/json"],
+            (true, false, Query::List) => accepted!("PartialObjectMetadataList"),
+            (true, false, Query::Watch | Query::WatchList) => accepted!("PartialObjectMetadata"),
+            (_, true, _) => accepted!("Table"),
+        };
+        if self.resource.is_without_managed_fields() { unmanaged } else { whole }
     }
 }
+
+/// What is accepted of another form of objects: with their `managedFields`, and without.
+macro_rules! accepted {
+    ($form:literal) => {
+        [
+            concat!("application/json;as=", $form, ";g=meta.k8s.io;v=v1,application/json"),
+            concat!("application/json;as=", $form, ";g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json"),
+        ]
+    };
+}
+use accepted;
 
 #[cfg(test)]
 #[cfg(feature = "alloc")]
 mod tests {
     use super::*;
+    use alloc::format;
     use alloc::string::ToString;
 
     #[test]
@@ -145,6 +155,19 @@ mod tests {
             assert!(accepted(target).starts_with("application/json;as=PartialObjectMetadata;"), "{target}");
         }
         assert!(accepted("/pods").ends_with(",application/json"), "whole objects are better than a 406");
+    }
+
+    #[test]
+    fn managed_fields_are_dropped_from_each_form_and_a_server_may_send_them_nevertheless() {
+        let pods = Resource::new("/pods").without_managed_fields(true);
+        assert_eq!(pods, Resource::new("/pods"), "it has the same objects");
+        for resource in [pods.clone(), pods.clone().metadata_only(), pods.as_table()] {
+            let verb = Verb::List { limit: None, continue_token: None, resource_version: None };
+            let dropping = Request { resource: resource.clone(), verb: verb.clone() }.accept();
+            let whole = Request { resource: resource.without_managed_fields(false), verb }.accept();
+            let form = whole.trim_end_matches(",application/json");
+            assert_eq!(dropping, format!("{form};drop=metadata.managedFields,application/json"));
+        }
     }
 
     #[test]

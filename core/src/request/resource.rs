@@ -22,7 +22,7 @@ use core::hash::{Hash, Hasher};
 /// # Ok::<(), listwatch_core::request::ParseResourceError>(())
 /// ```
 ///
-/// Whether the kind of its objects is known makes no other resource of it.
+/// It is the same resource with and without the kind of its objects, and their field managers.
 #[derive(Clone, Debug)]
 #[doc(alias("GroupVersionResource", "ListOptions"))]
 #[must_use]
@@ -33,6 +33,7 @@ pub struct Resource {
     shards: Option<SharedText>,
     metadata_only: bool,
     as_table: bool,
+    unmanaged: bool,
     kind: Option<OfKind>,
 }
 
@@ -61,6 +62,7 @@ impl Resource {
             shards: None,
             metadata_only: false,
             as_table: false,
+            unmanaged: false,
             kind: None,
         }
     }
@@ -76,6 +78,15 @@ impl Resource {
     /// a row has the metadata of its object; otherwise it has the whole object.
     pub fn as_table(mut self) -> Self {
         self.as_table = true;
+        self
+    }
+
+    /// Requests each object without `metadata.managedFields`, often half of its bytes, if the server supports it; or with
+    /// them, as a new resource does. The parameter `drop` of `Accept` is alpha in Kubernetes 1.38 (KEP-5958): other servers
+    /// ignore it. An informer asks so if its decoder
+    /// [has no use for them](crate::decode::Decode::has_managed_fields), as by default.
+    pub fn without_managed_fields(mut self, without: bool) -> Self {
+        self.unmanaged = without;
         self
     }
 
@@ -117,6 +128,11 @@ impl Resource {
     /// Whether a Table is requested.
     pub fn is_table(&self) -> bool {
         self.as_table
+    }
+
+    /// Whether objects are requested without `metadata.managedFields`.
+    pub fn is_without_managed_fields(&self) -> bool {
+        self.unmanaged
     }
 }
 
@@ -202,7 +218,7 @@ impl Resource {
 impl Resource {
     /// What makes two resources the same.
     fn parts(&self) -> (&str, [Option<&str>; 3], [bool; 2]) {
-        let Self { path, labels, fields, shards, metadata_only, as_table, kind: _ } = self;
+        let Self { path, labels, fields, shards, metadata_only, as_table, unmanaged: _, kind: _ } = self;
         (path, [labels, fields, shards].map(Option::as_deref), [*metadata_only, *as_table])
     }
 }

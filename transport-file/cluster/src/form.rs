@@ -106,6 +106,7 @@ mod tests {
             ("*/*", Ok(Form::Whole)),
             ("application/vnd.kubernetes.protobuf, application/json", Ok(Form::Whole)),
             ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json", Ok(Form::Metadata)),
+            ("application/json;drop=metadata.managedFields,application/json", Ok(Form::Whole)),
             ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Ok(Form::Whole)),
             ("application/json;as=Table;v=v1;g=meta.k8s.io", Err(Refusal::not_acceptable())),
             ("application/yaml", Err(Refusal::not_acceptable())),

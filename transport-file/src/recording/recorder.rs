@@ -211,7 +211,9 @@ impl fmt::Debug for Followed {
 
 impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
     fn open(&mut self, id: RequestId, request: &Request) {
-        self.open = Some((id, OpenRequest::Unsent(request.clone())));
+        // Managers tell the programs that changed a field.
+        let resource = request.resource.clone().without_managed_fields(false);
+        self.open = Some((id, OpenRequest::Unsent(Request { resource, ..request.clone() })));
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

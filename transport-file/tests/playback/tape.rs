@@ -18,8 +18,8 @@ use listwatch_transport_file::{
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 const PODS: &str = "/api/v1/pods";
 const NODES: &str = "/api/v1/nodes";
@@ -207,6 +207,36 @@ fn a_request_stands_before_it_is_sent_and_data_before_they_are_handed_out() {
         assert!(line.contains(&format!("\"{kind}\"")), "{kind}: {line}");
     }
     assert!(written[5].contains("\"t\":0,"), "the time went back: {}", written[5]);
+}
+
+/// Notes which forms of objects are asked for.
+struct Asked(Playback, Arc<Mutex<Vec<&'static str>>>);
+
+impl ListerWatcher for Asked {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.1.lock().unwrap().push(request.accept());
+        self.0.open(id, request);
+    }
+
+    fn poll_read(&mut self, cx: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        self.0.poll_read(cx, buf)
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.0.abort(id);
+    }
+}
+
+#[test]
+fn a_recorded_request_asks_for_managed_fields_which_tell_the_programs_that_changed_a_field() {
+    let (path, asked) = (no_file("tape-managed.jsonl"), Arc::default());
+    let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
+    let mut pods = Player::of(tape.transport(Asked(world(), Arc::clone(&asked))));
+    let Request { resource, verb } = Request::parse(PODS);
+    pods.ask_for(&Request { resource: resource.without_managed_fields(true), verb });
+    tape.finish().unwrap();
+    assert_eq!(*asked.lock().unwrap(), ["application/json"]);
+    assert!(lines(&path)[1].contains(r#""accept":"application/json""#));
 }
 
 #[test]

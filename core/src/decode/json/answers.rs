@@ -87,6 +87,10 @@ impl<T: FromJson> Default for Json<T> {
 impl<T: FromJson> Decode for Json<T> {
     type Object = ObjectHandle<T>;
 
+    fn has_managed_fields(&self) -> bool {
+        self.decoder.options().managed_fields
+    }
+
     fn start(&mut self, query: Query, head: &ResponseHead) {
         self.frames.start(query, head);
     }

@@ -19,8 +19,9 @@ pub struct DecodeOptions {
     /// Keeps `metadata.annotations` in [`Meta`](crate::Meta), whose `annotations` is `None` otherwise. The decoded type
     /// gets them in any case.
     pub annotations: bool,
-    /// Passes `metadata.managedFields` to the decoded type. By default the type gets no such field, as if the server
-    /// had left it out. [`Meta`](crate::Meta) never has it.
+    /// Passes `metadata.managedFields` to the decoded type. By default the type gets no such field, and the server is asked
+    /// to leave it out ([`Resource::without_managed_fields`](crate::Resource::without_managed_fields)).
+    /// [`Meta`](crate::Meta) never has it.
     pub managed_fields: bool,
     /// Checks the JSON of values that the decoded type does not read, as client-go does. By default their brackets and
     /// strings are only counted, so an object with `tru` or `[1}` in such a value is decoded. What a type keeps is always

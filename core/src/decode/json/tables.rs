@@ -121,6 +121,10 @@ impl<T> Default for Tables<T> {
 impl<T: DeserializeOwned> Decode for Tables<T> {
     type Object = ObjectHandle<Row<T>>;
 
+    fn has_managed_fields(&self) -> bool {
+        self.reader.decoder.options().managed_fields
+    }
+
     fn start(&mut self, query: Query, head: &ResponseHead) {
         self.frames.start(query, head);
     }

@@ -205,10 +205,10 @@ impl Line {
                 pause(Duration::from_millis(held));
             }
             let Some(mut to) = to.filter(|_| !self.is_silent.load(Ordering::Relaxed)) else { continue };
+            shared.carried.fetch_add(len as u64, Ordering::Relaxed);
             if to.write_all(&buffer[..len]).is_err() {
                 break;
             }
-            shared.carried.fetch_add(len as u64, Ordering::Relaxed);
         }
         // A silent line does not say that the other end has closed.
         if !self.is_silent.load(Ordering::Relaxed) || std::ptr::eq(from, &self.client) {

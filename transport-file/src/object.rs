@@ -118,7 +118,8 @@ impl ObjectText {
     }
 
     /// The object of a line, if it has a name. Of one that begins as servers send their own kinds, the rest is not looked
-    /// at, unless another event stands in the line.
+    /// at, unless another event stands directly behind it: it may be no JSON, or no UTF-8. Braces within a text cost the
+    /// full read.
     pub(crate) fn as_sent_or_of(text: &[u8]) -> Option<Self> {
         let is_one = || memmem::find(text, b"}{").is_none();
         Self::as_sent(text).filter(|_| is_one()).or_else(|| Self::of_bytes(text))
@@ -129,8 +130,9 @@ impl ObjectText {
         let mut next = |before: &str| {
             let value = rest.strip_prefix(before.as_bytes())?;
             let (value, behind) = value.split_at(memchr(b'"', value)?);
+            let value = str::from_utf8(value).ok()?;
             rest = &behind[1..];
-            str::from_utf8(value).ok()
+            Some(value)
         };
         let _kind = next("{\"kind\":\"")?;
         let _version = next(",\"apiVersion\":\"")?;
@@ -171,7 +173,7 @@ impl ObjectText {
     /// The text as it was told. An item of a list may lack `kind` and `apiVersion`.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
-        // It was packed here, from a text. Without memory for it, it reads as an object that is no JSON.
+        // It was packed here. Without memory for it, it reads as an object that is no JSON.
         self.text.unpacked().unwrap_or_default()
     }
 
@@ -411,6 +413,9 @@ mod tests {
         assert!(read(&object).ends_with("x\u{fffd}\"}"), "{}", read(&object));
         assert_eq!(read(&object.clone().packed(&mut ObjectPacker::default())), read(&object));
         assert!(ObjectText::of_bytes(&text).is_none());
+        let other = [begin.replace("\"resource", "\"namespace\":\"@\",\"resource").as_bytes(), b"\"}"].concat();
+        let other: Vec<u8> = other.into_iter().map(|byte| if byte == b'@' { 0xFF } else { byte }).collect();
+        assert!(ObjectText::as_sent_or_of(&other).is_none(), "its key is not known");
     }
 
     #[test]

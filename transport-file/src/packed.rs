@@ -11,7 +11,7 @@ use zstd::zstd_safe::{CCtx, DCtx, compress_bound, get_error_name};
 /// The text of an object. A clone shares it.
 #[derive(Clone)]
 pub(crate) enum Text {
-    /// Not all of it may be UTF-8.
+    /// It may have bytes that are not UTF-8.
     Plain(Arc<[u8]>),
     Packed {
         frame: Arc<[u8]>,

@@ -35,9 +35,10 @@ pub trait Decode {
     /// The handle of a decoded object. Queue, cache and events hold clones of it, so a clone should be cheap.
     type Object: Versioned<Key: Clone> + Clone;
 
-    /// Whether objects have `metadata.managedFields`. If they have not, the informer
-    /// [asks for none](crate::Resource::without_managed_fields).
-    fn has_managed_fields(&self) -> bool {
+    /// Whether objects keep their `metadata.managedFields`. If not, the informer
+    /// [asks for none](crate::Resource::without_managed_fields). A decoder of this crate keeps what its options or its
+    /// projection say.
+    fn keeps_managed_fields(&self) -> bool {
         true
     }
 
@@ -80,8 +81,8 @@ pub trait Decode {
 impl<D: Decode> Decode for &mut D {
     type Object = D::Object;
 
-    fn has_managed_fields(&self) -> bool {
-        (**self).has_managed_fields()
+    fn keeps_managed_fields(&self) -> bool {
+        (**self).keeps_managed_fields()
     }
 
     fn start(&mut self, query: Query, head: &ResponseHead) {

@@ -36,9 +36,9 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Default for ProjectedJs
 impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJson<P, KEY, ROOM> {
     type Object = Projected<P, KEY>;
 
-    fn has_managed_fields(&self) -> bool {
+    fn keeps_managed_fields(&self) -> bool {
         const MANAGED: Path = Path::new("metadata.managedFields");
-        P::FIELDS.iter().any(|field| field.collides_with(&MANAGED))
+        P::FIELDS.iter().any(|field| field.collides_with(&MANAGED) || field.as_str() == MANAGED.as_str())
     }
 
     fn start(&mut self, query: Query, head: &ResponseHead) {

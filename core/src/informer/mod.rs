@@ -59,7 +59,7 @@ use crate::cache::{Store, StoreWriter};
 use crate::decode::{Decode, DecodeErrorOf};
 use crate::fifo::DeltaFifoIn;
 use crate::reflector::{Action, Input, Phase, Reflector, Step};
-use crate::request::{RequestId, Resource};
+use crate::request::{Request, RequestId, Resource};
 use crate::storage::{Keyed, Mem};
 use crate::time::Instant;
 use crate::transport::Incoming;
@@ -229,8 +229,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// An informer of `resource` that decodes responses with `decoder` and keeps `cache` up to date. The memory `M` of
     /// its queue and that of its cache may differ: in fixed memory, a queue of 16 is enough for a cache of any capacity.
     pub fn with_decoder(resource: Resource, config: InformerConfig, decoder: D, cache: C) -> Self {
-        let unmanaged = resource.is_without_managed_fields() || !decoder.has_managed_fields();
-        let resource = resource.without_managed_fields(unmanaged);
         Self {
             reflector: Reflector::new(resource, config.reflector),
             decoder,
@@ -339,7 +337,13 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// `None`.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.reflector.poll_action()
+        match self.reflector.poll_action()? {
+            Action::Open(id, Request { resource, verb }) => {
+                let resource = resource.without_managed_fields(!self.decoder.keeps_managed_fields());
+                Some(Action::Open(id, Request { resource, verb }))
+            }
+            action => Some(action),
+        }
     }
 
     /// The next event. The cache already has its change.

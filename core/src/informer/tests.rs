@@ -252,7 +252,15 @@ fn managed_fields_that_the_decoder_leaves_out_are_not_asked_for() {
         informer.start(Instant::ZERO);
         let Some(Action::Open(_, request)) = informer.poll_action() else { panic!("no request") };
         assert_eq!(request.resource.is_without_managed_fields(), !keeps, "{}", request.accept());
-        assert_eq!(Tables::<Pod>::new(config.decode).has_managed_fields(), keeps);
+        let part = Selection::new(Resource::new("/v2/pods"), |_| true);
+        informer.select(Instant::ZERO, part);
+        let opened = core::iter::from_fn(|| informer.poll_action()).find_map(|action| match action {
+            Action::Open(_, request) => Some(request.resource),
+            Action::Abort(_) => None,
+        });
+        let found = opened.expect("the part is listed");
+        assert_eq!((found.path(), found.is_without_managed_fields()), ("/v2/pods", !keeps));
+        assert_eq!(Tables::<Pod>::new(config.decode).keeps_managed_fields(), keeps);
     }
     crate::projection! {
         struct Node { name: Text<63> = "spec.nodeName" }
@@ -260,8 +268,12 @@ fn managed_fields_that_the_decoder_leaves_out_are_not_asked_for() {
     crate::projection! {
         struct Manager { name: Text<63> = "metadata.managedFields[0].manager" }
     }
-    assert!(!ProjectedJson::<Node>::new().has_managed_fields());
-    assert!(ProjectedJson::<Manager>::new().has_managed_fields());
+    crate::projection! {
+        struct Managers { all: Text<63> = "metadata.managedFields" }
+    }
+    assert!(ProjectedJson::<Managers>::new().keeps_managed_fields());
+    assert!(!ProjectedJson::<Node>::new().keeps_managed_fields());
+    assert!(ProjectedJson::<Manager>::new().keeps_managed_fields());
 }
 
 #[test]

@@ -102,8 +102,8 @@ impl Request {
         }
     }
 
-    /// The value of the `Accept` header. A server that does not support metadata alone, Tables, or objects without
-    /// `managedFields` sends whole objects.
+    /// The value of the `Accept` header. A server that does not support metadata alone, or Tables, sends whole objects. One
+    /// that cannot leave out `managedFields` sends them.
     ///
     /// ```
     /// use listwatch_core::request::Request;
@@ -131,7 +131,10 @@ macro_rules! accepted {
     ($form:literal) => {
         [
             concat!("application/json;as=", $form, ";g=meta.k8s.io;v=v1,application/json"),
-            concat!("application/json;as=", $form, ";g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json"),
+            concat!(
+                concat!("application/json;as=", $form, ";g=meta.k8s.io;v=v1;drop=metadata.managedFields,"),
+                concat!("application/json;as=", $form, ";g=meta.k8s.io;v=v1,application/json")
+            ),
         ]
     };
 }
@@ -162,11 +165,13 @@ mod tests {
         let pods = Resource::new("/pods").without_managed_fields(true);
         assert_eq!(pods, Resource::new("/pods"), "it has the same objects");
         for resource in [pods.clone(), pods.clone().metadata_only(), pods.as_table()] {
-            let verb = Verb::List { limit: None, continue_token: None, resource_version: None };
-            let dropping = Request { resource: resource.clone(), verb: verb.clone() }.accept();
-            let whole = Request { resource: resource.without_managed_fields(false), verb }.accept();
-            let form = whole.trim_end_matches(",application/json");
-            assert_eq!(dropping, format!("{form};drop=metadata.managedFields,application/json"));
+            for target in ["/pods", "/pods?watch=1&resourceVersion=5"] {
+                let Request { verb, .. } = Request::parse(target);
+                let dropping = Request { resource: resource.clone(), verb: verb.clone() }.accept();
+                let whole = Request { resource: resource.clone().without_managed_fields(false), verb }.accept();
+                let (form, _) = whole.split_once(',').unwrap_or((whole, ""));
+                assert_eq!(dropping, format!("{form};drop=metadata.managedFields,{whole}"));
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use core::hash::{Hash, Hasher};
 /// # Ok::<(), listwatch_core::request::ParseResourceError>(())
 /// ```
 ///
-/// It is the same resource with and without the kind of its objects, and their field managers.
+/// Neither the kind of its objects nor whether managed fields are asked for makes another resource of it.
 #[derive(Clone, Debug)]
 #[doc(alias("GroupVersionResource", "ListOptions"))]
 #[must_use]
@@ -83,8 +83,8 @@ impl Resource {
 
     /// Requests each object without `metadata.managedFields`, often half of its bytes, if the server supports it; or with
     /// them, as a new resource does. The parameter `drop` of `Accept` is alpha in Kubernetes 1.38 (KEP-5958): other servers
-    /// ignore it. An informer asks so if its decoder
-    /// [has no use for them](crate::decode::Decode::has_managed_fields), as by default.
+    /// ignore it. An informer asks for what its decoder [keeps](crate::decode::Decode::keeps_managed_fields), whatever its
+    /// resource says.
     pub fn without_managed_fields(mut self, without: bool) -> Self {
         self.unmanaged = without;
         self

@@ -2,6 +2,7 @@
 
 use super::error::RunError;
 use super::report::Report;
+use super::sharded::Sharded;
 use super::source::{Distinct, Following, FoundKeys, Keys, Mapper, Read, Source};
 use super::state::ControllerState;
 use super::writes::version_of;
@@ -61,29 +62,39 @@ impl<T> Mapped<T> {
 
     /// No work is swallowed: a subscriber that coalesces changes is told the keys of the states between them. Only the
     /// program's mapper has to see each state, because its keys may depend on more than the object.
-    fn subscription(&self) -> Subscription<ObjectHandle<T>> {
+    fn subscription(&self, state: &ControllerState) -> Subscription<ObjectHandle<T>> {
+        let by_uid = state.shards.as_ref().is_some_and(Sharded::divides_by_uid);
         let subscription = Subscription::<ObjectHandle<T>>::new().quiet();
         match &self.mapper {
-            Mapper::Own(_) => {
+            Mapper::Own(_) if by_uid => {
                 subscription.marks(|object, mark| mark(&mark_of(object.key(), object.meta().uid().as_ref())))
             }
+            Mapper::Own(_) => subscription.marks(|object, mark| mark(object.key().as_str())),
             Mapper::Owner(kind) => {
                 let kind = Arc::clone(kind);
-                subscription.marks(move |object, mark| {
-                    let uid = kind.owner_uid(object.meta());
-                    kind.owner_keys(object.meta()).for_each(|key| mark(&mark_of(&key, uid.as_ref())));
+                subscription.marks(move |object, mark| match kind.owner_keys(object.meta()) {
+                    keys if by_uid => {
+                        let uid = kind.owner_uid(object.meta());
+                        keys.for_each(|key| mark(&mark_of(&key, uid.as_ref())));
+                    }
+                    mut keys => keys.by_ref().for_each(|key| mark(key.as_str())),
                 })
             }
             Mapper::Program(_) => subscription.wait(),
         }
     }
 
-    /// Adds the key of a state that was not told.
+    /// Adds the key of a state that was not told, and learns its shard.
     fn on_mark(&self, state: &ControllerState, mark: &str) {
-        let (key, uid) = marked(mark);
-        if let (Some(shards), Mapper::Own(own) | Mapper::Owner(own)) = (&state.shards, &self.mapper) {
-            shards.learn(own, &key, uid.as_ref());
-        }
+        let shards = state.shards.as_ref().filter(|shards| shards.divides_by_uid());
+        let key = match (shards, &self.mapper) {
+            (Some(shards), Mapper::Own(own) | Mapper::Owner(own)) => {
+                let (key, uid) = marked(mark);
+                shards.learn(own, &key, uid.as_ref());
+                key
+            }
+            _ => mark.into(),
+        };
         state.add(key, Priority::Normal, self.cause(CauseKind::Coalesced, None));
     }
 
@@ -216,7 +227,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
         state: Arc<ControllerState>,
         source: SourceId,
     ) -> Pin<Box<dyn Future<Output = String> + Send>> {
-        let subscription = self.subscription();
+        let subscription = self.subscription(&state);
         Box::pin(async move {
             if let Some(ready) = self.ready() {
                 // Without a first state of the own kind, the controller does not start. This source starts with its cache.
@@ -252,7 +263,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                         self.on_event(&state, &mut outages, &event);
                         self.let_go(&state, event);
                     }
-                    Turn::Marked(key) => self.on_mark(&state, &key),
+                    Turn::Marked(mark) => self.on_mark(&state, &mark),
                     Turn::MarksLost => self.on_keys_lost(&state),
                     Turn::Synced => state.machine.update(|it, now| it.source_synced(now, source)),
                     Turn::Recovered(stream, since) => {
@@ -267,14 +278,16 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
     }
 }
 
-/// The mark of a key. Whether the key is this replica's may depend on the uid, which no cache may have.
+/// The mark of a key where the uid tells its replica: the cache may not have the object any more.
 fn mark_of(key: &Key, uid: Option<&Uid>) -> String {
-    uid.map_or_else(|| format!(" {key}"), |uid| format!("{uid} {key}"))
+    let uid = uid.map(Uid::to_string).unwrap_or_default();
+    format!("{} {uid}{key}", uid.len())
 }
 
-/// What a mark says.
+/// What such a mark says. A uid may be any text.
 fn marked(mark: &str) -> (Key, Option<Uid>) {
-    let (uid, key) = mark.split_once(' ').unwrap_or_default();
+    let divided = mark.split_once(' ').and_then(|(len, rest)| rest.split_at_checked(len.parse().ok()?));
+    let (uid, key) = divided.unwrap_or(("", mark));
     (key.into(), Some(uid).filter(|uid| !uid.is_empty()).map(Uid::from))
 }
 
@@ -296,7 +309,7 @@ impl<T> Turn<T> {
         match told {
             Told::Event(Event::Synced) => Self::Synced,
             Told::Event(event) => Self::Changed(event),
-            Told::Mark(key) => Self::Marked(key),
+            Told::Mark(mark) => Self::Marked(mark),
             Told::MarksLost => Self::MarksLost,
         }
     }
@@ -417,4 +430,19 @@ pub(super) fn all_of<'r>(
     reads: &'r [Box<dyn Read>],
 ) -> impl Iterator<Item = &'r dyn Read> + 'r {
     feeds.iter().map(|feed| feed.source()).chain(reads.iter().map(|read| &**read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_tells_key_and_uid_whatever_their_texts_are() {
+        for key in ["web/a", "a", "system:a b", "1 x/y"] {
+            for uid in [None, Some("0a8b15c2-7d23-4b6b-9a3e-5f1f6d2c9e04"), Some("x y"), Some("2 é")] {
+                let (key, uid) = (Key::from(key), uid.map(Uid::from));
+                assert_eq!(marked(&mark_of(&key, uid.as_ref())), (key, uid));
+            }
+        }
+    }
 }

@@ -53,6 +53,11 @@ impl Sharded {
         Self { table: Arc::clone(member.table()), absent: Mutex::default() }
     }
 
+    /// Whether the uids of objects tell their shards.
+    pub(super) fn divides_by_uid(&self) -> bool {
+        self.table.space().by() == ShardBy::Uid
+    }
+
     /// Learns the shard of a key from the uid of its object, which may be gone, or known by a child alone.
     pub(super) fn learn(&self, own: &OwnKind, key: &Key, uid: Option<&Uid>) {
         self.learn_shard(Some(own), key, uid.map(|uid| self.table.space().of_uid(uid)));
@@ -83,7 +88,7 @@ impl Sharded {
 
     /// A key is to be reconciled again.
     pub(super) fn keep(&self, own: Option<&OwnKind>, key: &Key, shard: u16) {
-        if self.table.space().by() == ShardBy::Uid && own.is_some_and(|own| own.uid_of(key).is_none()) {
+        if self.divides_by_uid() && own.is_some_and(|own| own.uid_of(key).is_none()) {
             self.absent.lock().insert(key.clone(), shard);
         }
     }

@@ -193,7 +193,8 @@ impl Aged {
                 Exchange::Followed(Followed { stream: transport, query, status: None, has_failed: false, body })
             }
             _ if record.method == "GET" && record.by.is_none() && !record.hashed => {
-                let lines = [line, b"\n"].concat();
+                let mut lines = Vec::new();
+                Kept::Line(line).write(&mut lines);
                 Exchange::Call { target: record.path.clone().into_owned(), lines, is_success: false }
             }
             _ => return,

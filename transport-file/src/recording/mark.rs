@@ -110,7 +110,7 @@ mod tests {
     fn what_is_kept_reads_back() {
         let all = [
             Kept::Line(b"{}"),
-            Kept::Data { t: 7, id: 1, bytes: b"a\n:1 2 3\nb\n" },
+            Kept::Data { t: 10, id: 58, bytes: b"0123456\n:\n" },
             Kept::Data { t: u64::MAX, id: 2, bytes: b"" },
             Kept::Line(b"#1 2 L"),
         ];

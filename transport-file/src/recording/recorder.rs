@@ -32,7 +32,8 @@ use std::time::Duration;
 /// # }
 /// ```
 ///
-/// The recorder passes requests and responses on unchanged. A request is sent at the first poll after
+/// The recorder passes requests and responses on, and asks for
+/// [managed fields](Resource::without_managed_fields) in any case. A request is sent at the first poll after
 /// [`open`](ListerWatcher::open), because its line stands before it is sent, and bears the time.
 ///
 /// # The file
@@ -212,8 +213,9 @@ impl fmt::Debug for Followed {
 impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
     fn open(&mut self, id: RequestId, request: &Request) {
         // Managers tell the programs that changed a field.
-        let resource = request.resource.clone().without_managed_fields(false);
-        self.open = Some((id, OpenRequest::Unsent(Request { resource, ..request.clone() })));
+        let Request { resource, verb } = request.clone();
+        let resource = resource.without_managed_fields(false);
+        self.open = Some((id, OpenRequest::Unsent(Request { resource, verb })));
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

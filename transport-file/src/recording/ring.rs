@@ -309,6 +309,8 @@ mod tests {
             let state = told.state().unwrap();
             assert_eq!(state.len(), 20);
             assert!(state.iter().all(|(_, version)| *version > 1), "{state:?}");
+            told.modify(1, 2_002, most / 3);
+            told.modify(2, 2_003, 2_000);
         }
     }
 

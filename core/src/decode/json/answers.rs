@@ -87,7 +87,7 @@ impl<T: FromJson> Default for Json<T> {
 impl<T: FromJson> Decode for Json<T> {
     type Object = ObjectHandle<T>;
 
-    fn has_managed_fields(&self) -> bool {
+    fn keeps_managed_fields(&self) -> bool {
         self.decoder.options().managed_fields
     }
 

@@ -121,7 +121,7 @@ impl<T> Default for Tables<T> {
 impl<T: DeserializeOwned> Decode for Tables<T> {
     type Object = ObjectHandle<Row<T>>;
 
-    fn has_managed_fields(&self) -> bool {
+    fn keeps_managed_fields(&self) -> bool {
         self.reader.decoder.options().managed_fields
     }
 

@@ -31,6 +31,10 @@ impl Sharded {
         match *member {}
     }
 
+    pub(super) fn divides_by_uid(&self) -> bool {
+        match self.0 {}
+    }
+
     pub(super) fn learn(&self, _: &OwnKind, _: &Key, _: Option<&Uid>) {
         match self.0 {}
     }

@@ -66,18 +66,13 @@ impl<T> Mapped<T> {
         let by_uid = state.shards.as_ref().is_some_and(Sharded::divides_by_uid);
         let subscription = Subscription::<ObjectHandle<T>>::new().quiet();
         match &self.mapper {
-            Mapper::Own(_) if by_uid => {
-                subscription.marks(|object, mark| mark(&mark_of(object.key(), object.meta().uid().as_ref())))
-            }
-            Mapper::Own(_) => subscription.marks(|object, mark| mark(object.key().as_str())),
+            Mapper::Own(_) => subscription
+                .marks(move |object, mark| mark_key(object.key(), by_uid.then(|| object.meta().uid()), mark)),
             Mapper::Owner(kind) => {
                 let kind = Arc::clone(kind);
-                subscription.marks(move |object, mark| match kind.owner_keys(object.meta()) {
-                    keys if by_uid => {
-                        let uid = kind.owner_uid(object.meta());
-                        keys.for_each(|key| mark(&mark_of(&key, uid.as_ref())));
-                    }
-                    mut keys => keys.by_ref().for_each(|key| mark(key.as_str())),
+                subscription.marks(move |object, mark| {
+                    let uid = by_uid.then(|| kind.owner_uid(object.meta()));
+                    kind.owner_keys(object.meta()).for_each(|key| mark_key(&key, uid.clone(), mark));
                 })
             }
             Mapper::Program(_) => subscription.wait(),
@@ -278,7 +273,15 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
     }
 }
 
-/// The mark of a key where the uid tells its replica: the cache may not have the object any more.
+/// Marks a key; with the uid where that tells its replica, because the cache may not have the object any more.
+fn mark_key(key: &Key, uid: Option<Option<Uid>>, mark: &mut dyn FnMut(&str)) {
+    match uid {
+        None => mark(key.as_str()),
+        Some(uid) => mark(&mark_of(key, uid.as_ref())),
+    }
+}
+
+/// The mark of a key with a uid.
 fn mark_of(key: &Key, uid: Option<&Uid>) -> String {
     let uid = uid.map(Uid::to_string).unwrap_or_default();
     format!("{} {uid}{key}", uid.len())

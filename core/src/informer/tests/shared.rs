@@ -23,7 +23,7 @@ struct Served {
 }
 
 impl ListerWatcher for Served {
-    fn open(&mut self, id: RequestId, request: &crate::request::Request) {
+    fn open(&mut self, id: RequestId, request: &Request) {
         let Some((status, body)) = self.answers.pop_front() else { return };
         let (head, len) = (ResponseHead { status, ..ResponseHead::default() }, body.len());
         self.parts.extend([Incoming::Head { id, head }, Incoming::Data { id, len }]);

@@ -149,19 +149,21 @@ impl Plane {
 
     /// ConfigMaps in a namespace, after so many of them were created.
     pub(crate) fn filled(&self, namespace: &str, count: usize) -> Resource {
-        const WRITERS: usize = 8;
         let maps = Resource::named("v1/configmaps").unwrap().in_namespace(namespace);
+        let api = Api::<Value>::new(&maps);
+        self.write(count, |number, client| _ = api.create(&config_map(number)).send(client).unwrap());
+        maps
+    }
+
+    /// Calls `write` for each number below `count`, on several threads.
+    pub(crate) fn write(&self, count: usize, write: impl Fn(usize, &HttpClient) + Sync) {
+        const WRITERS: usize = 8;
         std::thread::scope(|scope| {
             for writer in 0..WRITERS {
-                let (api, client) = (Api::<Value>::new(&maps), &self.client);
-                scope.spawn(move || {
-                    for number in (writer..count).step_by(WRITERS) {
-                        api.create(&config_map(number)).send(client).unwrap();
-                    }
-                });
+                let (write, client) = (&write, &self.client);
+                scope.spawn(move || (writer..count).step_by(WRITERS).for_each(|number| write(number, client)));
             }
         });
-        maps
     }
 }
 

@@ -12,9 +12,6 @@ use serde_json::{Value, json};
 
 const MANY: usize = 20_000;
 
-/// How many writers fill the server at once.
-const WRITERS: usize = 8;
-
 #[test]
 fn twenty_thousand_config_maps_by_watch_list_by_pages_and_in_one_list() {
     let Some(mut plane) = plane() else { return };
@@ -69,19 +66,12 @@ fn pods(plane: &Plane, namespace: &str, count: usize) -> Resource {
     let mut pod: Value = serde_json::from_str(include_str!("../../../data/pod.template.json")).unwrap();
     let (status, given) = (json!({ "status": pod["status"].take() }), pod["metadata"].take());
     let pods = Resource::named("v1/pods").unwrap().in_namespace(namespace);
-    std::thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let (mut pod, given, status) = (pod.clone(), &given, &status);
-            let (api, client) = (Api::<Value>::new(&pods), &plane.client);
-            scope.spawn(move || {
-                for number in (writer..count).step_by(WRITERS) {
-                    let (name, labels) = (format!("pod-{number:05}"), &given["labels"]);
-                    pod["metadata"] = json!({ "name": name, "labels": labels, "annotations": given["annotations"] });
-                    api.create(&pod).send(client).unwrap();
-                    api.status().patch(&name, &Patch::Merge(status)).send(client).unwrap();
-                }
-            });
-        }
+    let (api, statuses) = (Api::<Value>::new(&pods), Api::<Value>::new(&pods).status());
+    plane.write(count, |number, client| {
+        let (mut pod, name) = (pod.clone(), format!("pod-{number:05}"));
+        pod["metadata"] = json!({ "name": name, "labels": given["labels"], "annotations": given["annotations"] });
+        api.create(&pod).send(client).unwrap();
+        statuses.patch(&name, &Patch::Merge(&status)).send(client).unwrap();
     });
     pods
 }
